@@ -1,0 +1,1 @@
+//! Benchmarks of Ganger's crates; see the `benches` folder.

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+pub mod atomic;
+pub mod cell;
+pub mod fence;
+pub mod hint;
+pub mod model;
+pub mod sync;
+pub mod thread;
+
+mod parker;
+
+pub use crossbeam_utils::CachePadded;
+pub use parker::Parker;
+
+/// Picks a size: the first in production, the second under loom.
+///
+/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code that
+/// uses the size stays the same.
+///
+/// ```
+/// const SLOTS: usize = ganger_sync::sized(256, 4);
+/// assert_eq!(SLOTS, 256);
+/// ```
+#[must_use]
+pub const fn sized(production: usize, under_loom: usize) -> usize {
+    if cfg!(loom) { under_loom } else { production }
+}

@@ -1,0 +1,35 @@
+//! One test body for two machines: every interleaving under loom, a stress loop under `std`.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release` runs the former. The preemption bound that a model
+//! asks for is the one of the bounded set; `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs.
+
+/// How often the body runs under `std`.
+pub const STRESS_RUNS: usize = 200;
+
+/// Runs `body` under every interleaving with at most `preemptions` preemptions (under loom), or
+/// [`STRESS_RUNS`] times with real threads.
+///
+/// # Panics
+/// When `body` does, under any interleaving.
+pub fn check<F>(preemptions: usize, body: F)
+where
+    F: Fn() + Sync + Send + 'static,
+{
+    run(preemptions, body);
+}
+
+#[cfg(loom)]
+fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
+    let mut builder = loom::model::Builder::new();
+    if builder.preemption_bound.is_none() {
+        builder.preemption_bound = Some(preemptions);
+    }
+    builder.check(body);
+}
+
+#[cfg(not(loom))]
+fn run<F: Fn() + Sync + Send + 'static>(_preemptions: usize, body: F) {
+    for _ in 0..STRESS_RUNS {
+        body();
+    }
+}

@@ -1,0 +1,217 @@
+//! Blocking one thread until another says so.
+//!
+//! **Problem.** A worker that found nothing must sleep without burning CPU, and an [`unpark`] that
+//! comes just before it falls asleep must not be lost.
+//!
+//! **Rejected.** `std::thread::park`: its token belongs to the thread, so a user's step that parks
+//! its thread for reasons of its own would eat the scheduler's token. A bare condition variable:
+//! every wake-up would take the lock, even when nobody sleeps.
+//!
+//! **Protocol of the sleeper** ([`park`]):
+//! 1. `NOTIFIED -> EMPTY`: a token is there; take it and return.
+//! 2. Lock; `EMPTY -> PARKED`. If that fails, a token came in between: take it and return.
+//! 3. Wait on the condition variable until `NOTIFIED -> EMPTY` succeeds.
+//!
+//! **Protocol of the waker** ([`unpark`]):
+//! 1. Swap in `NOTIFIED`. What was there says what is owed: only `PARKED` owes a signal.
+//! 2. Lock and unlock: the sleeper is then either waiting, or will see the token before it waits.
+//! 3. Signal.
+//!
+//! **Why no token is lost.** `PARKED` is set and re-checked under the lock. A waker that swaps it out
+//! passes through the lock afterwards, so its signal cannot fall between the sleeper's check and its
+//! wait. A token set before `PARKED` makes step 1 or 2 of the sleeper return.
+//!
+//! [`park`]: Parker::park
+//! [`unpark`]: Parker::unpark
+
+use crate::atomic::{AtomicU32, Ordering};
+use crate::sync::{Condvar, Mutex, lock};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// No token, nobody asleep.
+const EMPTY: u32 = 0;
+/// The owner sleeps, or is about to.
+const PARKED: u32 = 1;
+/// A token is there.
+const NOTIFIED: u32 = 2;
+
+/// A place where one thread sleeps and any thread wakes it; at most one wake-up is remembered.
+///
+/// One thread at a time may call [`park`](Self::park) or [`park_timeout`](Self::park_timeout).
+///
+/// ```
+/// let parker = ganger_sync::Parker::new();
+/// parker.unpark();
+/// parker.park(); // returns at once: the token was there
+/// ```
+///
+/// | state | written by | meaning |
+/// |---|---|---|
+/// | `EMPTY` | sleeper | no token |
+/// | `PARKED` | sleeper, under the lock | a waker owes a signal |
+/// | `NOTIFIED` | wakers | the next `park` returns at once |
+#[derive(Debug)]
+pub struct Parker {
+    state: AtomicU32,
+    lock: Mutex<()>,
+    signal: Condvar,
+}
+
+impl Default for Parker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Parker {
+    /// A parker without a token.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            state: AtomicU32::new(EMPTY),
+            lock: Mutex::new(()),
+            signal: Condvar::new(),
+        }
+    }
+
+    /// Blocks until there is a token, and takes it.
+    pub fn park(&self) {
+        if self.take_token() {
+            return;
+        }
+        let mut guard = lock(&self.lock);
+        if !self.announce() {
+            return;
+        }
+        loop {
+            guard = self
+                .signal
+                .wait(guard)
+                .unwrap_or_else(PoisonError::into_inner);
+            if self.take_token() {
+                return;
+            }
+        }
+    }
+
+    /// Blocks until there is a token, and takes it, or until `timeout` has passed. Returns whether
+    /// it took a token.
+    ///
+    /// Under loom there is no clock: it waits for the token.
+    pub fn park_timeout(&self, timeout: Duration) -> bool {
+        if self.take_token() {
+            return true;
+        }
+        let guard = lock(&self.lock);
+        if !self.announce() {
+            return true;
+        }
+        let _guard = self.wait_while_parked(guard, timeout);
+        // Ordering: Acquire pairs with the Release swap in `unpark`.
+        self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
+    }
+
+    /// Leaves a token, and wakes the sleeper if there is one. Never blocks for longer than the
+    /// sleeper holds the lock, which is a few instructions.
+    pub fn unpark(&self) {
+        // Ordering: Release pairs with the Acquire of `take_token`, `announce` and
+        // `park_timeout`; it is a RMW even where a token is there already, so that what happened
+        // before this call is visible to the owner too.
+        if self.state.swap(NOTIFIED, Ordering::AcqRel) == PARKED {
+            drop(lock(&self.lock));
+            self.signal.notify_one();
+        }
+    }
+
+    fn take_token(&self) -> bool {
+        // Ordering: Acquire pairs with the Release swap in `unpark`. A failure takes nothing.
+        self.state
+            .compare_exchange(NOTIFIED, EMPTY, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Called under the lock. `false`: a token was there, and has been taken.
+    fn announce(&self) -> bool {
+        // Ordering: Relaxed on success, because the lock orders it against the waker that swaps it
+        // out; on failure the swap below acquires.
+        if self
+            .state
+            .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
+            return true;
+        }
+        // Ordering: Acquire pairs with the Release swap in `unpark`.
+        self.state.swap(EMPTY, Ordering::Acquire);
+        false
+    }
+
+    #[cfg(not(loom))]
+    fn wait_while_parked<'a>(
+        &self,
+        guard: crate::sync::MutexGuard<'a, ()>,
+        timeout: Duration,
+    ) -> crate::sync::MutexGuard<'a, ()> {
+        // Ordering: Relaxed, because the caller's swap acquires.
+        self.signal
+            .wait_timeout_while(guard, timeout, |()| {
+                self.state.load(Ordering::Relaxed) == PARKED
+            })
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
+    #[cfg(loom)]
+    fn wait_while_parked<'a>(
+        &self,
+        mut guard: crate::sync::MutexGuard<'a, ()>,
+        _timeout: Duration,
+    ) -> crate::sync::MutexGuard<'a, ()> {
+        // Ordering: Relaxed, because the caller's swap acquires.
+        while self.state.load(Ordering::Relaxed) == PARKED {
+            guard = self
+                .signal
+                .wait(guard)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        guard
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_token_left_before_is_taken() {
+        let parker = Parker::new();
+        parker.unpark();
+        parker.unpark();
+        parker.park();
+        assert!(
+            !parker.park_timeout(Duration::ZERO),
+            "two unparks leave one token"
+        );
+    }
+
+    #[test]
+    fn every_handshake_arrives() {
+        let (ping, pong) = (Arc::new(Parker::new()), Arc::new(Parker::new()));
+        let other = {
+            let (ping, pong) = (Arc::clone(&ping), Arc::clone(&pong));
+            std::thread::spawn(move || {
+                for _ in 0..10_000 {
+                    ping.park();
+                    pong.unpark();
+                }
+            })
+        };
+        for _ in 0..10_000 {
+            ping.unpark();
+            pong.park();
+        }
+        other.join().unwrap();
+    }
+}

@@ -1,0 +1,17 @@
+//! Locks and shared ownership: `std`'s, or loom's under `--cfg loom`.
+
+#[cfg(loom)]
+pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use std::sync::PoisonError;
+
+/// Locks `mutex`, whether or not a thread panicked while it held it.
+///
+/// For data that every critical section leaves whole, so that poisoning says nothing. Blocks until
+/// the lock is free.
+#[inline]
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
