@@ -1,1 +1,42 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod cancel;
+mod command;
+mod context;
+mod event;
+mod exclusive;
+mod exit;
+mod handler;
+mod interner;
+mod lifecycle;
+mod name;
+mod output;
+mod package;
+mod payload;
+mod payloads;
+mod pid;
+mod process;
+mod submit_error;
+mod symbol;
+
+pub use cancel::{CancelReason, CancelToken};
+pub use command::{Command, CommandError, CommandId, Tag};
+pub use context::{ContextBackend, ProcessContext};
+pub use event::{Completion, Event, Events};
+pub use exclusive::Exclusive;
+pub use exit::{ExitReason, UpgradeError};
+pub use handler::{Completer, CompletionSink, Handler};
+pub use interner::MAX_INTERNED;
+pub use lifecycle::Lifecycle;
+pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
+pub use output::{Outcome, StepOutput, Yield};
+pub use package::{Message, Package, SendError, SendErrorKind};
+pub use payload::{MAX_INLINE_BYTES, Payload};
+pub use payloads::Payloads;
+pub use pid::{ParsePidError, Pid, PidProblem};
+pub use process::{BoxError, Process, UnknownMethod, UpgradeRequest, UpgradeTarget};
+pub use submit_error::{SubmitError, SubmitErrorKind};
+pub use symbol::{InternError, Symbol};
+
+/// `bytes::Bytes`, which [`Payload`] carries.
+pub use bytes::Bytes;

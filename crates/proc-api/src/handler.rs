@@ -1,0 +1,213 @@
+//! Carrying commands out, and answering.
+
+use crate::{BoxError, Command, CommandError, Completion, Payload, Pid, Tag};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Carries out the commands of one kind.
+///
+/// `handle` runs on the worker that ran the step, so it must not block: it answers at once, or
+/// hands the completer to whoever will. A closure is a handler:
+///
+/// ```
+/// use ganger_proc_api::{Command, Completer, Handler, Payload};
+///
+/// fn double(command: Command, completer: Completer) -> Result<(), ganger_proc_api::BoxError> {
+///     let n = command.payloads.into_first().as_u64().ok_or("double needs a number")?;
+///     completer.complete(2 * n);
+///     Ok(())
+/// }
+/// fn is_handler(_: impl Handler) {}
+/// is_handler(double);
+/// ```
+pub trait Handler: Send + Sync + 'static {
+    /// Carries `command` out, and sees to it that `completer` is used, now or later.
+    ///
+    /// # Errors
+    /// An error completes the yield with [`CommandError::Failed`], unless the completer has been
+    /// used before. A panic is contained and completes it with [`CommandError::Panicked`].
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
+}
+
+impl<F> Handler for F
+where
+    F: Fn(Command, Completer) -> Result<(), BoxError> + Send + Sync + 'static,
+{
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        self(command, completer)
+    }
+}
+
+/// A scheduler's side of a [`Completer`].
+pub trait CompletionSink: Send + Sync {
+    /// Takes the one completion of the yield that `token` names.
+    fn complete(self: Arc<Self>, token: u64, completion: Completion);
+
+    /// The process that waits for the completion.
+    fn pid(&self) -> Pid;
+
+    /// Whether that process has been asked to finish.
+    fn is_cancelled(&self) -> bool;
+}
+
+/// The right, and the duty, to answer one yield: consumed by answering.
+///
+/// Dropping it unused answers with [`CommandError::Dropped`]. It may be moved to any thread and
+/// kept for any time; an answer to a process that has ended is dropped and counted.
+#[must_use = "dropping a completer answers with an error"]
+pub struct Completer {
+    sink: Option<Arc<dyn CompletionSink>>,
+    tag: Tag,
+    token: u64,
+}
+
+impl Completer {
+    /// A completer for the yield that `token` names; for schedulers.
+    pub fn new(sink: Arc<dyn CompletionSink>, tag: Tag, token: u64) -> Self {
+        Self {
+            sink: Some(sink),
+            tag,
+            token,
+        }
+    }
+
+    /// A completer that gives the completion to `receive`, for unit tests of handlers.
+    ///
+    /// ```
+    /// use ganger_proc_api::Completer;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let pid = "{test|1}".parse().unwrap();
+    /// let completer = Completer::from_fn(pid, 7, move |completion| {
+    ///     sender.send(completion).unwrap();
+    /// });
+    /// completer.complete("done");
+    /// let completion = receiver.recv().unwrap();
+    /// assert_eq!((completion.tag, completion.result.unwrap().as_str()), (7, Some("done")));
+    /// ```
+    pub fn from_fn(pid: Pid, tag: Tag, receive: impl FnOnce(Completion) + Send + 'static) -> Self {
+        let receive = Mutex::new(Some(Box::new(receive) as Receive));
+        Self::new(Arc::new(FnSink { pid, receive }), tag, 0)
+    }
+
+    /// Answers with a result. Never blocks.
+    pub fn complete(self, result: impl Into<Payload>) {
+        self.finish(Ok(result.into()));
+    }
+
+    /// Answers with an error. Never blocks.
+    pub fn fail(self, error: impl Into<BoxError>) {
+        self.finish(Err(CommandError::Failed(error.into())));
+    }
+
+    /// Answers with either. Never blocks.
+    pub fn finish(mut self, result: Result<Payload, CommandError>) {
+        self.answer(result);
+    }
+
+    /// The process that waits for the answer.
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        self.sink.as_ref().map(|sink| sink.pid())
+    }
+
+    /// The tag that the process gave the yield.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Whether the process has been asked to finish, so that the work may be given up.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.sink.as_ref().is_some_and(|sink| sink.is_cancelled())
+    }
+
+    fn answer(&mut self, result: Result<Payload, CommandError>) {
+        if let Some(sink) = self.sink.take() {
+            sink.complete(
+                self.token,
+                Completion {
+                    tag: self.tag,
+                    result,
+                },
+            );
+        }
+    }
+}
+
+impl Drop for Completer {
+    fn drop(&mut self) {
+        self.answer(Err(CommandError::Dropped));
+    }
+}
+
+impl fmt::Debug for Completer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Completer")
+            .field("pid", &self.pid())
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
+    }
+}
+
+type Receive = Box<dyn FnOnce(Completion) + Send>;
+
+struct FnSink {
+    pid: Pid,
+    receive: Mutex<Option<Receive>>,
+}
+
+impl CompletionSink for FnSink {
+    fn complete(self: Arc<Self>, _token: u64, completion: Completion) {
+        let receive = self
+            .receive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(receive) = receive {
+            receive(completion);
+        }
+    }
+
+    fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+
+    fn completer() -> (Completer, Receiver<Completion>) {
+        let (sender, receiver) = channel();
+        let pid = "{test|1}".parse().unwrap();
+        (
+            Completer::from_fn(pid, 9, move |c| sender.send(c).unwrap()),
+            receiver,
+        )
+    }
+
+    // pins: P6
+    #[test]
+    fn each_way_of_answering_gives_one_completion() {
+        type Answer = fn(Completer);
+        let ways: [(Answer, &str); 3] = [
+            (|c| c.complete(5), "Ok(5)"),
+            (|c| c.fail("no luck"), "Err(Failed(\"no luck\"))"),
+            (drop, "Err(Dropped)"),
+        ];
+        for (answer, expected) in ways {
+            let (completer, receiver) = completer();
+            answer(completer);
+            let completions: Vec<_> = receiver.iter().collect();
+            assert_eq!(completions.len(), 1);
+            assert_eq!(completions[0].tag, 9);
+            assert_eq!(format!("{:?}", completions[0].result), expected);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! One value on its way between processes, handlers and the world.
+
+use crate::{Exclusive, Pid};
+use bytes::Bytes;
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The most bytes of a string or byte string that a [`Payload`] holds without an allocation.
+pub const MAX_INLINE_BYTES: usize = 22;
+
+/// One value of a message, a command or a completion.
+///
+/// Twenty-four bytes. Scalars, PIDs and strings of up to [`MAX_INLINE_BYTES`] bytes are stored
+/// inline; longer strings, [`Bytes`] and values of any other `Send` type are behind a pointer.
+///
+/// ```
+/// use ganger_proc_api::Payload;
+/// assert_eq!(Payload::from(42_u64).as_u64(), Some(42));
+/// assert_eq!(Payload::from("short").as_str(), Some("short"));
+///
+/// let table = vec![("the", 3)];
+/// let payload = Payload::any(table);
+/// assert_eq!(payload.downcast::<Vec<(&str, i32)>>().unwrap(), [("the", 3)]);
+/// ```
+#[derive(Default)]
+pub struct Payload(Repr);
+
+#[derive(Default)]
+enum Repr {
+    #[default]
+    Unit,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Float(f64),
+    Pid(Pid),
+    InlineStr(Inline),
+    InlineBytes(Inline),
+    Str(Box<str>),
+    Bytes(Box<Bytes>),
+    Any(Opaque),
+}
+
+const _: () = assert!(size_of::<Payload>() == 24);
+
+/// A value of a type that only its owner knows; there until it is taken out.
+///
+/// Values are dropped in lists (the payloads of a message, the messages of a mailbox). When one's
+/// destructor has panicked, the others are dropped while that panic unwinds, and a second panic that
+/// got out would end the program.
+struct Opaque(Exclusive<Option<Box<dyn Any + Send>>>);
+
+impl Opaque {
+    fn new(value: Box<dyn Any + Send>) -> Self {
+        Self(Exclusive::new(Some(value)))
+    }
+}
+
+impl Drop for Opaque {
+    fn drop(&mut self) {
+        let value = self.0.get_mut().take();
+        if std::thread::panicking() {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+            // A panic's value is somebody's as well, with a destructor that may panic.
+            dropped.unwrap_or_else(std::mem::forget);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Inline {
+    length: u8,
+    bytes: [u8; MAX_INLINE_BYTES],
+}
+
+impl Inline {
+    fn new(source: &[u8]) -> Option<Self> {
+        let length = u8::try_from(source.len()).ok()?;
+        let mut bytes = [0; MAX_INLINE_BYTES];
+        bytes.get_mut(..source.len())?.copy_from_slice(source);
+        Some(Self { length, bytes })
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl Payload {
+    /// The value that says nothing: the result of a command that has none.
+    pub const UNIT: Self = Self(Repr::Unit);
+
+    /// A value of any type, moved to the heap.
+    #[must_use]
+    pub fn any<T: Any + Send>(value: T) -> Self {
+        Self(Repr::Any(Opaque::new(Box::new(value))))
+    }
+
+    /// Whether this is [`Payload::UNIT`].
+    #[must_use]
+    pub fn is_unit(&self) -> bool {
+        matches!(self.0, Repr::Unit)
+    }
+
+    /// The boolean, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self.0 {
+            Repr::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The integer, signed or unsigned, if it is one and fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self.0 {
+            Repr::Int(value) => Some(value),
+            Repr::Uint(value) => value.try_into().ok(),
+            _ => None,
+        }
+    }
+
+    /// The integer, signed or unsigned, if it is one and fits.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        match self.0 {
+            Repr::Uint(value) => Some(value),
+            Repr::Int(value) => value.try_into().ok(),
+            _ => None,
+        }
+    }
+
+    /// The floating-point number, if it is one.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self.0 {
+            Repr::Float(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The PID, if it is one.
+    #[must_use]
+    pub fn as_pid(&self) -> Option<Pid> {
+        match self.0 {
+            Repr::Pid(pid) => Some(pid),
+            _ => None,
+        }
+    }
+
+    /// The text, if it is one.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.0 {
+            // An inline string is valid by construction; checking at most 22 bytes is cheap.
+            Repr::InlineStr(inline) => std::str::from_utf8(inline.as_bytes()).ok(),
+            Repr::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The bytes, if it is a byte string or a text.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::InlineStr(inline) | Repr::InlineBytes(inline) => Some(inline.as_bytes()),
+            Repr::Str(text) => Some(text.as_bytes()),
+            Repr::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// A reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
+    ///
+    /// It is unique because the value need not be `Sync`, and payloads are.
+    pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
+        match &mut self.0 {
+            Repr::Any(value) => value.0.get_mut().as_mut()?.downcast_mut(),
+            _ => None,
+        }
+    }
+
+    /// The value inside, if it was made by [`any`](Self::any) from a `T`.
+    ///
+    /// # Errors
+    /// Gives the payload back when it holds something else.
+    pub fn downcast<T: Any>(self) -> Result<T, Self> {
+        match self.0 {
+            Repr::Any(mut value) => match value
+                .0
+                .get_mut()
+                .take()
+                .map(<Box<dyn Any + Send>>::downcast)
+            {
+                Some(Ok(value)) => Ok(*value),
+                Some(Err(value)) => Err(Self(Repr::Any(Opaque::new(value)))),
+                None => Err(Self::UNIT),
+            },
+            other => Err(Self(other)),
+        }
+    }
+
+    /// The bytes, if it is a byte string or a text; copies inline ones and texts.
+    ///
+    /// # Errors
+    /// Gives the payload back when it holds something else.
+    pub fn into_bytes(self) -> Result<Bytes, Self> {
+        match self.0 {
+            Repr::Bytes(bytes) => Ok(*bytes),
+            Repr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
+            Repr::InlineStr(inline) | Repr::InlineBytes(inline) => {
+                Ok(Bytes::copy_from_slice(inline.as_bytes()))
+            }
+            other => Err(Self(other)),
+        }
+    }
+
+    /// The text, if it is one.
+    ///
+    /// # Errors
+    /// Gives the payload back when it holds something else.
+    pub fn into_string(self) -> Result<String, Self> {
+        match self.0 {
+            Repr::Str(text) => Ok(text.into_string()),
+            other => {
+                let payload = Self(other);
+                payload.as_str().map(str::to_owned).ok_or(payload)
+            }
+        }
+    }
+
+    /// A copy, unless it was made by [`any`](Self::any): such values can be moved only.
+    #[must_use]
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self(match &self.0 {
+            Repr::Unit => Repr::Unit,
+            Repr::Bool(value) => Repr::Bool(*value),
+            Repr::Int(value) => Repr::Int(*value),
+            Repr::Uint(value) => Repr::Uint(*value),
+            Repr::Float(value) => Repr::Float(*value),
+            Repr::Pid(pid) => Repr::Pid(*pid),
+            Repr::InlineStr(inline) => Repr::InlineStr(*inline),
+            Repr::InlineBytes(inline) => Repr::InlineBytes(*inline),
+            Repr::Str(text) => Repr::Str(text.clone()),
+            Repr::Bytes(bytes) => Repr::Bytes(bytes.clone()),
+            Repr::Any(_) => return None,
+        }))
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Unit => f.write_str("()"),
+            Repr::Bool(value) => value.fmt(f),
+            Repr::Int(value) => value.fmt(f),
+            Repr::Uint(value) => value.fmt(f),
+            Repr::Float(value) => value.fmt(f),
+            Repr::Pid(pid) => pid.fmt(f),
+            Repr::InlineBytes(inline) => bytes::Bytes::copy_from_slice(inline.as_bytes()).fmt(f),
+            Repr::Bytes(bytes) => bytes.fmt(f),
+            Repr::InlineStr(_) | Repr::Str(_) => self.as_str().unwrap_or_default().fmt(f),
+            Repr::Any(_) => f.write_str("Any"),
+        }
+    }
+}
+
+macro_rules! from_scalar {
+    ($($source:ty => $variant:ident),+ $(,)?) => {$(
+        impl From<$source> for Payload {
+            fn from(value: $source) -> Self {
+                Self(Repr::$variant(value.into()))
+            }
+        }
+    )+};
+}
+
+from_scalar! {
+    bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int, u8 => Uint, u16 => Uint,
+    u32 => Uint, u64 => Uint, f32 => Float, f64 => Float, Pid => Pid,
+}
+
+impl From<usize> for Payload {
+    fn from(value: usize) -> Self {
+        Self(Repr::Uint(value as u64))
+    }
+}
+
+impl From<()> for Payload {
+    fn from((): ()) -> Self {
+        Self::UNIT
+    }
+}
+
+impl From<&str> for Payload {
+    fn from(text: &str) -> Self {
+        match Inline::new(text.as_bytes()) {
+            Some(inline) => Self(Repr::InlineStr(inline)),
+            None => Self(Repr::Str(text.into())),
+        }
+    }
+}
+
+impl From<String> for Payload {
+    fn from(text: String) -> Self {
+        match Inline::new(text.as_bytes()) {
+            Some(inline) => Self(Repr::InlineStr(inline)),
+            None => Self(Repr::Str(text.into_boxed_str())),
+        }
+    }
+}
+
+impl From<&[u8]> for Payload {
+    fn from(bytes: &[u8]) -> Self {
+        match Inline::new(bytes) {
+            Some(inline) => Self(Repr::InlineBytes(inline)),
+            None => Self(Repr::Bytes(Box::new(Bytes::copy_from_slice(bytes)))),
+        }
+    }
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        match Inline::new(&bytes) {
+            Some(inline) => Self(Repr::InlineBytes(inline)),
+            None => Self(Repr::Bytes(Box::new(bytes))),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Payload {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_convert_when_they_fit() {
+        assert_eq!(Payload::from(7_i32).as_u64(), Some(7));
+        assert_eq!(Payload::from(-7_i32).as_u64(), None);
+        assert_eq!(Payload::from(u64::MAX).as_i64(), None);
+        assert_eq!(Payload::from(7_u8).as_bool(), None);
+    }
+
+    #[test]
+    fn strings_survive_at_every_length_around_the_inline_limit() {
+        for length in 0..MAX_INLINE_BYTES + 3 {
+            let text = "x".repeat(length);
+            let payload = Payload::from(text.as_str());
+            assert_eq!(payload.as_str(), Some(text.as_str()));
+            assert_eq!(payload.try_clone().unwrap().into_string().unwrap(), text);
+            assert_eq!(
+                Payload::from(text.clone()).as_bytes(),
+                Some(text.as_bytes())
+            );
+            let bytes = Payload::from(text.clone().into_bytes());
+            assert_eq!(bytes.as_str(), None, "bytes are no text");
+            assert_eq!(bytes.into_bytes().unwrap(), text.as_bytes());
+            assert_eq!(payload.into_bytes().unwrap(), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn of_many_destructors_that_panic_one_gets_out() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("on purpose");
+            }
+        }
+        let list: Vec<_> = (0..3).map(|_| Payload::any(Bomb)).collect();
+        let caught = catch_unwind(AssertUnwindSafe(|| drop(list))).unwrap_err();
+        assert_eq!(caught.downcast_ref(), Some(&"on purpose"));
+    }
+
+    #[test]
+    fn a_refused_conversion_gives_the_payload_back() {
+        let payload = Payload::any(7_i32).downcast::<String>().unwrap_err();
+        let mut payload = payload.into_bytes().unwrap_err().into_string().unwrap_err();
+        assert!(payload.try_clone().is_none());
+        assert_eq!(payload.downcast_mut::<i32>(), Some(&mut 7));
+        assert_eq!(payload.downcast_mut::<u32>(), None);
+        assert_eq!(payload.downcast::<i32>().unwrap(), 7);
+    }
+}
