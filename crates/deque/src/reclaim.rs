@@ -1,0 +1,196 @@
+//! When a replaced ring may be freed.
+//!
+//! **Problem.** The owner replaces its ring while thieves may be copying out of the old one.
+//!
+//! **Rejected.** Reference counts: two more RMWs a steal, on a line that all thieves share. Keeping
+//! every ring until the end: simple, and as much memory again as the largest ring, but a ring that
+//! is replaced by one of its own size (see `Worker::grow`) would make that unbounded. The collector
+//! that all users of crossbeam-epoch share: it runs whatever anybody has deferred, in the middle of a
+//! push or a steal, and that may panic, or reach this very deque.
+//!
+//! **Protocol.** A thief pins the epoch, loads the pointer, and is done with the ring before it
+//! unpins. The owner stores the new pointer and then retires the old one; it is freed once every
+//! thread that was pinned at that moment has unpinned. The collector is this crate's own: all that it
+//! runs is the freeing of rings. While a thief is suspended in a copy, nothing is freed.
+//!
+//! crossbeam-epoch is opaque to loom. There, retired rings are kept until the deque goes: the models
+//! check the protocol of the deque, and crossbeam's own tests check the epochs.
+
+use ganger_sync::atomic::{AtomicPtr, Ordering};
+use std::ptr::NonNull;
+
+use backend::Retired;
+pub(crate) use backend::{Guard, pin};
+
+/// A pointer that one thread replaces and any thread follows.
+pub(crate) struct Buffer<R> {
+    /// Written by the owner, read by thieves. Always from `Box::into_raw`.
+    current: AtomicPtr<R>,
+    retired: Retired<R>,
+}
+
+impl<R> Buffer<R> {
+    pub(crate) fn new(first: Box<R>) -> Self {
+        Self {
+            current: AtomicPtr::new(Box::into_raw(first)),
+            retired: Retired::new(),
+        }
+    }
+
+    /// The newest value that is visible to this thread.
+    pub(crate) fn load<'g>(&self, _guard: &'g Guard) -> &'g R {
+        // Ordering: Acquire pairs with the Release store in `replace`: the slots that the owner
+        // copied before are there.
+        let current = self.current.load(Ordering::Acquire);
+        // SAFETY: the pointer comes from a box, which is freed only after every guard that could
+        // have seen it is gone.
+        unsafe { &*current }
+    }
+
+    /// The newest value, for the owner, who alone replaces it.
+    pub(crate) fn owned(&self) -> NonNull<R> {
+        // Ordering: Relaxed, because the caller is the thread that stores.
+        let current = self.current.load(Ordering::Relaxed);
+        NonNull::new(current).expect("a box is not null")
+    }
+
+    /// Puts `next` in the place of the current value, and frees that one when nobody can be using
+    /// it any longer.
+    ///
+    /// # Safety
+    /// Only the owner calls this, and it does not use the replaced value afterwards.
+    pub(crate) unsafe fn replace(&self, next: Box<R>) {
+        let old = self.owned();
+        // Ordering: Release pairs with the Acquire in `load`.
+        self.current.store(Box::into_raw(next), Ordering::Release);
+        // SAFETY: `old` comes from a box, is reachable no longer, and is retired once, because only
+        // the owner replaces.
+        unsafe { self.retired.add(old) };
+    }
+}
+
+impl<R> Drop for Buffer<R> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody else follows the pointer, and it comes from a box.
+        drop(unsafe { Box::from_raw(self.owned().as_ptr()) });
+    }
+}
+
+#[cfg(not(loom))]
+mod backend {
+    use crossbeam_epoch::{Collector, LocalHandle};
+    use std::marker::PhantomData;
+    use std::ptr::NonNull;
+    use std::sync::LazyLock;
+
+    pub(crate) use crossbeam_epoch::Guard;
+
+    static COLLECTOR: LazyLock<Collector> = LazyLock::new(Collector::new);
+
+    thread_local! {
+        static HANDLE: LocalHandle = COLLECTOR.register();
+    }
+
+    /// Keeps what this thread loads from here on alive, until the guard is dropped.
+    pub(crate) fn pin() -> Guard {
+        let pinned = HANDLE.try_with(LocalHandle::pin);
+        // In a destructor of another thread-local this thread's handle may be gone.
+        pinned.unwrap_or_else(|_| COLLECTOR.register().pin())
+    }
+
+    /// Hands retired values to the epoch.
+    pub(crate) struct Retired<R>(PhantomData<R>);
+
+    impl<R> Retired<R> {
+        pub(crate) fn new() -> Self {
+            Self(PhantomData)
+        }
+
+        /// # Safety
+        /// `old` comes from a box, new guards cannot reach it, and it is added once.
+        pub(crate) unsafe fn add(&self, old: NonNull<R>) {
+            let guard = pin();
+            // SAFETY: by the contract of this function; and freeing a ring touches no item, so it
+            // does not matter on which thread and when it happens.
+            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old.as_ptr()))) };
+            // A ring can be large, and a thread may retire no other for a long time.
+            guard.flush();
+        }
+    }
+}
+
+#[cfg(loom)]
+mod backend {
+    use std::ptr::NonNull;
+    use std::sync::Mutex;
+
+    /// Stands for a pinned epoch.
+    pub(crate) struct Guard;
+
+    pub(crate) fn pin() -> Guard {
+        Guard
+    }
+
+    /// Keeps retired values until the end. The lock is `std`'s: it is no part of the model.
+    pub(crate) struct Retired<R>(Mutex<Vec<NonNull<R>>>);
+
+    impl<R> Retired<R> {
+        pub(crate) fn new() -> Self {
+            Self(Mutex::new(Vec::new()))
+        }
+
+        /// # Safety
+        /// `old` comes from a box and is added once.
+        pub(crate) unsafe fn add(&self, old: NonNull<R>) {
+            self.0.lock().expect("nobody panics here").push(old);
+        }
+    }
+
+    impl<R> Drop for Retired<R> {
+        fn drop(&mut self) {
+            for old in self.0.get_mut().expect("nobody panics here").drain(..) {
+                // SAFETY: it comes from a box, was added once, and with the deque gone nobody uses
+                // it.
+                drop(unsafe { Box::from_raw(old.as_ptr()) });
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Long enough for any epoch to pass, short enough to fail a test.
+    const MOST_TURNS: u32 = 10_000_000;
+
+    #[test]
+    fn a_replaced_value_lives_as_long_as_a_guard_and_no_longer() {
+        let first = Arc::new(());
+        let buffer = Buffer::new(Box::new(Arc::clone(&first)));
+        let guard = pin();
+        let seen = buffer.load(&guard);
+        // SAFETY: this thread is the owner; what it uses below is protected by the guard.
+        unsafe { buffer.replace(Box::new(Arc::default())) };
+        for _ in 0..1_000 {
+            pin().flush();
+        }
+        assert!(Arc::ptr_eq(seen, &first));
+        assert_eq!(Arc::strong_count(&first), 2);
+        drop(guard);
+        // Other tests of this process may be pinned for a moment.
+        let freed = (0..MOST_TURNS).any(|_| {
+            pin().flush();
+            Arc::strong_count(&first) == 1
+        });
+        assert!(freed);
+    }
+
+    #[test]
+    fn the_last_value_goes_with_the_buffer() {
+        let last = Arc::new(());
+        drop(Buffer::new(Box::new(Arc::clone(&last))));
+        assert_eq!(Arc::strong_count(&last), 1);
+    }
+}

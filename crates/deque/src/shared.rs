@@ -1,0 +1,103 @@
+//! What the owner and the thieves of one deque share.
+
+use crate::reclaim::Buffer;
+use crate::ring::Ring;
+use crate::word::{FIRST_INDEX, Word};
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicU32, Ordering};
+
+/// The shared half of a deque.
+///
+/// | field | owner | thieves |
+/// |---|---|---|
+/// | `bottom` | stores | read |
+/// | `buffer` | stores | read |
+/// | `word` | CAS, to expose and to take back | CAS, to announce and to claim |
+/// | `released` | reads | add |
+///
+/// Each on the cache line of those who write it: a thief's claim does not take `bottom` away from
+/// the owner, nor does its release take away the word that the owner's next pop reads.
+pub(crate) struct Shared<T> {
+    pub(crate) owner: CachePadded<OwnerSide<T>>,
+    pub(crate) word: CachePadded<Word>,
+    released: CachePadded<AtomicU32>,
+}
+
+/// What only the owner writes.
+pub(crate) struct OwnerSide<T> {
+    bottom: AtomicU32,
+    pub(crate) buffer: Buffer<Ring<T>>,
+}
+
+// SAFETY: items are moved between threads, so `T: Send`; no two threads ever have a reference to the
+// same item, so nothing more is needed. Slots are accessed only as the protocol allows.
+unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    pub(crate) fn new(ring: Box<Ring<T>>) -> Self {
+        Self {
+            owner: CachePadded::new(OwnerSide {
+                bottom: AtomicU32::new(FIRST_INDEX),
+                buffer: Buffer::new(ring),
+            }),
+            word: CachePadded::new(Word::new()),
+            released: CachePadded::new(AtomicU32::new(FIRST_INDEX)),
+        }
+    }
+
+    /// `bottom`, for the owner.
+    #[inline]
+    pub(crate) fn own_bottom(&self) -> u32 {
+        // Ordering: Relaxed, because the caller is the thread that stores.
+        self.owner.bottom.load(Ordering::Relaxed)
+    }
+
+    /// `bottom`, for anybody else.
+    #[inline]
+    pub(crate) fn bottom(&self) -> u32 {
+        // Ordering: Acquire pairs with the Release store in `set_bottom`: the items below, and the
+        // ring that holds them, are visible.
+        self.owner.bottom.load(Ordering::Acquire)
+    }
+
+    /// Owner: moves `bottom`, up or down.
+    #[inline]
+    pub(crate) fn set_bottom(&self, bottom: u32) {
+        // Ordering: Release pairs with the Acquire load in `bottom`. Down as well: a thief that
+        // reads the store of a pop claims items below it, and that store is then all that orders
+        // their being written before its reading them.
+        self.owner.bottom.store(bottom, Ordering::Release);
+    }
+
+    /// Thief: says that it has copied `count` items out of the slots that it had claimed.
+    pub(crate) fn release(&self, count: u32) {
+        // Ordering: Release pairs with the Acquire in `free_below`: the owner overwrites the slots
+        // only after they have been read.
+        self.released.fetch_add(count, Ordering::Release);
+    }
+
+    /// Owner: the index below which every slot has been copied out, and `head`. The former is
+    /// known only when no thief is copying.
+    ///
+    /// `released` is a sum, and thieves release in any order: it must be read *before* `head`. The
+    /// other way round, a later claim that is released already could stand in for an earlier one
+    /// that is not. In this order, all that the sum counts was claimed below `head`, so if they are
+    /// equal it counts everything below `head`.
+    pub(crate) fn free_below(&self) -> (Option<u32>, u32) {
+        // Ordering: Acquire pairs with the Release in `release`, of every thief that is counted:
+        // a chain of RMWs. It also keeps the load of the word behind it.
+        let released = self.released.load(Ordering::Acquire);
+        let head = self.word.load().head();
+        ((released == head).then_some(head), head)
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // The worker empties the deque when it goes, and every thief holds a reference while it
+        // copies: only the rings are left, and these know nothing of items.
+        debug_assert_eq!(self.word.load().len(self.own_bottom()), 0);
+    }
+}

@@ -1,0 +1,76 @@
+//! What an attempt to steal comes back with.
+
+/// The result of an attempt to steal.
+///
+/// ```
+/// use ganger_deque::{Steal, Worker};
+///
+/// let worker = Worker::new();
+/// worker.push('a');
+/// assert_eq!(worker.stealer().steal(), Steal::Success('a'));
+/// assert_eq!(worker.stealer().steal().success(), None);
+/// ```
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steal<T> {
+    /// There was nothing to take at some moment during the call.
+    Empty,
+    /// What was taken.
+    Success(T),
+    /// Another thread was faster; whether anything is left is unknown. Trying again, here or with
+    /// another victim, is up to the caller.
+    Retry,
+}
+
+impl<T> Steal<T> {
+    /// Whether there was nothing to take.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Whether something was taken.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::Success(_))
+    }
+
+    /// Whether another thread was faster.
+    pub fn is_retry(&self) -> bool {
+        matches!(self, Self::Retry)
+    }
+
+    /// What was taken, if anything was.
+    pub fn success(self) -> Option<T> {
+        match self {
+            Self::Success(taken) => Some(taken),
+            Self::Empty | Self::Retry => None,
+        }
+    }
+
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Steal<U> {
+        match self {
+            Self::Empty => Steal::Empty,
+            Self::Success(taken) => Steal::Success(f(taken)),
+            Self::Retry => Steal::Retry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_predicates_tell_the_variants_apart() {
+        let table = [
+            (Steal::Empty, true, false, false, None),
+            (Steal::Success(7), false, true, false, Some(7)),
+            (Steal::Retry, false, false, true, None),
+        ];
+        for (steal, empty, success, retry, taken) in table {
+            assert_eq!(steal.is_empty(), empty);
+            assert_eq!(steal.is_success(), success);
+            assert_eq!(steal.is_retry(), retry);
+            assert_eq!(steal.success(), taken);
+        }
+    }
+}

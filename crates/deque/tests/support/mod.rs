@@ -1,0 +1,46 @@
+//! What the models share.
+//!
+//! Loom runs the first thread first, and looks for other orders only at the last access of each
+//! object; so it can matter which side of a model is on which thread. A model that is to catch a
+//! certain fault puts the two sides where it does.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use ganger_deque::{Stealer, Worker};
+
+/// A worker with room for `capacity` items that holds `items`, oldest first.
+pub(crate) fn worker_with<T>(capacity: usize, items: impl IntoIterator<Item = T>) -> Worker<T> {
+    let worker = Worker::with_capacity(capacity);
+    for item in items {
+        worker.push(item);
+    }
+    worker
+}
+
+/// Pops until nothing is left.
+pub(crate) fn drain<T>(worker: &Worker<T>) -> Vec<T> {
+    std::iter::from_fn(|| worker.pop()).collect()
+}
+
+/// Tries once to take one item.
+pub(crate) fn steal_once<T>(stealer: &Stealer<T>) -> Vec<T> {
+    stealer.steal().success().into_iter().collect()
+}
+
+/// Tries once to take half, through a deque with room for `capacity` items.
+pub(crate) fn steal_half_once<T>(stealer: &Stealer<T>, capacity: usize) -> Vec<T> {
+    let dest = Worker::with_capacity(capacity);
+    let taken = stealer.steal_half_into(&dest, usize::MAX).success();
+    let items = drain(&dest);
+    assert_eq!(taken.unwrap_or(0), items.len());
+    items
+}
+
+/// Fails unless `parts` together hold each of `expected` exactly once.
+pub(crate) fn assert_exactly_once<const N: usize>(
+    parts: [Vec<u32>; N],
+    expected: impl IntoIterator<Item = u32>,
+) {
+    let mut all = parts.concat();
+    all.sort_unstable();
+    assert_eq!(all, Vec::from_iter(expected));
+}
