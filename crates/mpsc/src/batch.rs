@@ -1,0 +1,355 @@
+//! A FIFO list that one thread owns: what a drain hands over, and the consumer's private backlog.
+//!
+//! **Problem.** A drain gets a chain of nodes, the newest first. The consumer wants the oldest
+//! first, one at a time, and may keep some for later in front of what it drains next.
+//!
+//! **Rejected.** Moving the items into a `VecDeque`: a copy of every item, and an allocation that
+//! grows. Walking the chain backwards on demand: quadratic.
+//!
+//! **Protocol.** [`Batch::from_newest`] turns the links round in one pass and allocates nothing.
+//! From then on it is a singly linked list with both ends known, so that items go in at either end
+//! and whole batches go in at the back in constant time.
+
+use crate::node::Node;
+use std::fmt;
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ptr;
+
+/// Items in the order in which they were pushed, owned by whoever holds the batch.
+///
+/// Nothing here blocks or is shared. Taking an item out frees its node; putting one in allocates
+/// one. Dropping the batch drops the items one after the other, without recursion. If the drop of
+/// an item panics, the others are still dropped; if a second one panics while that panic unwinds,
+/// the process aborts.
+///
+/// ```
+/// use ganger_mpsc::{Batch, Queue};
+///
+/// let queue = Queue::new();
+/// let _ = queue.push_all([1, 2, 3]);
+/// let mut batch = queue.drain();
+/// assert_eq!(batch.pop_front(), Some(1));
+///
+/// // What is kept goes in front of what comes next.
+/// let _ = queue.push(4);
+/// batch.append(queue.drain());
+/// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [2, 3, 4]);
+/// ```
+pub struct Batch<T> {
+    /// The oldest, or null. The links lead from here to `back`, whose link is null.
+    front: *mut Node<T>,
+    /// The newest; means nothing when `front` is null.
+    back: *mut Node<T>,
+    len: usize,
+}
+
+// SAFETY: a batch owns its nodes and the items in them, and nobody else has a pointer to them.
+unsafe impl<T: Send> Send for Batch<T> {}
+// SAFETY: a shared batch gives out shared references to the items and nothing else.
+unsafe impl<T: Sync> Sync for Batch<T> {}
+
+impl<T> Batch<T> {
+    /// A batch with nothing in it. Allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            front: ptr::null_mut(),
+            back: ptr::null_mut(),
+            len: 0,
+        }
+    }
+
+    /// The batch that holds the chain from `newest` on, or an empty one for null. O(n).
+    ///
+    /// # Safety
+    /// The caller owns the chain and gives it away. Its nodes are exposed, and its last link is
+    /// null.
+    pub(crate) unsafe fn from_newest(newest: *mut Node<T>) -> Self {
+        let newest = Node::revive(newest);
+        let mut batch = Self::new();
+        batch.back = newest;
+        let mut node = newest;
+        while !node.is_null() {
+            // SAFETY: a node of the chain, which the caller gave us.
+            unsafe {
+                let older = Node::revive(Node::next(node));
+                Node::set_next(node, batch.front);
+                batch.front = node;
+                node = older;
+            }
+            batch.len += 1;
+        }
+        batch
+    }
+
+    /// Whether there is no item. O(1).
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.front.is_null()
+    }
+
+    /// How many items there are. O(1).
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The oldest item. O(1).
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
+        // SAFETY: not null, so a node of ours; it is freed only through `&mut self`.
+        (!self.is_empty()).then(|| unsafe { Node::item(self.front) })
+    }
+
+    /// Takes the oldest item out and frees its node. O(1).
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let node = self.front;
+        if node.is_null() {
+            return None;
+        }
+        self.len -= 1;
+        // SAFETY: a node of ours; it is out of the list before it is freed.
+        unsafe {
+            self.front = Node::next(node);
+            Some(Node::free(node))
+        }
+    }
+
+    /// Puts an item behind the newest. O(1), one allocation, no atomic operation.
+    pub fn push_back(&mut self, item: T) {
+        let node = Node::alloc(item);
+        if self.is_empty() {
+            self.front = node;
+        } else {
+            // SAFETY: the list is not empty, so `back` is a node of ours.
+            unsafe { Node::set_next(self.back, node) };
+        }
+        self.back = node;
+        self.len += 1;
+    }
+
+    /// Puts an item in front of the oldest. O(1), one allocation, no atomic operation.
+    pub fn push_front(&mut self, item: T) {
+        let node = Node::alloc(item);
+        if self.is_empty() {
+            self.back = node;
+        } else {
+            // SAFETY: the node is fresh, so it is ours.
+            unsafe { Node::set_next(node, self.front) };
+        }
+        self.front = node;
+        self.len += 1;
+    }
+
+    /// Puts all of `other` behind the newest. O(1), allocates nothing.
+    pub fn append(&mut self, mut other: Self) {
+        if self.is_empty() {
+            std::mem::swap(self, &mut other);
+        } else if !other.is_empty() {
+            // SAFETY: neither list is empty, so both ends are nodes; both lists are ours.
+            unsafe { Node::set_next(self.back, other.front) };
+            self.back = other.back;
+            self.len += other.len;
+            std::mem::forget(other);
+        }
+    }
+
+    /// The items from the oldest to the newest.
+    #[must_use]
+    pub fn iter(&self) -> BatchIter<'_, T> {
+        BatchIter {
+            node: self.front,
+            left: self.len,
+            batch: PhantomData,
+        }
+    }
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for Batch<T> {
+    fn drop(&mut self) {
+        /// Drops what is left when the drop of an item panics.
+        struct Rest<'a, T>(&'a mut Batch<T>);
+
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                while self.0.pop_front().is_some() {}
+            }
+        }
+
+        let rest = Rest(self);
+        while rest.0.pop_front().is_some() {}
+        std::mem::forget(rest);
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Batch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<T> Extend<T> for Batch<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
+        for item in iter {
+            self.push_back(item);
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Batch<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
+        let mut batch = Self::new();
+        batch.extend(iter);
+        batch
+    }
+}
+
+impl<T> IntoIterator for Batch<T> {
+    type Item = T;
+    type IntoIter = BatchIntoIter<T>;
+
+    fn into_iter(self) -> BatchIntoIter<T> {
+        BatchIntoIter(self)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Batch<T> {
+    type Item = &'a T;
+    type IntoIter = BatchIter<'a, T>;
+
+    fn into_iter(self) -> BatchIter<'a, T> {
+        self.iter()
+    }
+}
+
+/// The items of a [`Batch`] by value, from the oldest to the newest. What is not taken is dropped
+/// with the iterator.
+pub struct BatchIntoIter<T>(Batch<T>);
+
+impl<T> Iterator for BatchIntoIter<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.pop_front()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len, Some(self.0.len))
+    }
+}
+
+impl<T> ExactSizeIterator for BatchIntoIter<T> {}
+impl<T> FusedIterator for BatchIntoIter<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for BatchIntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BatchIntoIter").field(&self.0).finish()
+    }
+}
+
+/// The items of a [`Batch`] by reference, from the oldest to the newest.
+pub struct BatchIter<'a, T> {
+    node: *mut Node<T>,
+    left: usize,
+    batch: PhantomData<&'a Batch<T>>,
+}
+
+// SAFETY: it is a shared reference to the items and nothing else.
+unsafe impl<T: Sync> Send for BatchIter<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for BatchIter<'_, T> {}
+
+impl<T> Clone for BatchIter<'_, T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<'a, T> Iterator for BatchIter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        if self.node.is_null() {
+            return None;
+        }
+        self.left -= 1;
+        // SAFETY: a node of the batch, which is borrowed for 'a and so neither changes nor ends.
+        unsafe {
+            let item = Node::item(self.node);
+            self.node = Node::next(self.node);
+            Some(item)
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<T> ExactSizeIterator for BatchIter<'_, T> {}
+impl<T> FusedIterator for BatchIter<'_, T> {}
+
+impl<T: fmt::Debug> fmt::Debug for BatchIter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_can_be_filled_from_either_end_again_after_it_ran_empty() {
+        let mut batch = Batch::new();
+        for round in 0..3 {
+            batch.push_front(round);
+            batch.push_back(round + 10);
+            assert_eq!(batch.pop_front(), Some(round));
+            assert_eq!(batch.pop_front(), Some(round + 10));
+            assert_eq!(batch.pop_front(), None);
+            batch.push_back(round);
+            batch.push_back(round + 1);
+            assert_eq!(
+                batch.iter().copied().collect::<Vec<_>>(),
+                [round, round + 1]
+            );
+            assert_eq!(batch.pop_front(), Some(round));
+            assert_eq!(batch.pop_front(), Some(round + 1));
+        }
+    }
+
+    #[test]
+    fn it_appends_whatever_is_empty() {
+        for (left, right) in [(0, 0), (0, 2), (2, 0), (2, 3)] {
+            let mut batch: Batch<_> = (0..left).collect();
+            batch.append((left..left + right).collect());
+            batch.push_back(99);
+            assert_eq!(batch.len(), left + right + 1);
+            let expected: Vec<_> = (0..left + right).chain([99]).collect();
+            assert_eq!(batch.into_iter().collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn its_iterators_know_how_many_are_left() {
+        let batch: Batch<_> = "abc".chars().collect();
+        let mut items = batch.iter();
+        items.next();
+        assert_eq!((items.len(), items.clone().count()), (2, 2));
+        assert_eq!(format!("{batch:?} {items:?}"), "['a', 'b', 'c'] ['b', 'c']");
+        let mut items = batch.into_iter();
+        items.next();
+        assert_eq!(items.len(), 2);
+        assert_eq!(format!("{items:?}"), "BatchIntoIter(['b', 'c'])");
+    }
+}

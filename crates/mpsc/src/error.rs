@@ -1,0 +1,98 @@
+//! The errors. Named, and behaving, as those of `std::sync::mpsc`; what was rejected is inside.
+
+use std::fmt;
+use thiserror::Error;
+
+/// The queue is closed; here is what was to be pushed.
+#[derive(Error, Clone, Copy, PartialEq, Eq)]
+#[error("pushing on a closed queue")]
+pub struct Closed<T>(pub T);
+
+impl<T> Closed<T> {
+    /// What was to be pushed.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closed").finish_non_exhaustive()
+    }
+}
+
+/// The receiver is gone or has closed the channel; here is what was to be sent.
+#[derive(Error, Clone, Copy, PartialEq, Eq)]
+#[error("sending on a closed channel")]
+pub struct SendError<T>(pub T);
+
+impl<T> SendError<T> {
+    /// What was to be sent.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError").finish_non_exhaustive()
+    }
+}
+
+/// Nothing is left in the channel and nothing will come.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+#[error("receiving on a closed channel")]
+pub struct RecvError;
+
+/// Why [`Receiver::try_recv`](crate::Receiver::try_recv) has no item.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// Nothing is there yet.
+    #[error("receiving on an empty channel")]
+    Empty,
+    /// Nothing is left and nothing will come.
+    #[error("receiving on a closed channel")]
+    Disconnected,
+}
+
+impl From<RecvError> for TryRecvError {
+    fn from(RecvError: RecvError) -> Self {
+        Self::Disconnected
+    }
+}
+
+/// Why [`Receiver::recv_timeout`](crate::Receiver::recv_timeout) has no item.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+pub enum RecvTimeoutError {
+    /// Nothing came in time.
+    #[error("timed out waiting on a channel")]
+    Timeout,
+    /// Nothing is left and nothing will come.
+    #[error("receiving on a closed channel")]
+    Disconnected,
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(RecvError: RecvError) -> Self {
+        Self::Disconnected
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct NoDebug;
+
+    #[test]
+    fn an_error_needs_nothing_of_what_it_holds() {
+        let error: Box<dyn std::error::Error> = Box::new(SendError(NoDebug));
+        assert_eq!(error.to_string(), "sending on a closed channel");
+        assert_eq!(format!("{error:?}"), "SendError { .. }");
+        let error: Box<dyn std::error::Error> = Box::new(Closed(NoDebug));
+        assert_eq!(error.to_string(), "pushing on a closed queue");
+        assert_eq!(format!("{error:?}"), "Closed { .. }");
+    }
+}

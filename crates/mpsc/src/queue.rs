@@ -1,0 +1,412 @@
+//! The queue: one word that any thread pushes to, and that says who has to wake the consumer.
+//!
+//! **Problem.** Every process has a mailbox. There may be a million of them, most of them empty, so
+//! an empty one must cost a word and no allocation. Any thread pushes; one consumer takes
+//! everything there is, in order. The consumer sleeps in between, and must be woken by exactly one
+//! of the pushers that race with its falling asleep: none is a hang, two are a wasted wake-up or,
+//! where the wake-up is the right to run a process, one process running twice. And a queue that is
+//! closed must lose nothing: each item is delivered, or handed to the closer, or handed back to the
+//! pusher.
+//!
+//! **Rejected.**
+//! - *Vyukov's linked queue*: a pusher that is suspended between its swap and its link hides every
+//!   item behind its own. It needs a stub node as well, and a second word for sleeping, hence a
+//!   full fence between the two on both sides.
+//! - *A ring*: its size is either a limit or a waste, times a million.
+//! - *A lock around a deque*: a pusher that is preempted inside it stops all others and the
+//!   consumer.
+//! - *Draining by a plain swap*: it would displace `CLOSED` and `PARKED` too. Putting them back
+//!   afterwards leaves a gap in which a push gets into a closed queue, or a park is lost. A compare
+//!   and swap costs the same when nobody interferes.
+//!
+//! **The word** holds one of `EMPTY`, `PARKED`, `CLOSED`, or the newest node of a chain, which may
+//! be tagged as closed: see the table at [`Word`]. Nobody ever stores to it: every change is a
+//! read-modify-write that starts from the value it displaces.
+//!
+//! **Pusher**
+//! 1. Build a node (or a chain of them) that nobody else sees.
+//! 2. Read the word. Closed: give the items back.
+//! 3. Link the chain's oldest node to what was read, and compare-and-swap its newest node in. Lost:
+//!    back to 2 with the value that won.
+//! 4. What was displaced says what is owed: see [`Pushed`].
+//!
+//! **Consumer**
+//! 1. `drain`: nothing in the word, nothing to do. Else compare-and-swap the chain out, leaving
+//!    `EMPTY` or `CLOSED`, and turn it round.
+//! 2. Nothing came: `park`, which swaps `PARKED` for `EMPTY` and for nothing else. If there is
+//!    something else, back to 1.
+//! 3. Sleep until the holder of the token says so. Waking for another reason, a deadline for
+//!    instance: `cancel_park`, which fails if a pusher already has the token.
+//!
+//! **Closer**
+//! 1. `close` swaps `CLOSED` in and takes the rest. `seal` closes and leaves the rest to be
+//!    drained.
+//! 2. If it displaced `PARKED`, it has the token.
+//!
+//! **Why exactly one token.** All changes of one word have one order. `PARKED` enters it by a park,
+//! and the next change displaces it: a push, a seal, a close or a cancelled park, one of them.
+//!
+//! **Why nothing is lost.** A node enters the word by a swap that starts from an open value, and
+//! leaves it by the one swap that displaces it: to whoever drains or closes. After a closed value
+//! comes no open one.
+//!
+//! **Why a drain sees what every pusher wrote.** It reads the newest node, whose swap continues the
+//! release sequence of all swaps before it, since nothing but read-modify-writes change the word.
+
+use crate::Batch;
+use crate::error::Closed;
+use crate::node::{Chain, Node};
+use crate::outcome::{Closing, Park, Pushed, Sealed};
+use crate::word::Word;
+use ganger_sync::atomic::{AtomicPtr, Ordering, fence};
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+/// An unbounded queue for many producers and one consumer, in one word.
+///
+/// All methods take `&self` and never block: they are lock-free, which means that one of them runs
+/// again only because another one succeeded. [`park`](Self::park) and
+/// [`cancel_park`](Self::cancel_park) are the consumer's; everything else is for any thread. Two
+/// threads may even drain at the same time: each item goes to one of them, but then the order of
+/// items is only known within each batch.
+///
+/// Items of one producer come out in the order in which it pushed them. A push happens before the
+/// drain or close that returns the item. A park happens before the push, seal or close that takes
+/// its token; a seal or close happens before the operation that finds the queue closed.
+///
+/// The queue is one pointer in size, and allocates one node an item. Dropping it drops what is left
+/// in it, without recursion.
+///
+/// ```
+/// use ganger_mpsc::{Park, Pushed, Queue};
+///
+/// let queue = Queue::new();
+/// assert_eq!(queue.push('a').unwrap(), Pushed::First);
+/// assert_eq!(queue.push('b').unwrap(), Pushed::Queued);
+/// assert_eq!(queue.drain().into_iter().collect::<String>(), "ab");
+///
+/// assert_eq!(queue.park(), Park::Parked);
+/// assert_eq!(queue.push('c').unwrap(), Pushed::Unparked); // must wake the consumer
+/// assert_eq!(queue.push('d').unwrap(), Pushed::Queued); // need not
+///
+/// assert_eq!(queue.close().batch.len(), 2);
+/// assert_eq!(queue.push('e').unwrap_err().into_inner(), 'e');
+/// ```
+pub struct Queue<T> {
+    /// Written by pushers, the consumer and closers; see the table at [`Word`].
+    word: AtomicPtr<Node<T>>,
+    /// Takes the automatic `Send` and `Sync` away, which the pointer would give for any `T`.
+    owns: PhantomData<*mut T>,
+}
+
+// SAFETY: a queue owns the items in it. Items go in on one thread and come out on another, each to
+// one owner, and no reference to an item inside is ever given out; so `T: Send` is enough for both.
+unsafe impl<T: Send> Send for Queue<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Queue<T> {}
+
+// Nobody's code runs inside an operation that has begun to change the queue.
+impl<T> UnwindSafe for Queue<T> {}
+impl<T> RefUnwindSafe for Queue<T> {}
+
+/// The queue is closed: the chain that was to be published is still the caller's.
+struct Refused;
+
+impl<T> Queue<T> {
+    /// An open queue with nothing in it. Allocates nothing.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            word: AtomicPtr::new(Word::EMPTY.raw()),
+            owns: PhantomData,
+        }
+    }
+
+    /// An open queue with nothing in it. Allocates nothing.
+    #[cfg(loom)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            word: AtomicPtr::new(Word::EMPTY.raw()),
+            owns: PhantomData,
+        }
+    }
+
+    /// Puts an item behind all others. One allocation; O(1) but for lost races.
+    ///
+    /// # Errors
+    /// [`Closed`] with the item if the queue is closed.
+    #[inline]
+    pub fn push(&self, item: T) -> Result<Pushed, Closed<T>> {
+        let node = Node::alloc(item);
+        Node::expose(node);
+        // SAFETY: the node is fresh and exposed: a chain of one, and ours.
+        match unsafe { self.publish(node, node) } {
+            Ok(pushed) => Ok(pushed),
+            // SAFETY: it was refused, so the node is still ours.
+            Err(Refused) => Err(Closed(unsafe { Node::free(node) })),
+        }
+    }
+
+    /// Puts all items of `iter` behind all others, in order and with nothing of anybody else's
+    /// between them, at the price of one push and an allocation an item.
+    ///
+    /// With no items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
+    /// closed. If the iterator panics, what it yielded so far is dropped.
+    ///
+    /// # Errors
+    /// [`Closed`] with all the items if the queue is closed.
+    ///
+    /// ```
+    /// # use ganger_mpsc::{Pushed, Queue};
+    /// let queue = Queue::new();
+    /// assert_eq!(queue.push_all(1..=3).unwrap(), Pushed::First);
+    /// assert_eq!(queue.push_all([]).unwrap(), Pushed::Queued);
+    /// let _ = queue.close();
+    /// let refused = queue.push_all(4..=5).unwrap_err().into_inner();
+    /// assert_eq!(refused.into_iter().collect::<Vec<_>>(), [4, 5]);
+    /// ```
+    pub fn push_all(&self, iter: impl IntoIterator<Item = T>) -> Result<Pushed, Closed<Batch<T>>> {
+        let mut chain = Chain::new();
+        for item in iter {
+            chain.push(item);
+        }
+        let Some((newest, oldest)) = chain.into_ends() else {
+            return Ok(Pushed::Queued);
+        };
+        // SAFETY: the chain was ours, and its nodes are exposed.
+        match unsafe { self.publish(newest, oldest) } {
+            Ok(pushed) => Ok(pushed),
+            Err(Refused) => {
+                // A publication that lost a race may have linked the chain to somebody's node.
+                // SAFETY: it was refused, so the chain is still ours.
+                unsafe { Node::set_next(oldest, std::ptr::null_mut()) };
+                // SAFETY: as above; its nodes are exposed, and its last link is null.
+                Err(Closed(unsafe { Batch::from_newest(newest) }))
+            }
+        }
+    }
+
+    /// Takes everything out, the oldest item first. O(n) in what it takes; allocates nothing.
+    ///
+    /// If there is nothing, it reads the word and changes nothing. A park is never disturbed: a
+    /// consumer that drains while it is parked finds nothing, and is still parked. A closed queue
+    /// stays closed.
+    #[inline]
+    #[must_use = "what a drain takes out is in the queue no longer"]
+    pub fn drain(&self) -> Batch<T> {
+        // Ordering: Relaxed, because nothing is read through it before the swap below acquires.
+        // Whoever was told about an item sees it here, since being told orders this read behind
+        // the push.
+        let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
+        while seen.has_items() {
+            // Ordering: Acquire pairs with the Release of the swap in `publish`, for every node of
+            // the chain. Relaxed on failure, as for the read above.
+            match self.word.compare_exchange_weak(
+                seen.raw(),
+                seen.drained().raw(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                // SAFETY: out of the word, and displaced by nobody else: the chain is ours. Its
+                // nodes were exposed and linked down to null before they were published.
+                Ok(chain) => return unsafe { Batch::from_newest(Word::from_raw(chain).newest()) },
+                Err(now) => seen = Word::from_raw(now),
+            }
+        }
+        Batch::new()
+    }
+
+    /// Announces that the consumer is about to sleep. O(1) but for lost races.
+    ///
+    /// After [`Park::Parked`] exactly one pusher or closer is told to wake the consumer. Parking
+    /// when parked already is the same as parking once. Only the consumer may call it.
+    pub fn park(&self) -> Park {
+        let mut seen = Word::EMPTY;
+        loop {
+            if seen.has_items() {
+                return Park::NotEmpty;
+            }
+            if seen.is_closed() {
+                return Park::Closed;
+            }
+            // Ordering: Release pairs with the Acquire of whoever takes the token: the fence in
+            // `publish`, or the swap in `seal`, `close` or `cancel_park`. It is done even where the
+            // value is `PARKED` already, so that the token covers what happened since. Acquire on
+            // failure pairs with the Release in `seal` and `close`.
+            match self.word.compare_exchange(
+                seen.raw(),
+                Word::PARKED.raw(),
+                Ordering::Release,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Park::Parked,
+                Err(now) => seen = Word::from_raw(now),
+            }
+        }
+    }
+
+    /// Takes a park back. O(1).
+    ///
+    /// `true`: the queue was parked, and now nobody gets the token of that park. `false`: it was
+    /// not, or a pusher or closer has the token and will act on it. Only the consumer may call it,
+    /// or whoever else stands in for it.
+    ///
+    /// ```
+    /// # use ganger_mpsc::{Park, Pushed, Queue};
+    /// let queue = Queue::new();
+    /// assert_eq!(queue.park(), Park::Parked);
+    /// assert!(queue.cancel_park());
+    /// assert_eq!(queue.push(1).unwrap(), Pushed::First); // not `Unparked`
+    /// assert!(!queue.cancel_park());
+    /// ```
+    #[must_use = "`false` after a park means that a wake-up is on its way"]
+    pub fn cancel_park(&self) -> bool {
+        // Ordering: Acquire pairs with the Release in `park`, for a caller that stands in for the
+        // consumer. Relaxed on failure, because a drain follows, which acquires.
+        self.word
+            .compare_exchange(
+                Word::PARKED.raw(),
+                Word::EMPTY.raw(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Closes the queue to pushers and takes what is in it. O(n) in what it takes.
+    ///
+    /// May be called more than once; the later calls find nothing. A queue never opens again.
+    pub fn close(&self) -> Closing<T> {
+        // Ordering: Acquire pairs with the Releases in `publish`, for the chain, and in `park`, for
+        // the token. Release pairs with the Acquire of whoever finds the queue closed.
+        let last = Word::from_raw(self.word.swap(Word::CLOSED.raw(), Ordering::AcqRel));
+        Closing {
+            // SAFETY: out of the word, and displaced by nobody else: the chain, or null, is ours.
+            // Its nodes were exposed and linked down to null before they were published.
+            batch: unsafe { Batch::from_newest(last.newest()) },
+            parked: last == Word::PARKED,
+        }
+    }
+
+    /// Closes the queue to pushers and leaves what is in it to be drained. O(1) but for lost races.
+    ///
+    /// May be called more than once; the later calls change nothing.
+    ///
+    /// ```
+    /// # use ganger_mpsc::{Queue, Sealed};
+    /// let queue = Queue::new();
+    /// let _ = queue.push(1);
+    /// assert_eq!(queue.seal(), Sealed::Awake);
+    /// assert!(queue.push(2).is_err());
+    /// assert!(!queue.is_finished());
+    /// assert_eq!(queue.drain().pop_front(), Some(1));
+    /// assert!(queue.is_finished());
+    /// ```
+    pub fn seal(&self) -> Sealed {
+        // Ordering: Relaxed, because nothing is read through it.
+        let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
+        while !seen.is_closed() {
+            // Ordering: Release pairs with the Acquire of whoever finds the queue closed. Acquire
+            // pairs with the Release in `park`, for the token. Relaxed on failure, as for the read
+            // above.
+            match self.word.compare_exchange_weak(
+                seen.raw(),
+                seen.sealed().raw(),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) if seen == Word::PARKED => return Sealed::Unparked,
+                Ok(_) => break,
+                Err(now) => seen = Word::from_raw(now),
+            }
+        }
+        Sealed::Awake
+    }
+
+    /// Whether there is no item in it at this moment. O(1).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        // Ordering: Relaxed, because nothing is read through it.
+        !Word::from_raw(self.word.load(Ordering::Relaxed)).has_items()
+    }
+
+    /// Whether it is closed to pushers; there may be items left. Once true, it stays true. O(1).
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Ordering: Acquire pairs with the Release in `seal` and `close`.
+        Word::from_raw(self.word.load(Ordering::Acquire)).is_closed()
+    }
+
+    /// Whether it is closed and nothing is left: no drain will find anything again. Once true, it
+    /// stays true. O(1).
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        // Ordering: Acquire pairs with the Release in `seal` and `close`.
+        Word::from_raw(self.word.load(Ordering::Acquire)) == Word::CLOSED
+    }
+
+    /// Puts the chain from `newest` to `oldest` in front of the word's.
+    ///
+    /// # Safety
+    /// The caller owns the chain, and its nodes are exposed. If the result is `Ok`, the chain is no
+    /// longer the caller's; if it is refused, the link of `oldest` leads nowhere in particular.
+    #[inline]
+    unsafe fn publish(
+        &self,
+        newest: *mut Node<T>,
+        oldest: *mut Node<T>,
+    ) -> Result<Pushed, Refused> {
+        // Ordering: Relaxed, because nothing is read through it: only its address becomes a link.
+        let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
+        loop {
+            if seen.is_closed() {
+                // Ordering: Acquire pairs with the Release in `seal` and `close`.
+                fence(Ordering::Acquire);
+                return Err(Refused);
+            }
+            // SAFETY: the chain is ours until it is published.
+            unsafe { Node::set_next(oldest, seen.newest()) };
+            // Ordering: Release pairs with the Acquire in `drain` and `close`: the items and links
+            // of the chain come before it. Relaxed on failure, as for the read above.
+            match self.word.compare_exchange_weak(
+                seen.raw(),
+                newest,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) if seen.has_items() => return Ok(Pushed::Queued),
+                Ok(_) if seen == Word::PARKED => {
+                    // Ordering: Acquire pairs with the Release in `park`: what the consumer did
+                    // before it parked comes before what the holder of its token does.
+                    fence(Ordering::Acquire);
+                    return Ok(Pushed::Unparked);
+                }
+                Ok(_) => return Ok(Pushed::First),
+                Err(now) => seen = Word::from_raw(now),
+            }
+        }
+    }
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        drop(self.drain());
+    }
+}
+
+impl<T> fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ordering: Relaxed, because nothing is read through it.
+        let word = Word::from_raw(self.word.load(Ordering::Relaxed));
+        f.debug_tuple("Queue").field(&word).finish()
+    }
+}

@@ -1,0 +1,244 @@
+//! The receiving side of a channel.
+
+use crate::Batch;
+use crate::channel::Shared;
+use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
+use crate::iter::{IntoIter, Iter, TryIter};
+use crate::outcome::{Closing, Park};
+use ganger_sync::sync::Arc;
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
+
+/// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
+///
+/// It takes everything there is out of the shared queue in one operation, and then serves itself
+/// from that: most receives touch nothing that is shared. Dropping it closes the channel and drops
+/// what is left.
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<ganger_mpsc::Receiver<u8>>(); // one thread at a time
+/// ```
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    /// Drained and not yet received; all of it is older than what is in the queue.
+    backlog: RefCell<Batch<T>>,
+}
+
+// Nobody's code runs while the backlog is borrowed.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self {
+            shared,
+            backlog: RefCell::new(Batch::new()),
+        }
+    }
+
+    /// Takes the oldest item if there is one. Never blocks; O(1), counting the turning round of
+    /// what it drains to the items drained.
+    ///
+    /// # Errors
+    /// [`TryRecvError::Empty`] if there is none yet, [`TryRecvError::Disconnected`] if there is
+    /// none and none will come.
+    ///
+    /// ```
+    /// use ganger_mpsc::TryRecvError;
+    ///
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert_eq!(receiver.try_recv(), Ok(1));
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let mut backlog = self.backlog.borrow_mut();
+        if backlog.is_empty() {
+            *backlog = self.shared.queue.drain();
+        }
+        match backlog.pop_front() {
+            Some(item) => Ok(item),
+            // Not `is_closed`: since the drain an item may have come, and after it the end.
+            None if self.shared.queue.is_finished() => Err(TryRecvError::Disconnected),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Takes the oldest item, and blocks until there is one. It sleeps while it waits.
+    ///
+    /// # Errors
+    /// [`RecvError`] if there is none and none will come.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// std::thread::spawn(move || sender.send(1).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert!(receiver.recv().is_err());
+    /// ```
+    pub fn recv(&self) -> Result<T, RecvError> {
+        loop {
+            match self.try_recv() {
+                Ok(item) => return Ok(item),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => self.sleep(None),
+            }
+        }
+    }
+
+    /// Takes the oldest item, and blocks until there is one or `timeout` has passed. It sleeps while
+    /// it waits.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError::Timeout`] if none came in time, [`RecvTimeoutError::Disconnected`] if
+    /// there is none and none will come.
+    ///
+    /// ```
+    /// use ganger_mpsc::RecvTimeoutError;
+    /// use std::time::Duration;
+    ///
+    /// let (_sender, receiver) = ganger_mpsc::channel::<u8>();
+    /// let received = receiver.recv_timeout(Duration::from_millis(1));
+    /// assert_eq!(received, Err(RecvTimeoutError::Timeout));
+    /// ```
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        let Some(deadline) = Instant::now().checked_add(timeout) else {
+            return Ok(self.recv()?);
+        };
+        loop {
+            match self.try_recv() {
+                Ok(item) => return Ok(item),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(RecvTimeoutError::Timeout);
+            }
+            self.sleep(Some(left));
+        }
+    }
+
+    /// Takes everything there is, the oldest item first. Never blocks; O(n) in what it drains.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send_all(1..=3).unwrap();
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert_eq!(receiver.drain().len(), 2);
+    /// ```
+    pub fn drain(&self) -> Batch<T> {
+        let mut batch = self.backlog.take();
+        batch.append(self.shared.queue.drain());
+        batch
+    }
+
+    /// The items as they come; blocks between them. Ends when none is left and none will come.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter::new(self)
+    }
+
+    /// The items that are there; ends where [`try_recv`](Self::try_recv) has none.
+    #[must_use]
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter::new(self)
+    }
+
+    /// Closes the channel and takes everything there is. From now on senders get their items back,
+    /// and there is nothing to receive. May be called more than once.
+    ///
+    /// ```
+    /// use ganger_mpsc::TryRecvError;
+    ///
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.close().len(), 1);
+    /// assert!(sender.send(2).is_err());
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    pub fn close(&self) -> Batch<T> {
+        let Closing { batch, parked } = self.shared.queue.close();
+        debug_assert!(!parked, "the receiver is here, so it does not sleep");
+        let mut rest = self.backlog.take();
+        rest.append(batch);
+        rest
+    }
+
+    /// Whether nothing will come but what has been sent already: this side closed the channel, or
+    /// all senders are gone. Once true, it stays true.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.queue.is_closed()
+    }
+
+    /// Blocks until there may be something to see, or until `timeout` has passed. May return early.
+    fn sleep(&self, timeout: Option<Duration>) {
+        match self.shared.queue.park() {
+            Park::Parked => {}
+            Park::NotEmpty | Park::Closed => return,
+        }
+        match timeout {
+            None => self.shared.parker.park(),
+            Some(timeout) => {
+                self.shared.parker.park_timeout(timeout);
+            }
+        }
+        // The deadline came first, or the token was that of an earlier sleep whose deadline came
+        // first. If somebody already has this park's token, it ends the next sleep early: no harm,
+        // and better than waiting here for a sender that may be suspended.
+        let _taken_back = self.shared.queue.cancel_park();
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        drop(self.close());
+    }
+}
+
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter::new(self)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("queue", &self.shared.queue)
+            .field("backlog", &self.backlog.borrow().len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    #[test]
+    fn a_receive_that_times_out_takes_its_park_back() {
+        let (_sender, receiver) = channel::<u8>();
+        let received = receiver.recv_timeout(Duration::from_millis(2));
+        assert_eq!(received, Err(RecvTimeoutError::Timeout));
+        let shown = format!("{receiver:?}");
+        assert_eq!(shown, "Receiver { queue: Queue(Empty), backlog: 0, .. }");
+    }
+}
