@@ -1,0 +1,127 @@
+//! The receiving end of a PID's channel.
+
+use crate::mailbox::Attachment;
+use crate::{Batch, RecvError, RecvTimeoutError, TryRecvError};
+use ganger_mpsc::Iter;
+use ganger_proc_api::{Package, Pid};
+use std::fmt;
+use std::time::Duration;
+
+/// Receives the packages of one PID: see [`Mailbox::attach`](crate::Mailbox::attach) and
+/// [`Mailbox::open`](crate::Mailbox::open).
+///
+/// One thread at a time has it. Packages of one sender come in the order in which it sent them.
+/// Dropping it detaches the PID and frees what has not been taken; [`close`](Self::close) gives that
+/// out instead.
+pub struct MailboxReceiver {
+    attachment: Attachment,
+    packages: ganger_mpsc::Receiver<Package>,
+}
+
+impl MailboxReceiver {
+    pub(crate) fn new(attachment: Attachment, packages: ganger_mpsc::Receiver<Package>) -> Self {
+        Self {
+            attachment,
+            packages,
+        }
+    }
+
+    /// The PID, as it was attached.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.attachment.pid
+    }
+
+    /// Takes the oldest package if there is one. Never blocks.
+    ///
+    /// # Errors
+    /// [`TryRecvError::Empty`] when there is none yet, [`TryRecvError::Disconnected`] when there is
+    /// none and the PID has been detached or the mailbox is gone.
+    pub fn try_recv(&self) -> Result<Package, TryRecvError> {
+        self.packages.try_recv()
+    }
+
+    /// Takes the oldest package, and blocks until there is one.
+    ///
+    /// # Errors
+    /// [`RecvError`] when there is none and the PID has been detached or the mailbox is gone.
+    pub fn recv(&self) -> Result<Package, RecvError> {
+        self.packages.recv()
+    }
+
+    /// Takes the oldest package, and blocks until there is one or `timeout` has passed.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError::Timeout`] when none came in time, [`RecvTimeoutError::Disconnected`] when
+    /// there is none and the PID has been detached or the mailbox is gone.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<Package, RecvTimeoutError> {
+        self.packages.recv_timeout(timeout)
+    }
+
+    /// Takes all packages that are there, the oldest first. Never blocks; O(n).
+    #[must_use]
+    pub fn drain(&self) -> Batch<Package> {
+        self.packages.drain()
+    }
+
+    /// The packages as they come; blocks between them. Ends when [`recv`](Self::recv) fails.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, Package> {
+        self.packages.iter()
+    }
+
+    /// Whether nothing will come but what has been sent already: the PID has been detached, or the
+    /// mailbox is gone. Once true, it stays true.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.packages.is_closed()
+    }
+
+    /// Detaches the PID and returns the packages that have not been taken. Never blocks; O(n).
+    ///
+    /// From now on senders get their packages back.
+    ///
+    /// ```
+    /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
+    /// use ganger_relay::{Mailbox, Receiver};
+    ///
+    /// let mailbox = Mailbox::new(NodeName::new("here")?, HostName::new("box")?);
+    /// let inbox = mailbox.open();
+    /// let pid = inbox.pid();
+    /// mailbox.send(Message::new("one", ()).to(pid))?;
+    /// assert_eq!(inbox.close().len(), 1);
+    /// let error = mailbox.send(Message::new("two", ()).to(pid)).unwrap_err();
+    /// assert_eq!(error.kind, SendErrorKind::NotFound);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "dropping the receiver frees the packages as well"]
+    pub fn close(self) -> Batch<Package> {
+        self.attachment.end();
+        self.packages.close()
+    }
+}
+
+impl Drop for MailboxReceiver {
+    /// Detaches before the channel closes: whoever sends later finds no channel, not a closed one.
+    fn drop(&mut self) {
+        self.attachment.end();
+    }
+}
+
+impl<'a> IntoIterator for &'a MailboxReceiver {
+    type Item = Package;
+    type IntoIter = Iter<'a, Package>;
+
+    fn into_iter(self) -> Iter<'a, Package> {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for MailboxReceiver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MailboxReceiver")
+            .field("pid", &self.pid())
+            .field("is_closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! A named node and its hosts.
+
+use crate::receiver::refused;
+use crate::table::Table;
+use crate::{AddError, Receiver, TARGET};
+use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
+use std::fmt;
+use std::sync::Arc;
+
+/// A node: hands each package to the host that its target lives on.
+///
+/// Hosts come and go while packages are sent. A PID without a node and one with this node's name
+/// are the same to it. The host sees the package as it was sent, so that it too must take both.
+///
+/// ```
+/// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
+/// use ganger_relay::{Node, Receiver, from_fn};
+/// use std::sync::Arc;
+///
+/// let node = Node::new(NodeName::new("here")?);
+/// node.add_host(HostName::new("sink")?, Arc::new(from_fn(|_| Ok(()))))?;
+///
+/// let send = |target: &str| node.send(Message::new("hello", ()).to(target.parse().unwrap()));
+/// assert!(send("{sink|1}").is_ok());
+/// assert!(send("{here@sink|1}").is_ok());
+/// assert_eq!(send("{other|1}").unwrap_err().kind, SendErrorKind::HostNotFound);
+/// assert_eq!(send("{there@sink|1}").unwrap_err().kind, SendErrorKind::NodeNotFound);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Node {
+    name: NodeName,
+    hosts: Table<HostName, Arc<dyn Receiver>>,
+}
+
+impl Node {
+    /// A node without hosts.
+    #[must_use]
+    pub fn new(name: NodeName) -> Self {
+        Self {
+            name,
+            hosts: Table::new(),
+        }
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> NodeName {
+        self.name
+    }
+
+    /// Adds a host: from now on it gets the packages for PIDs that live there. O(1).
+    ///
+    /// # Errors
+    /// [`AddError::HostExists`], with `receiver` inside, when there is a host of that name.
+    pub fn add_host(&self, host: HostName, receiver: Arc<dyn Receiver>) -> Result<(), AddError> {
+        let node = self.name;
+        match self.hosts.insert(host, receiver) {
+            Ok(()) => {
+                tracing::debug!(target: TARGET, %node, %host, "host added");
+                Ok(())
+            }
+            Err(receiver) => Err(AddError::HostExists {
+                node,
+                host,
+                receiver,
+            }),
+        }
+    }
+
+    /// Removes a host and returns it; `None` when there is none of that name. O(1).
+    ///
+    /// It does not wait for sends that are under way: those may still reach the host.
+    pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn Receiver>> {
+        let receiver = self.hosts.remove(host)?;
+        tracing::debug!(target: TARGET, node = %self.name, %host, "host removed");
+        Some(receiver)
+    }
+
+    /// The names of the hosts, in the order of their text. O(n log n).
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostName> {
+        let mut hosts = self.hosts.keys();
+        hosts.sort_by_cached_key(|host| host.as_str());
+        hosts
+    }
+}
+
+impl Receiver for Node {
+    /// Hands the package to its target's host. O(1), plus what the host does.
+    ///
+    /// # Errors
+    /// [`SendErrorKind::NodeNotFound`] for a PID of another node, [`SendErrorKind::HostNotFound`]
+    /// when there is no such host, and whatever the host answers.
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        let target = package.target;
+        if target.node().is_some_and(|node| node != self.name) {
+            return Err(refused(SendErrorKind::NodeNotFound, package));
+        }
+        match self.hosts.get(target.host()) {
+            Some(host) => host.send(package),
+            None => Err(refused(SendErrorKind::HostNotFound, package)),
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name)
+            .field("hosts", &self.hosts())
+            .finish()
+    }
+}

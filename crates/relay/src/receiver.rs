@@ -1,0 +1,101 @@
+//! What takes packages.
+
+use crate::TARGET;
+use ganger_proc_api::{Package, SendError, SendErrorKind};
+use std::fmt;
+use std::sync::Arc;
+
+/// Takes packages, or gives them back.
+///
+/// Hosts, nodes, routers and links to other nodes are all receivers, so that they can stand behind
+/// one another.
+///
+/// ```
+/// use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
+/// use ganger_relay::Receiver;
+///
+/// /// A host whose mailboxes are always full.
+/// struct Busy;
+///
+/// impl Receiver for Busy {
+///     fn send(&self, package: Package) -> Result<(), SendError> {
+///         Err(SendError::new(SendErrorKind::Full, package))
+///     }
+/// }
+///
+/// let target = "{busy|1}".parse()?;
+/// let error = Busy.send(Message::new("job", 7_u64).to(target)).unwrap_err();
+/// assert_eq!(error.kind, SendErrorKind::Full);
+/// let package = error.into_package(); // to be sent again later
+/// assert_eq!(package.message.topic, "job");
+/// # Ok::<(), ganger_proc_api::ParsePidError>(())
+/// ```
+pub trait Receiver: Send + Sync {
+    /// Takes the package, or returns it inside the error, as it was: nothing is lost silently.
+    ///
+    /// Must not block. Packages that one thread sends to one PID are to arrive in the order in
+    /// which it sent them. The caller holds no lock: an implementation may send in its turn, and
+    /// add to and remove from whatever the package came through, itself included.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside; its kind says why it was not taken.
+    fn send(&self, package: Package) -> Result<(), SendError>;
+}
+
+impl<R: Receiver + ?Sized> Receiver for Arc<R> {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        (**self).send(package)
+    }
+}
+
+impl<R: Receiver + ?Sized> Receiver for &R {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        (**self).send(package)
+    }
+}
+
+/// A receiver that calls a function: see [`from_fn`].
+#[derive(Clone, Copy)]
+pub struct FromFn<F>(F);
+
+/// The receiver that hands every package to `function`, on the thread that sends it.
+///
+/// ```
+/// use ganger_proc_api::{Message, Package};
+/// use ganger_relay::{Receiver, from_fn};
+///
+/// let printer = from_fn(|package: Package| {
+///     println!("{}: {:?}", package.target, package.message);
+///     Ok(())
+/// });
+/// printer.send(Message::new("hello", ()).to("{printer|1}".parse()?)).unwrap();
+/// # Ok::<(), ganger_proc_api::ParsePidError>(())
+/// ```
+pub const fn from_fn<F>(function: F) -> FromFn<F>
+where
+    F: Fn(Package) -> Result<(), SendError> + Send + Sync,
+{
+    FromFn(function)
+}
+
+impl<F> Receiver for FromFn<F>
+where
+    F: Fn(Package) -> Result<(), SendError> + Send + Sync,
+{
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        (self.0)(package)
+    }
+}
+
+impl<F> fmt::Debug for FromFn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FromFn(..)")
+    }
+}
+
+/// The refusal of `package`, for a reason that this crate found.
+#[cold]
+pub(crate) fn refused(kind: SendErrorKind, package: Package) -> SendError {
+    tracing::debug!(target: TARGET, pid = %package.target, reason = %kind, "package refused");
+    SendError::new(kind, package)
+}

@@ -1,0 +1,10 @@
+//! What the relay promises: R2 to R5 of the semantics. Each test names the promise that it pins.
+#![cfg(not(loom))]
+
+mod common;
+mod mailbox;
+mod node;
+mod order;
+mod reentry;
+mod router;
+mod stress;

@@ -1,0 +1,102 @@
+//! Nodes and their hosts.
+
+use crate::common::*;
+use ganger_proc_api::SendErrorKind;
+use ganger_relay::{AddError, Node, Receiver};
+use std::sync::Arc;
+
+// pins: R3
+#[test]
+fn a_pid_with_and_without_this_node_reaches_the_host_as_it_was_sent() {
+    let here = Node::new(node("here"));
+    let (a, b) = (Recorder::new(), Recorder::new());
+    here.add_host(host("a"), a.clone()).unwrap();
+    here.add_host(host("b"), b.clone()).unwrap();
+
+    here.send(package("{a|1}", 1)).unwrap();
+    assert_eq!(a.take_one("{a|1}"), 1);
+    here.send(package("{here@b|1}", 2)).unwrap();
+    assert_eq!(b.take_one("{here@b|1}"), 2);
+    assert!(a.take().is_empty());
+}
+
+// pins: R2
+#[test]
+fn what_has_no_place_comes_back_whole() {
+    let here = Node::new(node("here"));
+    here.add_host(host("a"), Recorder::new()).unwrap();
+    assert_refused(&here, "{missing|1}", SendErrorKind::HostNotFound);
+    assert_refused(&here, "{here@missing|1}", SendErrorKind::HostNotFound);
+    assert_refused(&here, "{there@a|1}", SendErrorKind::NodeNotFound);
+}
+
+// pins: R2
+#[test]
+fn a_hosts_refusal_comes_back_as_it_is() {
+    let here = Node::new(node("here"));
+    for kind in ALL_KINDS {
+        here.add_host(host("a"), refuser(kind)).unwrap();
+        assert_refused(&here, "{a|1}", kind);
+        here.remove_host(host("a")).unwrap();
+    }
+}
+
+// pins: R3
+#[test]
+fn a_second_host_of_that_name_is_refused_and_handed_back() {
+    let here = Node::new(node("here"));
+    let (first, second) = (Recorder::new(), Recorder::new());
+    here.add_host(host("a"), first.clone()).unwrap();
+
+    let error = here.add_host(host("a"), second.clone()).unwrap_err();
+    assert_eq!(error.to_string(), "the node here has a host a already");
+    assert_eq!(
+        format!("{error:?}"),
+        r#"HostExists { node: "here", host: "a", .. }"#
+    );
+    assert!(
+        matches!(&error, AddError::HostExists { node: n, host: h, .. }
+            if (*n, *h) == (node("here"), host("a")))
+    );
+    assert!(is_same(&error.into_receiver(), &second));
+
+    here.send(package("{a|1}", 1)).unwrap();
+    assert_eq!(first.take_one("{a|1}"), 1, "the first host is untouched");
+}
+
+// pins: R3
+#[test]
+fn hosts_come_and_go() {
+    let here = Node::new(node("here"));
+    let (a, b) = (Recorder::new(), Recorder::new());
+    // Names that no other test uses: the order of names is that of their first use.
+    for name in ["node-b", "node-c", "node-a"] {
+        here.add_host(host(name), a.clone()).unwrap();
+    }
+    assert_eq!(here.hosts(), ["node-a", "node-b", "node-c"].map(host));
+    assert!(is_same(&here.remove_host(host("node-b")).unwrap(), &a));
+    assert!(here.remove_host(host("node-b")).is_none());
+    assert_eq!(here.hosts(), ["node-a", "node-c"].map(host));
+    assert_refused(&here, "{node-b|1}", SendErrorKind::HostNotFound);
+
+    here.add_host(host("node-b"), b.clone()).unwrap();
+    here.send(package("{node-b|1}", 1)).unwrap();
+    assert_eq!(b.take_one("{node-b|1}"), 1);
+    assert_eq!(
+        format!("{here:?}"),
+        r#"Node { name: "here", hosts: ["node-a", "node-b", "node-c"] }"#
+    );
+}
+
+// pins: R2
+#[test]
+fn references_to_receivers_are_receivers() {
+    fn take(receiver: impl Receiver) {
+        receiver.send(package("{a|1}", 1)).unwrap();
+    }
+    let recorder = Recorder::new();
+    take(&*recorder);
+    take(Arc::clone(&recorder));
+    take(recorder.clone() as Arc<dyn Receiver>);
+    assert_eq!(recorder.take().len(), 3);
+}

@@ -1,0 +1,152 @@
+//! The order in which a router looks for a way.
+
+use crate::common::*;
+use ganger_proc_api::SendErrorKind;
+use ganger_relay::{AddError, Node, Receiver, Router};
+use std::sync::Arc;
+
+fn here() -> Router {
+    Router::new(Arc::new(Node::new(node("here"))))
+}
+
+// pins: R3
+#[test]
+fn local_node_then_peer_then_fallback() {
+    let router = here();
+    let (local, peer, fallback) = (Recorder::new(), Recorder::new(), Recorder::new());
+    router.local().add_host(host("a"), local.clone()).unwrap();
+    router.add_peer(node("there"), peer.clone()).unwrap();
+    assert!(router.set_fallback(fallback.clone()).is_none());
+
+    router.send(package("{a|1}", 1)).unwrap();
+    assert_eq!(local.take_one("{a|1}"), 1);
+    router.send(package("{here@a|1}", 2)).unwrap();
+    assert_eq!(local.take_one("{here@a|1}"), 2);
+    router.send(package("{there@a|1}", 3)).unwrap();
+    assert_eq!(peer.take_one("{there@a|1}"), 3);
+    router.send(package("{elsewhere@a|1}", 4)).unwrap();
+    assert_eq!(fallback.take_one("{elsewhere@a|1}"), 4);
+
+    for other in [local, peer, fallback] {
+        assert!(other.take().is_empty());
+    }
+}
+
+// pins: R2, R3
+#[test]
+fn the_first_who_is_responsible_has_the_last_word() {
+    let router = here();
+    let fallback = Recorder::new();
+    router.set_fallback(fallback.clone());
+    for kind in ALL_KINDS {
+        router.local().add_host(host("a"), refuser(kind)).unwrap();
+        router.add_peer(node("there"), refuser(kind)).unwrap();
+        assert_refused(&router, "{a|1}", kind);
+        assert_refused(&router, "{here@a|1}", kind);
+        assert_refused(&router, "{there@a|1}", kind);
+        router.local().remove_host(host("a")).unwrap();
+        router.remove_peer(node("there")).unwrap();
+    }
+    assert_refused(&router, "{a|1}", SendErrorKind::HostNotFound);
+    assert_refused(&router, "{here@a|1}", SendErrorKind::HostNotFound);
+    assert!(fallback.take().is_empty(), "the fallback was not asked");
+
+    for kind in ALL_KINDS {
+        router.set_fallback(refuser(kind));
+        assert_refused(&router, "{there@a|1}", kind);
+    }
+}
+
+// pins: R2, R3
+#[test]
+fn without_a_peer_and_a_fallback_there_is_no_way() {
+    let router = here();
+    assert_refused(&router, "{there@a|1}", SendErrorKind::NodeNotFound);
+    router.add_peer(node("elsewhere"), Recorder::new()).unwrap();
+    assert_refused(&router, "{there@a|1}", SendErrorKind::NodeNotFound);
+}
+
+// pins: R3
+#[test]
+fn a_second_peer_of_that_name_is_refused_and_handed_back() {
+    let router = here();
+    let (first, second) = (Recorder::new(), Recorder::new());
+    router.add_peer(node("there"), first.clone()).unwrap();
+
+    let error = router.add_peer(node("there"), second.clone()).unwrap_err();
+    assert_eq!(error.to_string(), "there is a peer there already");
+    assert_eq!(format!("{error:?}"), r#"PeerExists { peer: "there", .. }"#);
+    assert!(matches!(error, AddError::PeerExists { peer, .. } if peer == node("there")));
+    assert!(is_same(&error.into_receiver(), &second));
+
+    router.send(package("{there@a|1}", 1)).unwrap();
+    assert_eq!(first.take_one("{there@a|1}"), 1);
+}
+
+// pins: R3
+#[test]
+fn the_local_node_is_no_peer_of_itself() {
+    let router = here();
+    let peer = Recorder::new();
+    let error = router.add_peer(node("here"), peer.clone()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "here is the local node and can't be a peer"
+    );
+    assert_eq!(format!("{error:?}"), r#"LocalNode { node: "here", .. }"#);
+    assert!(matches!(error, AddError::LocalNode { node: n, .. } if n == node("here")));
+    assert!(is_same(&error.into_receiver(), &peer));
+    assert!(router.peers().is_empty());
+}
+
+// pins: R3
+#[test]
+fn peers_and_the_fallback_come_and_go() {
+    let router = here();
+    let (peer, fallback, next) = (Recorder::new(), Recorder::new(), Recorder::new());
+    // Names that no other test uses: the order of names is that of their first use.
+    for name in ["peer-b", "there", "peer-a"] {
+        router.add_peer(node(name), peer.clone()).unwrap();
+    }
+    assert_eq!(router.peers(), ["peer-a", "peer-b", "there"].map(node));
+    assert!(router.clear_fallback().is_none());
+    assert!(router.set_fallback(fallback.clone()).is_none());
+
+    assert!(is_same(&router.remove_peer(node("there")).unwrap(), &peer));
+    assert!(router.remove_peer(node("there")).is_none());
+    assert_eq!(router.peers(), ["peer-a", "peer-b"].map(node));
+    router.send(package("{there@a|1}", 1)).unwrap();
+    assert_eq!(fallback.take_one("{there@a|1}"), 1);
+
+    assert!(is_same(
+        &router.set_fallback(next.clone()).unwrap(),
+        &fallback
+    ));
+    router.send(package("{there@a|1}", 2)).unwrap();
+    assert_eq!(next.take_one("{there@a|1}"), 2);
+    assert!(is_same(&router.clear_fallback().unwrap(), &next));
+    assert!(router.clear_fallback().is_none());
+    assert_refused(&router, "{there@a|1}", SendErrorKind::NodeNotFound);
+
+    router.add_peer(node("there"), peer.clone()).unwrap();
+    router.send(package("{there@a|1}", 3)).unwrap();
+    assert_eq!(peer.take_one("{there@a|1}"), 3);
+    assert!(fallback.take().is_empty());
+}
+
+// pins: R3
+#[test]
+fn a_router_is_a_peer_of_another() {
+    let (router, other) = (here(), Router::new(Arc::new(Node::new(node("there")))));
+    let recorder = Recorder::new();
+    other.local().add_host(host("a"), recorder.clone()).unwrap();
+    router.add_peer(node("there"), Arc::new(other)).unwrap();
+    router.send(package("{there@a|1}", 1)).unwrap();
+    assert_eq!(recorder.take_one("{there@a|1}"), 1);
+    assert_refused(&router, "{there@b|1}", SendErrorKind::HostNotFound);
+    let text = format!("{router:?}");
+    assert!(
+        text.contains(r#"peers: ["there"], fallback: false"#),
+        "{text}"
+    );
+}
