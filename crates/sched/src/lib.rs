@@ -1,1 +1,48 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod builder;
+mod cell;
+mod clock;
+mod commands;
+mod config;
+mod contain;
+mod core;
+mod dispatch;
+mod exit_slot;
+mod factories;
+mod finish;
+mod gauge;
+mod handle;
+mod idle;
+mod local;
+mod outstanding;
+mod process_handle;
+mod progress;
+mod reaper;
+mod registry;
+mod run;
+mod scheduler;
+mod shared;
+mod shutdown;
+mod state;
+mod stats;
+mod submit;
+mod upgrade;
+mod worker;
+
+#[cfg(test)]
+mod models;
+
+pub use builder::Builder;
+pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};
+pub use config::BuildError;
+pub use factories::{Factory, FactoryError};
+pub use handle::{Handle, NotFound, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
+pub use process_handle::{Address, ProcessHandle};
+pub use scheduler::{Scheduler, StartError};
+pub use shutdown::StopReport;
+pub use state::ProcessState;
+pub use stats::{Stats, WorkerStats};
+
+/// A process, shared by queues, registry and handles.
+type Task = std::sync::Arc<cell::ProcessCell>;

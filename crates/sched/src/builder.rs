@@ -1,0 +1,197 @@
+//! Setting a scheduler up.
+
+use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
+use crate::scheduler::Scheduler;
+use crate::shared::Shared;
+use ganger_proc_api::{HostName, Lifecycle, NodeName};
+use ganger_relay::Receiver;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Builds a [`Scheduler`]. Every setting has a default that just works.
+///
+/// ```
+/// use ganger_sched::Scheduler;
+/// let scheduler = Scheduler::builder().workers(2).host("orders").build()?;
+/// scheduler.start()?;
+/// assert_eq!(scheduler.stats().workers, 2);
+///
+/// let error = Scheduler::builder().workers(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "workers is 0; it must be from 1 to 4096");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    workers: Option<usize>,
+    host: String,
+    node: Option<String>,
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            host: "main".to_owned(),
+            node: None,
+            config: Config::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// A builder with the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many worker threads run steps. Default: as many as the machine runs at once
+    /// (`std::thread::available_parallelism`).
+    pub fn workers(self, workers: usize) -> Self {
+        Self {
+            workers: Some(workers),
+            ..self
+        }
+    }
+
+    /// The name of the host that the scheduler is: the first part of its processes' PIDs. Default:
+    /// `main`.
+    pub fn host(self, host: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            ..self
+        }
+    }
+
+    /// The name of the node that the scheduler is on, so that PIDs with that node's name are known
+    /// to be local. Default: none.
+    pub fn node(self, node: impl Into<String>) -> Self {
+        Self {
+            node: Some(node.into()),
+            ..self
+        }
+    }
+
+    /// How many processes a worker's deque holds before it grows. Default: 256.
+    pub fn deque_capacity(self, processes: usize) -> Self {
+        self.with(|config| config.deque_capacity = processes)
+    }
+
+    /// The most new events that one step is shown. Default: 256.
+    pub fn event_batch(self, events: usize) -> Self {
+        self.with(|config| config.event_batch = events)
+    }
+
+    /// How many processes a worker moves to its own deque when it takes one from the global queue.
+    /// Default: 16.
+    pub fn global_batch(self, processes: usize) -> Self {
+        self.with(|config| config.global_batch = processes)
+    }
+
+    /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
+    /// thread, then it blocks. Default: 4 and 16.
+    pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
+        self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
+    }
+
+    /// At every how many-th pick a worker looks at the global queue and the oldest of its own deque
+    /// first. Default: 61.
+    pub fn rotation(self, picks: u32) -> Self {
+        self.with(|config| config.rotation = picks)
+    }
+
+    /// After how long without a rotation the next pick is one. Default: 10 ms.
+    pub fn chain_limit(self, limit: Duration) -> Self {
+        self.with(|config| config.chain_limit = limit)
+    }
+
+    /// The most processes that may be alive at a time; exact under concurrent submits. Default:
+    /// none.
+    pub fn max_processes(self, processes: usize) -> Self {
+        self.with(|config| config.max_processes = Some(processes))
+    }
+
+    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`.
+    /// Completions and cancellations are never refused. Default: none.
+    pub fn mailbox_limit(self, messages: usize) -> Self {
+        self.with(|config| config.mailbox_limit = Some(messages))
+    }
+
+    /// How long dropping the scheduler waits for processes to finish. Default: 5 s.
+    pub fn shutdown_deadline(self, deadline: Duration) -> Self {
+        self.with(|config| config.shutdown_deadline = deadline)
+    }
+
+    /// The start of the worker threads' names; `-0`, `-1`, … follows. Default: `ganger-worker`.
+    pub fn thread_name(self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.with(|config| config.thread_name = prefix)
+    }
+
+    /// The worker threads' stack size in bytes. Default: that of the standard library.
+    pub fn stack_size(self, bytes: usize) -> Self {
+        self.with(|config| config.stack_size = Some(bytes))
+    }
+
+    /// Hooks that are told when processes start and end. Default: none.
+    pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
+        self.with(|config| config.lifecycle = Arc::new(lifecycle))
+    }
+
+    /// Where packages go whose PID names another host or node. Default: nowhere; they come back
+    /// with `HostNotFound` or `NodeNotFound`.
+    pub fn router(self, router: Arc<dyn Receiver>) -> Self {
+        self.with(|config| config.router = Some(router))
+    }
+
+    /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
+    ///
+    /// # Errors
+    /// [`BuildError`] when a setting is out of its range or a name is none.
+    pub fn build(self) -> Result<Scheduler, BuildError> {
+        let workers = self.workers.unwrap_or_else(|| {
+            std::thread::available_parallelism()
+                .map_or(1, NonZeroUsize::get)
+                .min(MAX_WORKERS)
+        });
+        in_range("workers", workers, 1, MAX_WORKERS)?;
+        self.config.check()?;
+        let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
+            what: "host",
+            name: self.host,
+            error,
+        })?;
+        let node = self.node.map(|name| {
+            NodeName::new(&name).map_err(|error| BuildError::Name {
+                what: "node",
+                name,
+                error,
+            })
+        });
+        Ok(Scheduler::new(Shared::new(
+            workers,
+            host,
+            node.transpose()?,
+            self.config,
+        )))
+    }
+
+    fn with<R>(mut self, set: impl FnOnce(&mut Config) -> R) -> Self {
+        set(&mut self.config);
+        self
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("host", &self.host)
+            .field("node", &self.node)
+            .field("max_processes", &self.config.max_processes)
+            .field("mailbox_limit", &self.config.mailbox_limit)
+            .finish_non_exhaustive()
+    }
+}

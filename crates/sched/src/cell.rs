@@ -1,0 +1,212 @@
+//! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
+//! touches.
+
+use crate::contain::discard;
+use crate::core::{Core, Item};
+use crate::exit_slot::ExitSlot;
+use crate::shared::Shared;
+use crate::state::{State, Wake};
+use crate::{Task, dispatch};
+use ganger_mpsc::{Pushed, Queue};
+use ganger_proc_api::{
+    CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
+    Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
+};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::cell::UnsafeCell;
+use std::sync::Arc;
+
+pub(crate) struct ProcessCell {
+    pub(crate) pid: Pid,
+    pub(crate) method: Symbol,
+    pub(crate) state: State,
+    pub(crate) mailbox: Queue<Item>,
+    /// Messages accepted and not yet taken by a step; counted only when there is a limit.
+    queued_messages: AtomicUsize,
+    pub(crate) exit: ExitSlot,
+    pub(crate) shared: Arc<Shared>,
+    core: OwnedCore,
+}
+
+/// The part that belongs to the owner of the run token.
+struct OwnedCore(UnsafeCell<Core>);
+
+// SAFETY: it is reached through `with_core` alone, whose contract is that the caller owns the run
+// token, which one thread at a time does; the state word's transitions order one owner's accesses
+// before the next one's. A core is `Send`, as is checked below.
+unsafe impl Sync for OwnedCore {}
+// SAFETY: a core is `Send`, as is checked below; loom's cell just does not say so.
+unsafe impl Send for OwnedCore {}
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Core>();
+};
+
+impl ProcessCell {
+    /// A process in `Ready`; the caller owns its run token.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        pid: Pid,
+        method: Symbol,
+        process: Box<dyn Process>,
+    ) -> Self {
+        Self {
+            pid,
+            method,
+            state: State::new(),
+            mailbox: Queue::new(),
+            queued_messages: AtomicUsize::new(0),
+            exit: ExitSlot::default(),
+            shared,
+            core: OwnedCore(UnsafeCell::new(Core::new(process))),
+        }
+    }
+
+    /// Calls `f` with the part that belongs to the owner of the run token.
+    ///
+    /// # Safety
+    /// The caller owns the run token: it has submitted the process and not queued it yet, or has
+    /// taken it from a queue, moved it to `Running`, and not left that state. `f` does not call
+    /// `with_core` of the same process.
+    pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
+        self.core.0.with_mut(|core| {
+            // SAFETY: the caller owns the run token, so that no other reference exists.
+            f(unsafe { &mut *core })
+        })
+    }
+
+    /// Delivers a message. Never blocks.
+    pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
+        if !self.reserve_message() {
+            // An ended process gives no room back: "full" would say that it is worth trying again.
+            let closed = self.mailbox.is_closed();
+            let kind = if closed {
+                SendErrorKind::Closed
+            } else {
+                SendErrorKind::Full
+            };
+            return Err((kind, message));
+        }
+        match self.push(Item::Event(Event::Message(message))) {
+            Ok(()) => Ok(()),
+            Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Asks the process to finish; `false` when it has ended.
+    pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
+        self.state.cancel();
+        self.push(Item::Event(Event::Cancel(reason))).is_ok()
+    }
+
+    /// Tells the process of the shutdown, unless it has been told.
+    pub(crate) fn notify_of_shutdown(self: &Task) {
+        if self.state.claim_shutdown_notice() {
+            self.cancel(CancelReason::Shutdown);
+        }
+    }
+
+    /// Asks for the process to be replaced; gives the request back when it has ended.
+    pub(crate) fn upgrade(self: &Task, request: UpgradeRequest) -> Result<(), UpgradeRequest> {
+        match self.push(Item::Upgrade(Box::new(request))) {
+            Ok(()) => Ok(()),
+            Err(Item::Upgrade(request)) => Err(*request),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Lets no further step start; `false` when the process has ended.
+    pub(crate) fn terminate(self: &Task) -> bool {
+        self.settle(self.state.terminate())
+    }
+
+    /// Messages have left the mailbox.
+    pub(crate) fn release_messages(&self, count: usize) {
+        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
+        self.queued_messages.fetch_sub(count, Ordering::Relaxed);
+    }
+
+    fn reserve_message(&self) -> bool {
+        let Some(limit) = self.shared.config.mailbox_limit else {
+            return true;
+        };
+        let add_one = |queued: usize| (queued < limit).then_some(queued + 1);
+        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
+        self.queued_messages
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add_one)
+            .is_ok()
+    }
+
+    fn push(self: &Task, item: Item) -> Result<(), Item> {
+        match self.mailbox.push(item) {
+            Ok(Pushed::Queued) => Ok(()),
+            Ok(Pushed::First | Pushed::Unparked) => {
+                self.settle(self.state.wake());
+                Ok(())
+            }
+            Err(closed) => Err(closed.into_inner()),
+        }
+    }
+
+    /// Does what the caller of a transition owes; `false` when the process has ended.
+    fn settle(self: &Task, wake: Wake) -> bool {
+        match wake {
+            Wake::Enqueue => {
+                self.shared.schedule(Arc::clone(self));
+                true
+            }
+            Wake::Noted => true,
+            Wake::Complete => false,
+        }
+    }
+}
+
+impl ContextBackend for ProcessCell {
+    fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route(package)
+    }
+
+    fn submit(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let handle = self.shared.submit(None, process, method, input)?;
+        let pid = handle.pid();
+        // The process may have ended already, and the handle hold a result that nobody wants.
+        discard(self.shared.own_counters(), handle);
+        Ok(pid)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.state.is_cancelled()
+    }
+}
+
+impl CompletionSink for ProcessCell {
+    fn complete(self: Arc<Self>, token: u64, completion: Completion) {
+        let Some(completion) = dispatch::intercept(&self, token, completion) else {
+            return;
+        };
+        if let Err(item) = self.push(Item::Completion { token, completion }) {
+            let counters = self.shared.own_counters();
+            counters.stale_completions.bump();
+            discard(counters, item);
+        }
+    }
+
+    fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.state.is_cancelled()
+    }
+}

@@ -1,0 +1,121 @@
+//! What can be set about a scheduler.
+
+use ganger_proc_api::{Lifecycle, NameError};
+use ganger_relay::Receiver;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What can be tuned; fixed once the scheduler is built.
+pub(crate) struct Config {
+    pub(crate) deque_capacity: usize,
+    pub(crate) event_batch: usize,
+    pub(crate) global_batch: usize,
+    pub(crate) spin_looks: u32,
+    pub(crate) yield_looks: u32,
+    pub(crate) rotation: u32,
+    pub(crate) chain_limit: Duration,
+    pub(crate) max_processes: Option<usize>,
+    pub(crate) mailbox_limit: Option<usize>,
+    pub(crate) shutdown_deadline: Duration,
+    pub(crate) thread_name: String,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) lifecycle: Arc<dyn Lifecycle>,
+    pub(crate) router: Option<Arc<dyn Receiver>>,
+}
+
+/// The most worker threads that a scheduler may have.
+pub(crate) const MAX_WORKERS: usize = 4096;
+
+/// Why a scheduler can't be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A setting is out of its range.
+    #[error("{setting} is {value}; it must be from {min} to {max}")]
+    OutOfRange {
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        value: usize,
+        /// The least that it may be.
+        min: usize,
+        /// The most that it may be.
+        max: usize,
+    },
+    /// The threads' name has a NUL in it, which no system takes.
+    #[error("thread_name {0:?} has a NUL in it")]
+    ThreadName(String),
+    /// The host's or the node's name is none.
+    #[error("{name:?} is no name for a {what}: {error}")]
+    Name {
+        /// What was to be named: a host or a node.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        error: NameError,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            deque_capacity: 256,
+            event_batch: 256,
+            global_batch: 16,
+            spin_looks: 4,
+            yield_looks: 16,
+            rotation: 61,
+            chain_limit: Duration::from_millis(10),
+            max_processes: None,
+            mailbox_limit: None,
+            shutdown_deadline: Duration::from_secs(5),
+            thread_name: "ganger-worker".to_owned(),
+            stack_size: None,
+            lifecycle: Arc::new(()),
+            router: None,
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
+        if self.thread_name.contains('\0') {
+            return Err(BuildError::ThreadName(self.thread_name.clone()));
+        }
+        in_range("deque_capacity", self.deque_capacity, 1, 1 << 24)?;
+        in_range("event_batch", self.event_batch, 1, 1 << 24)?;
+        in_range("global_batch", self.global_batch, 0, 1 << 16)?;
+        in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
+        in_range(
+            "max_processes",
+            self.max_processes.unwrap_or(1),
+            1,
+            usize::MAX,
+        )?;
+        in_range(
+            "mailbox_limit",
+            self.mailbox_limit.unwrap_or(1),
+            1,
+            usize::MAX,
+        )
+    }
+}
+
+pub(crate) fn in_range(
+    setting: &'static str,
+    value: usize,
+    min: usize,
+    max: usize,
+) -> Result<(), BuildError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(BuildError::OutOfRange {
+            setting,
+            value,
+            min,
+            max,
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Calling users' code: a panic in it ends the call and nothing else.
+//!
+//! A destructor is users' code as well: of payloads, results, errors, processes and wakers. What
+//! may hold one is dropped by [`discard`], one value at a time, since a second panic while the first
+//! unwinds would end the program.
+
+use crate::stats::Counters;
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls `f`; a panic becomes its message.
+///
+/// What `f` had borrowed may be half-changed after a panic: callers throw it away.
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(message)
+}
+
+/// Calls `f`, which is not expected to panic; counts and reports it when it does. `what` names the
+/// call.
+pub(crate) fn contain_and_report(what: &'static str, counters: &Counters, f: impl FnOnce()) {
+    if let Err(message) = contain(f) {
+        counters.panics.bump();
+        log(|| tracing::error!(target: "ganger::sched", what, %message, "contained a panic"));
+    }
+}
+
+/// Emits a `tracing` event: the subscriber is users' code as well.
+pub(crate) fn log(event: impl FnOnce()) {
+    let _ = contain(event);
+}
+
+/// Drops a value that may hold something of a user's.
+pub(crate) fn discard<T>(counters: &Counters, value: T) {
+    contain_and_report("destructor", counters, || drop(value));
+}
+
+/// Drops values that may each hold something of a user's.
+pub(crate) fn discard_each<T>(counters: &Counters, values: impl IntoIterator<Item = T>) {
+    for value in values {
+        discard(counters, value);
+    }
+}
+
+/// The text of a user's error.
+pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
+    contain(|| error.to_string().into()).unwrap_or_else(|_| "an error that can't be shown".into())
+}
+
+fn message(payload: Box<dyn Any + Send>) -> Box<str> {
+    let message = match payload.downcast_ref::<&'static str>() {
+        Some(text) => (*text).into(),
+        None => payload
+            .downcast_ref::<String>()
+            .map_or("a value that is no text", |s| s)
+            .into(),
+    };
+    // The payload is a user's value, whose destructor may panic as well; so may that panic's.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+    message
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+
+    // pins: P8
+    #[test]
+    fn every_kind_of_panic_becomes_a_message() {
+        assert_eq!(contain(|| 7), Ok(7));
+        assert_eq!(contain(|| panic!("static")), Err::<(), _>("static".into()));
+        assert_eq!(
+            contain(|| panic!("number {}", 7)),
+            Err::<(), _>("number 7".into())
+        );
+        let odd = contain(|| std::panic::panic_any(Bomb));
+        assert_eq!(odd, Err::<(), _>("a value that is no text".into()));
+    }
+
+    // pins: P8
+    #[test]
+    fn each_destructor_that_panics_is_counted() {
+        let counters = Counters::default();
+        discard_each(&counters, vec![Bomb, Bomb, Bomb]);
+        assert_eq!(counters.read().panics, 3);
+    }
+}

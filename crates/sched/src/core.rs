@@ -1,0 +1,148 @@
+//! The part of a process that only its runner touches: the state machine itself, the events that
+//! have left the mailbox, and the yields that have not completed.
+
+use crate::contain::discard;
+use crate::outstanding::Outstanding;
+use crate::stats::Counters;
+use ganger_mpsc::{Batch, Queue};
+use ganger_proc_api::{Completion, Event, Process, UpgradeRequest};
+use std::collections::VecDeque;
+
+/// What a mailbox holds.
+pub(crate) enum Item {
+    /// A message or a request to finish.
+    Event(Event),
+    /// The answer to the yield with that number.
+    Completion { token: u64, completion: Completion },
+    /// A request to put another process in this one's place.
+    Upgrade(Box<UpgradeRequest>),
+}
+
+pub(crate) struct Core {
+    /// None once the process has ended.
+    pub(crate) process: Option<Box<dyn Process>>,
+    /// Taken out of the mailbox, not yet shown to a step.
+    pub(crate) pending: Batch<Item>,
+    /// Shown to a step, and not taken by it.
+    left: VecDeque<Event>,
+    pub(crate) yields: Outstanding,
+    /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
+    pub(crate) must_step: bool,
+}
+
+/// What the next step is about.
+#[must_use]
+pub(crate) enum Gathered {
+    /// Step, with these events.
+    Step,
+    /// Nothing happened: wait on.
+    Nothing,
+    /// Replace the process first.
+    Upgrade(Box<UpgradeRequest>),
+}
+
+impl Core {
+    pub(crate) fn new(process: Box<dyn Process>) -> Self {
+        Self {
+            process: Some(process),
+            pending: Batch::new(),
+            left: VecDeque::new(),
+            yields: Outstanding::default(),
+            must_step: true,
+        }
+    }
+
+    /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
+    pub(crate) fn receive(&mut self, mailbox: &Queue<Item>) {
+        if !mailbox.is_empty() {
+            self.pending.append(mailbox.drain());
+        }
+    }
+
+    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events, up to
+    /// the next upgrade.
+    pub(crate) fn gather(
+        &mut self,
+        batch: &mut VecDeque<Event>,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        if !self.left.is_empty() {
+            *batch = std::mem::take(&mut self.left);
+        }
+        let before = batch.len();
+        while batch.len() - before < limit {
+            match self.pending.pop_front() {
+                None => break,
+                Some(Item::Event(event)) => batch.push_back(event),
+                Some(Item::Completion { token, completion }) => {
+                    if self.yields.finish(token) {
+                        batch.push_back(Event::Completion(completion));
+                    } else {
+                        counters.stale_completions.bump();
+                        discard(counters, completion);
+                    }
+                }
+                Some(Item::Upgrade(request)) if batch.len() == before => {
+                    self.keep(batch);
+                    return Gathered::Upgrade(request);
+                }
+                Some(upgrade @ Item::Upgrade(_)) => {
+                    self.pending.push_front(upgrade);
+                    break;
+                }
+            }
+        }
+        if std::mem::take(&mut self.must_step) || batch.len() > before {
+            Gathered::Step
+        } else {
+            self.keep(batch);
+            Gathered::Nothing
+        }
+    }
+
+    /// Takes what a step left in `batch`, which is empty afterwards.
+    pub(crate) fn keep(&mut self, batch: &mut VecDeque<Event>) {
+        if !batch.is_empty() {
+            self.left = std::mem::take(batch);
+        }
+    }
+
+    /// The process has been replaced: what its predecessor had asked for is none of its business.
+    pub(crate) fn forget_yields(&mut self, counters: &Counters) {
+        self.yields.forget_all();
+        for event in std::mem::take(&mut self.left) {
+            if let Event::Completion(_) = event {
+                counters.stale_completions.bump();
+                discard(counters, event);
+            } else {
+                self.left.push_back(event);
+            }
+        }
+    }
+
+    /// Takes all events out, because the process has ended.
+    pub(crate) fn take_events(&mut self) -> (VecDeque<Event>, Batch<Item>) {
+        (
+            std::mem::take(&mut self.left),
+            std::mem::take(&mut self.pending),
+        )
+    }
+}
+
+/// How many of these are messages, and how many completions.
+pub(crate) fn count(left: &VecDeque<Event>, items: &Batch<Item>) -> (u64, u64) {
+    let events = left.iter().map(|event| match event {
+        Event::Message(_) => (1, 0),
+        Event::Completion(_) => (0, 1),
+        _ => (0, 0),
+    });
+    let items = items.iter().map(|item| match item {
+        Item::Event(Event::Message(_)) => (1, 0),
+        Item::Completion { .. } => (0, 1),
+        _ => (0, 0),
+    });
+    events
+        .chain(items)
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}

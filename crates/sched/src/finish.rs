@@ -1,0 +1,80 @@
+//! The end of a process: the state and the mailbox first, then `close`, then the PID, then those who
+//! wait.
+
+use crate::Task;
+use crate::contain::{contain_and_report, discard, discard_each, log};
+use crate::core::count;
+use crate::local::Hold;
+use crate::shared::{Running, Shared};
+use crate::stats::Counters;
+use ganger_proc_api::{ExitReason, Process};
+use std::task::Waker;
+
+/// Closes a process and drops it.
+pub(crate) fn close(mut process: Box<dyn Process>, counters: &Counters) {
+    contain_and_report("close", counters, || process.close());
+    discard(counters, process);
+}
+
+/// Ends a process that this thread runs, as `turn` says until the process counts as ended.
+pub(crate) fn finish(
+    shared: &Shared,
+    counters: &Counters,
+    task: &Task,
+    reason: ExitReason,
+    turn: (Hold, Running<'_>),
+) {
+    let terminated = task.state.complete();
+    let reason = match reason {
+        ExitReason::Done(result) if terminated => {
+            discard(counters, result);
+            ExitReason::Terminated
+        }
+        reason => reason,
+    };
+    let rest = task.mailbox.close().batch;
+    // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
+    // becomes its owner after that.
+    let (process, left, mut items) = unsafe {
+        task.with_core(|core| {
+            core.yields.forget_all();
+            let (left, items) = core.take_events();
+            (core.process.take(), left, items)
+        })
+    };
+    items.append(rest);
+    let (messages, completions) = count(&left, &items);
+    counters.undelivered.add(messages);
+    counters.stale_completions.add(completions);
+    discard_each(counters, left);
+    discard_each(counters, items);
+    if let Some(process) = process {
+        close(process, counters);
+    }
+
+    shared.registry.remove(task.pid.id());
+    let (ended, how) = match &reason {
+        ExitReason::Done(_) => (&counters.done, "done"),
+        ExitReason::Failed(_) => (&counters.failed, "failed"),
+        ExitReason::Panicked(_) => (&counters.panicked, "panicked"),
+        ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
+        _ => (&counters.terminated, "terminated"),
+    };
+    log(|| tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"));
+    let lifecycle = &shared.config.lifecycle;
+    contain_and_report("on_complete", counters, || {
+        lifecycle.on_complete(task.pid, &reason);
+    });
+    shared.leave_place();
+    ended.bump();
+    let was_terminated = matches!(reason, ExitReason::Terminated);
+    if was_terminated && shared.shutdown.is_terminating() {
+        counters.forced.bump();
+    }
+    drop(turn);
+    shared.live.leave();
+    match task.exit.fill(reason) {
+        Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
+        Err(unwanted) => discard(counters, unwanted),
+    }
+}

@@ -1,0 +1,358 @@
+//! What callers do with a scheduler, from any thread.
+
+use crate::Task;
+use crate::cell::ProcessCell;
+use crate::commands::{CommandRegistry, RegisterError};
+use crate::factories::FactoryError;
+use crate::process_handle::{Address, ProcessHandle};
+use crate::shared::Shared;
+use crate::shutdown::StopReport;
+use crate::state::ProcessState;
+use crate::stats::{Stats, WorkerStats};
+use ganger_proc_api::{
+    CancelReason, CommandId, Handler, HostName, NodeName, Package, Payloads, Pid, Process,
+    SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+};
+use ganger_relay::Receiver;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// A scheduler, from the outside: to submit to it, send to its processes and look at them.
+///
+/// Cloning it is cheap. It does not keep the scheduler running: dropping the
+/// [`Scheduler`](crate::Scheduler) stops it.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// The handlers by command id.
+    #[must_use]
+    pub fn commands(&self) -> &CommandRegistry {
+        &self.shared.commands
+    }
+
+    /// Registers `handler` for the command `id`, under a name for messages to people.
+    ///
+    /// # Errors
+    /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
+    /// because the scheduler has been started.
+    ///
+    /// A handler that needs the scheduler keeps a [`WeakHandle`]: one that keeps a `Handle` keeps
+    /// itself alive, and with it the memory of a scheduler that has been stopped.
+    pub fn register(
+        &self,
+        id: impl Into<CommandId>,
+        name: impl Into<Symbol>,
+        handler: impl Handler,
+    ) -> Result<(), RegisterError> {
+        self.shared.commands.register(id, name, Arc::new(handler))
+    }
+
+    /// Registers a way to create processes, for upgrades; at any time.
+    ///
+    /// # Errors
+    /// [`FactoryError`], with the factory inside, when the name is taken.
+    pub fn register_factory(
+        &self,
+        name: impl Into<Symbol>,
+        factory: impl Fn() -> Box<dyn Process> + Send + Sync + 'static,
+    ) -> Result<(), FactoryError> {
+        self.shared
+            .factories
+            .register(name.into(), Arc::new(factory))
+    }
+
+    /// Submits a process: calls its `init` on this thread, makes its PID visible, and queues it.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside, when the scheduler is stopping or full, or `init`
+    /// or `Lifecycle::on_start` fails. Nothing is left behind then.
+    pub fn submit(
+        &self,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.shared
+            .submit(None, Box::new(process), method.into(), input.into())
+    }
+
+    /// As [`submit`](Self::submit), under a PID that the caller chooses: with this scheduler's host,
+    /// and an id below 2^32.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit), and when a process with that PID is alive, which is untouched.
+    pub fn submit_as(
+        &self,
+        pid: Pid,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.shared
+            .submit(Some(pid), Box::new(process), method.into(), input.into())
+    }
+
+    /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when nobody took it.
+    pub fn send(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route(package)
+    }
+
+    /// The address of the live process with that PID, to send to it without further look-ups.
+    #[must_use]
+    pub fn address(&self, pid: Pid) -> Option<Address> {
+        self.shared.find(pid).map(Address::new)
+    }
+
+    /// Lets the process take no further step; one that runs finishes first.
+    ///
+    /// Its exit reason is then `Terminated`, unless that last step fails or panics.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process has that PID.
+    pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
+        let ended = self.shared.find(pid).filter(ProcessCell::terminate);
+        ended.map(drop).ok_or(NotFound { pid })
+    }
+
+    /// Asks the process to finish: it gets a cancel event, and its context shows that it is
+    /// cancelled. How and whether it finishes is up to the process.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process has that PID.
+    pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
+        let task = self
+            .shared
+            .find(pid)
+            .filter(|task| task.cancel(reason.into()));
+        task.map(drop).ok_or(NotFound { pid })
+    }
+
+    /// Asks for the process to be replaced by another, after the events that have arrived so far.
+    ///
+    /// # Errors
+    /// [`UpgradeRefused`], with the request inside, when no live process has that PID, or no such
+    /// factory is registered. When the new process can't be created or initialised, the old one
+    /// ends with `ExitReason::UpgradeFailed`.
+    pub fn upgrade(&self, pid: Pid, request: UpgradeRequest) -> Result<(), UpgradeRefused> {
+        if let UpgradeTarget::Factory(name) = request.target
+            && self.shared.factories.get(name).is_none()
+        {
+            let kind = UpgradeRefusedKind::UnknownFactory(name);
+            return Err(UpgradeRefused {
+                pid,
+                kind,
+                request: Box::new(request),
+            });
+        }
+        let refused = match self.shared.find(pid) {
+            Some(task) => task.upgrade(request),
+            None => Err(request),
+        };
+        refused.map_err(|request| {
+            let kind = UpgradeRefusedKind::NotFound;
+            UpgradeRefused {
+                pid,
+                kind,
+                request: Box::new(request),
+            }
+        })
+    }
+
+    /// What has been done so far, and what is being done. Never stops a worker.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let idle = self.shared.idle.snapshot();
+        Stats {
+            workers: self.shared.stealers.len(),
+            sleeping: idle.sleeping as usize,
+            searching: idle.searching as usize,
+            live: self.shared.live.get(),
+            global_queue: self.shared.global.len(),
+            total: self.shared.counters.total(),
+        }
+    }
+
+    /// What each worker has done so far. Never stops a worker.
+    #[must_use]
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        self.shared.counters.workers().collect()
+    }
+
+    /// The live processes. Those that start or end meanwhile may or may not be among them. O(number
+    /// of processes); a worker that starts or ends a process meanwhile waits for as long as it takes
+    /// to copy a small part of the list, if at all.
+    #[must_use]
+    pub fn processes(&self) -> Vec<ProcessInfo> {
+        let tasks = self.shared.registry.all();
+        tasks
+            .iter()
+            .map(ProcessInfo::of)
+            .filter(|p| p.state != ProcessState::Complete)
+            .collect()
+    }
+
+    /// The live process with that PID.
+    #[must_use]
+    pub fn process(&self, pid: Pid) -> Option<ProcessInfo> {
+        let info = self.shared.find(pid).as_ref().map(ProcessInfo::of)?;
+        (info.state != ProcessState::Complete).then_some(info)
+    }
+
+    /// The name of the host that the scheduler is.
+    #[must_use]
+    pub fn host_name(&self) -> HostName {
+        self.shared.host
+    }
+
+    /// The name of the node that the scheduler is on, if it has been told one.
+    #[must_use]
+    pub fn node_name(&self) -> Option<NodeName> {
+        self.shared.node
+    }
+
+    /// A handle that does not keep the scheduler's memory alive: for handlers and factories, and to be
+    /// added to a node of a router, as a host.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakHandle {
+        WeakHandle {
+            shared: Arc::downgrade(&self.shared),
+        }
+    }
+
+    /// Stops the scheduler: refuses submits, cancels every process, serves them until all have
+    /// ended, and terminates the rest when `deadline` has passed.
+    ///
+    /// Blocks for at most `deadline` and 50 ms. A second call waits for the first one's end, which it
+    /// makes come earlier if its deadline is, and returns the same report. Called from a step, or
+    /// from whatever else runs on a worker, it waits for everything but that: the process is
+    /// reported as stuck, and ends when its step does.
+    pub fn stop(&self, deadline: Duration) -> StopReport {
+        self.shared.stop(deadline)
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("host", &self.shared.host)
+            .field("node", &self.shared.node)
+            .field("live", &self.shared.live.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A [`Handle`] that does not keep the scheduler's memory alive.
+///
+/// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
+/// others.
+///
+/// ```
+/// use ganger_proc_api::{HostName, NodeName};
+/// use ganger_relay::{Node, Router};
+/// use ganger_sched::Scheduler;
+/// use std::sync::Arc;
+///
+/// let node = Arc::new(Node::new(NodeName::new("alpha")?));
+/// let router = Arc::new(Router::new(Arc::clone(&node)));
+/// let scheduler = Scheduler::builder().node("alpha").host("orders").router(router).build()?;
+/// node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct WeakHandle {
+    shared: Weak<Shared>,
+}
+
+impl WeakHandle {
+    /// The handle, unless the scheduler is gone.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Handle> {
+        self.shared.upgrade().map(|shared| Handle { shared })
+    }
+}
+
+impl Receiver for WeakHandle {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        match self.shared.upgrade() {
+            Some(shared) => shared.deliver(package),
+            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+        }
+    }
+}
+
+impl fmt::Debug for WeakHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakHandle").field(&self.upgrade()).finish()
+    }
+}
+
+/// A live process, as it was when somebody looked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessInfo {
+    /// Its PID.
+    pub pid: Pid,
+    /// Where it is in its life.
+    pub state: ProcessState,
+    /// The entry point that it was started with.
+    pub method: Symbol,
+    /// How often it has been upgraded, modulo 2^24.
+    pub incarnation: u32,
+    /// Whether it has been asked to finish.
+    pub is_cancelled: bool,
+    /// Whether it is to take no further step.
+    pub is_terminating: bool,
+}
+
+impl ProcessInfo {
+    fn of(task: &Task) -> Self {
+        let now = task.state.snapshot();
+        Self {
+            pid: task.pid,
+            state: now.state(),
+            method: task.method,
+            incarnation: now.incarnation(),
+            is_cancelled: now.is_cancelled(),
+            is_terminating: now.is_terminating(),
+        }
+    }
+}
+
+/// No live process has that PID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no process with the PID {pid}")]
+pub struct NotFound {
+    /// The PID.
+    pub pid: Pid,
+}
+
+/// An upgrade was not accepted. The request is inside: nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("{pid} can't be upgraded: {kind}")]
+pub struct UpgradeRefused {
+    /// The process that was to be upgraded; it is untouched.
+    pub pid: Pid,
+    /// Why the request was refused.
+    pub kind: UpgradeRefusedKind,
+    /// The request.
+    pub request: Box<UpgradeRequest>,
+}
+
+/// Why an upgrade was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpgradeRefusedKind {
+    /// No live process has that PID.
+    #[error("there is no such process")]
+    NotFound,
+    /// No factory of that name is registered.
+    #[error("no factory named {0:?} is registered")]
+    UnknownFactory(Symbol),
+}

@@ -1,0 +1,298 @@
+//! Who searches, who sleeps, and who must be woken.
+//!
+//! **Problem.** A worker without work should sleep, and a push should wake one, but not one a push:
+//! a system call costs more than most steps. And no process may lie in a queue beside a worker that
+//! sleeps.
+//!
+//! **Rejected.** Waking a worker on every push (a herd that finds nothing). A timeout on sleep, which
+//! hides a lost wake-up and wakes an idle machine.
+//!
+//! **State.** One word counts the workers that *search* (awake, looking at other workers' deques)
+//! and those that *sleep*; a list under a lock says who sleeps. Everybody else is *busy*.
+//!
+//! **Protocol of a pusher** ([`notify`](Idle::notify)): 1. push; 2. fence; 3. read the word: if
+//! somebody searches, or nobody sleeps, nothing is owed; 4. under the lock take a sleeper, count it as
+//! searching, wake it.
+//!
+//! **Protocol of a worker without work**: 1. search, if there are not too many searchers
+//! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
+//! ([`end_search`](Idle::end_search)), and if nobody else searches, notify: the pushes that saw this
+//! worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
+//! nobody is left who searches, withdraw if there is something, else block ([`sleep`](Idle::sleep)).
+//!
+//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
+//! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
+//! searcher owes nothing, because the last searcher either finds work and notifies, or announces its
+//! sleep and then looks at everything.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `searching` | workers (`begin_search`, `end_search`), under the lock in `sleep`, `notify` | everybody |
+//! | `sleeping` | under the lock | everybody |
+
+use ganger_sync::atomic::{AtomicU64, Ordering, fence};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::{CachePadded, Parker};
+
+const SEARCHING: u64 = 1;
+const SLEEPING: u64 = 1 << 32;
+
+/// A copy of the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) searching: u32,
+    pub(crate) sleeping: u32,
+}
+
+impl From<u64> for Snapshot {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each half of the word is 32 bits"
+    )]
+    fn from(word: u64) -> Self {
+        Self {
+            searching: word as u32,
+            sleeping: (word >> 32) as u32,
+        }
+    }
+}
+
+/// How a worker is awake again.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// It never slept: there was something to do. It counts as busy.
+    Withdrawn,
+    /// Somebody woke it. It counts as searching.
+    Notified,
+}
+
+pub(crate) struct Idle {
+    word: CachePadded<AtomicU64>,
+    sleepers: Mutex<Vec<usize>>,
+    parkers: Box<[CachePadded<Parker>]>,
+}
+
+impl Idle {
+    /// For that many workers, all of them busy.
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            word: CachePadded::new(AtomicU64::new(0)),
+            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            parkers: (0..workers)
+                .map(|_| CachePadded::new(Parker::new()))
+                .collect(),
+        }
+    }
+
+    /// A copy of the word, for display and for decisions that may be stale.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        // Ordering: Relaxed, because nothing is read on the strength of it.
+        self.word.load(Ordering::Relaxed).into()
+    }
+
+    /// A busy worker asks to search: granted while at most half as many search as are busy.
+    #[must_use]
+    pub(crate) fn begin_search(&self) -> bool {
+        // Ordering: Relaxed: a guess that the exchange below checks.
+        let mut now = self.word.load(Ordering::Relaxed);
+        loop {
+            let Snapshot {
+                searching,
+                sleeping,
+            } = now.into();
+            let busy_others = self.workers() - sleeping - searching - 1;
+            if searching + 1 > busy_others.div_ceil(2).max(1) {
+                return false;
+            }
+            // Ordering: SeqCst, one order with the fence and the load in `notify`. A failure is a
+            // new guess.
+            match self.word.compare_exchange_weak(
+                now,
+                now + SEARCHING,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(actual) => now = actual,
+            }
+        }
+    }
+
+    /// A searcher has found work. When it was the last one, wakes another: pushes that saw it search
+    /// relied on it.
+    pub(crate) fn end_search(&self) {
+        // Ordering: SeqCst, one order with the load in `notify`: a pusher either sees this, or its
+        // push is seen by whoever is woken here.
+        let before = Snapshot::from(self.word.fetch_sub(SEARCHING, Ordering::SeqCst));
+        debug_assert!(before.searching > 0, "ended a search that was not begun");
+        if before.searching == 1 {
+            self.notify();
+        }
+    }
+
+    /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
+    ///
+    /// Lock-free unless there is a sleeper to wake.
+    pub(crate) fn notify(&self) -> bool {
+        // Ordering: SeqCst pairs with the fence in `sleep`: either the sleeper sees the push, or
+        // the load below sees the sleeper.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, because the fence orders it.
+        let now = Snapshot::from(self.word.load(Ordering::Relaxed));
+        if now.searching > 0 || now.sleeping == 0 {
+            return false;
+        }
+        let mut sleepers = lock(&self.sleepers);
+        // Ordering: SeqCst, as above; the lock keeps `sleeping` still.
+        let now = Snapshot::from(self.word.load(Ordering::SeqCst));
+        if now.searching > 0 {
+            return false;
+        }
+        let Some(sleeper) = sleepers.pop() else {
+            return false;
+        };
+        // Ordering: SeqCst, one order with `end_search` and `sleep`.
+        self.word
+            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+        drop(sleepers);
+        self.parkers[sleeper].unpark();
+        true
+    }
+
+    /// Wakes everybody, whatever they are doing.
+    pub(crate) fn notify_all(&self) {
+        let sleepers = {
+            let mut sleepers = lock(&self.sleepers);
+            let claimed = sleepers.len() as u64;
+            // Ordering: SeqCst, one order with `end_search` and `sleep`.
+            self.word.fetch_add(
+                (claimed * SEARCHING).wrapping_sub(claimed * SLEEPING),
+                Ordering::SeqCst,
+            );
+            std::mem::take(&mut *sleepers)
+        };
+        for sleeper in sleepers {
+            self.parkers[sleeper].unpark();
+        }
+    }
+
+    /// The worker `index` has nothing to do: blocks it until it is notified.
+    ///
+    /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
+    /// nobody is left who searches and `has_work` says that something is queued.
+    pub(crate) fn sleep(
+        &self,
+        index: usize,
+        searching: bool,
+        is_stopping: impl FnOnce() -> bool,
+        has_work: impl FnOnce() -> bool,
+    ) -> Woken {
+        let others = self.announce(index, searching);
+        // Ordering: SeqCst pairs with the fence in `notify`: either what was pushed is seen below,
+        // or the pusher sees the announcement.
+        fence(Ordering::SeqCst);
+        let stay_awake = is_stopping() || (others.searching == 0 && has_work());
+        if stay_awake && self.withdraw(index) {
+            return Woken::Withdrawn;
+        }
+        self.parkers[index].park();
+        Woken::Notified
+    }
+
+    /// Counts the worker as sleeping. Returns the word as it is then.
+    fn announce(&self, index: usize, searching: bool) -> Snapshot {
+        let mut sleepers = lock(&self.sleepers);
+        sleepers.push(index);
+        let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
+        // Ordering: SeqCst, one order with the loads in `notify`.
+        let before = self.word.fetch_add(change, Ordering::SeqCst);
+        before.wrapping_add(change).into()
+    }
+
+    /// Counts the worker as busy again; `false` when somebody is just waking it.
+    fn withdraw(&self, index: usize) -> bool {
+        let mut sleepers = lock(&self.sleepers);
+        let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
+            return false;
+        };
+        sleepers.remove(position);
+        // Ordering: SeqCst, one order with the loads in `notify`.
+        self.word.fetch_sub(SLEEPING, Ordering::SeqCst);
+        true
+    }
+
+    fn workers(&self) -> u32 {
+        u32::try_from(self.parkers.len()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    // pins: G5
+    #[test]
+    fn at_most_half_as_many_search_as_are_busy() {
+        for workers in 1..=64 {
+            let idle = Idle::new(workers);
+            let searchers = (0..workers).take_while(|_| idle.begin_search()).count();
+            let Snapshot { searching, .. } = idle.snapshot();
+            let busy = u32::try_from(workers).unwrap() - searching;
+            assert_eq!(searching as usize, searchers);
+            assert!(searching >= 1);
+            assert!(
+                searching <= busy.div_ceil(2).max(1),
+                "{searching} of {workers}"
+            );
+            for _ in 0..searching {
+                idle.end_search();
+            }
+            assert_eq!(
+                idle.snapshot(),
+                Snapshot {
+                    searching: 0,
+                    sleeping: 0
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn a_sleeper_that_finds_work_withdraws() {
+        let idle = Idle::new(2);
+        assert!(idle.begin_search());
+        assert_eq!(idle.sleep(0, true, || false, || true), Woken::Withdrawn);
+        assert_eq!(
+            idle.snapshot(),
+            Snapshot {
+                searching: 0,
+                sleeping: 0
+            }
+        );
+        assert!(!idle.notify(), "nobody sleeps");
+    }
+
+    #[test]
+    fn a_searcher_is_enough() {
+        let idle = std::sync::Arc::new(Idle::new(2));
+        let sleeper = {
+            let idle = std::sync::Arc::clone(&idle);
+            std::thread::spawn(move || idle.sleep(1, false, || false, || false))
+        };
+        while idle.snapshot().sleeping == 0 {
+            std::thread::yield_now();
+        }
+        assert!(idle.begin_search());
+        assert!(!idle.notify(), "a searcher will find it");
+        idle.end_search();
+        assert_eq!(sleeper.join().unwrap(), Woken::Notified);
+        assert_eq!(
+            idle.snapshot(),
+            Snapshot {
+                searching: 1,
+                sleeping: 0
+            }
+        );
+    }
+}

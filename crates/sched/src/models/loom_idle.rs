@@ -1,0 +1,117 @@
+//! Falling asleep against pushing: no worker sleeps beside a queued item.
+//!
+//! Workers take items from a queue, search and sleep as `worker.rs` does it. Whoever takes one that is
+//! not the last works on it until the last has been taken, so that each item needs a worker of its
+//! own. A wake-up that is lost, or not passed on, leaves an item and its taker waiting for ever,
+//! which loom reports.
+
+use crate::idle::{Idle, Snapshot, Woken};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::sync::Arc;
+use ganger_sync::{Parker, model, thread};
+
+struct Pool {
+    idle: Idle,
+    queued: AtomicUsize,
+    /// Items that have not been taken.
+    left: AtomicUsize,
+    /// Where each worker waits while it works on an item.
+    busy: Vec<Parker>,
+}
+
+impl Pool {
+    fn new(workers: usize, items: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers),
+            queued: AtomicUsize::new(0),
+            left: AtomicUsize::new(items),
+            busy: (0..workers).map(|_| Parker::new()).collect(),
+        })
+    }
+
+    fn push(&self) {
+        // Ordering: Release, as the real queues push; the fence in `notify` does the rest.
+        self.queued.fetch_add(1, Ordering::Release);
+        self.idle.notify();
+    }
+
+    fn take(&self) -> bool {
+        let take_one = |queued: usize| queued.checked_sub(1);
+        // Ordering: as the real queues.
+        self.queued
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
+            .is_ok()
+    }
+
+    fn is_done(&self) -> bool {
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        self.left.load(Ordering::SeqCst) == 0
+    }
+
+    fn work(&self, index: usize) {
+        let mut searching = false;
+        loop {
+            searching = searching || self.idle.begin_search();
+            if self.take() {
+                if std::mem::take(&mut searching) {
+                    self.idle.end_search();
+                }
+                // Ordering: SeqCst, as the flag that halts the real workers.
+                if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    self.idle.notify_all();
+                    self.busy.iter().for_each(Parker::unpark);
+                    return;
+                }
+                self.busy[index].park();
+                return;
+            } else if self.is_done() {
+                if searching {
+                    self.idle.end_search();
+                }
+                return;
+            } else {
+                // Ordering: Relaxed, as the real look: the fence in `sleep` orders it.
+                let has_work = || self.queued.load(Ordering::Relaxed) > 0;
+                let woken = self
+                    .idle
+                    .sleep(index, searching, || self.is_done(), has_work);
+                searching = woken == Woken::Notified;
+            }
+        }
+    }
+}
+
+fn model(workers: usize, items: usize, preemptions: usize) {
+    model::check(preemptions, move || {
+        let pool = Pool::new(workers, items);
+        let threads: Vec<_> = (0..workers)
+            .map(|index| {
+                let pool = Arc::clone(&pool);
+                thread::spawn(move || pool.work(index))
+            })
+            .collect();
+        for _ in 0..items {
+            pool.push();
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        let idle = Snapshot {
+            searching: 0,
+            sleeping: 0,
+        };
+        assert_eq!(pool.idle.snapshot(), idle, "somebody was counted wrongly");
+    });
+}
+
+// pins: G2
+#[test]
+fn a_push_against_falling_asleep() {
+    model(1, 1, 5);
+}
+
+// pins: G2, G5
+#[test]
+fn two_workers_against_a_pusher() {
+    model(2, 2, 2);
+}

@@ -1,0 +1,183 @@
+//! The state word and the mailbox together: senders, completers and terminators against the worker.
+//!
+//! A process that counts what it is sent. Whoever owes its queueing runs it at once, which stands
+//! for a queue that hands it to some worker. Checked in every interleaving: one runner at a time
+//! (the count is in a cell that loom watches), nothing sent is lost, one end.
+
+use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
+use ganger_mpsc::{Pushed, Queue};
+use ganger_sync::cell::UnsafeCell;
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+
+struct Process {
+    state: State,
+    mailbox: Queue<u32>,
+    core: UnsafeCell<Core>,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Core {
+    handled: u32,
+    dropped: u32,
+    ends: u32,
+}
+
+// SAFETY: the core is touched by the owner of the run token alone, which is what the model checks.
+unsafe impl Sync for Process {}
+// SAFETY: as above.
+unsafe impl Send for Process {}
+
+impl Process {
+    /// `Ready`, and not queued: the caller owns the run token.
+    fn new() -> Arc<Self> {
+        let core = UnsafeCell::new(Core::default());
+        Arc::new(Self {
+            state: State::new(),
+            mailbox: Queue::new(),
+            core,
+        })
+    }
+
+    fn core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
+        // SAFETY: called by the owner of the run token, or after all threads have been joined.
+        self.core.with_mut(|core| f(unsafe { &mut *core }))
+    }
+
+    /// What a worker does, as `Runner::run` does it.
+    fn run(&self) {
+        loop {
+            if self.state.begin() == Begin::Terminate {
+                return self.finish();
+            }
+            let batch = self.mailbox.drain();
+            self.core(|core| core.handled += u32::try_from(batch.len()).unwrap());
+            let leave = if self.mailbox.is_empty() {
+                self.state.park(Waiting::Idle)
+            } else {
+                self.state.requeue()
+            };
+            match leave {
+                Leave::Parked => return,
+                Leave::Requeue => {}
+                Leave::Terminate => return self.finish(),
+            }
+        }
+    }
+
+    fn finish(&self) {
+        self.state.complete();
+        let rest = self.mailbox.close().batch;
+        self.core(|core| {
+            core.dropped += u32::try_from(rest.len()).unwrap();
+            core.ends += 1;
+        });
+    }
+
+    /// What a sender does; returns whether the item was taken.
+    fn send(&self) -> bool {
+        match self.mailbox.push(1) {
+            Ok(Pushed::Queued) => true,
+            Ok(Pushed::First | Pushed::Unparked) => {
+                self.settle(self.state.wake());
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn terminate(&self) -> bool {
+        self.settle(self.state.terminate())
+    }
+
+    fn settle(&self, wake: Wake) -> bool {
+        if wake == Wake::Enqueue {
+            self.run();
+        }
+        wake != Wake::Complete
+    }
+}
+
+fn spawn<R: Send + 'static>(
+    process: &Arc<Process>,
+    f: impl FnOnce(&Process) -> R + Send + 'static,
+) -> thread::JoinHandle<R> {
+    let process = Arc::clone(process);
+    thread::spawn(move || f(&process))
+}
+
+// pins: G1, G2, P5
+#[test]
+fn a_sender_against_the_worker() {
+    model::check(4, || {
+        let process = Process::new();
+        let sender = spawn(&process, |process| (process.send(), process.send()));
+        process.run();
+        assert_eq!(sender.join().unwrap(), (true, true));
+        assert_eq!(process.core(|core| core.handled), 2);
+        assert_eq!(process.state.snapshot().state(), ProcessState::Idle);
+    });
+}
+
+// pins: G1, G2, P5, P6
+#[test]
+fn a_sender_and_a_completer_against_the_worker() {
+    model::check(3, || {
+        let process = Process::new();
+        let sender = spawn(&process, Process::send);
+        let completer = spawn(&process, Process::send);
+        process.run();
+        assert!(sender.join().unwrap() && completer.join().unwrap());
+        assert_eq!(process.core(|core| core.handled), 2);
+        assert_eq!(process.state.snapshot().state(), ProcessState::Idle);
+    });
+}
+
+// pins: G1, P2, P9
+#[test]
+fn a_sender_and_a_terminator_against_the_worker() {
+    model::check(3, || {
+        let process = Process::new();
+        let sender = spawn(&process, Process::send);
+        let terminator = spawn(&process, Process::terminate);
+        process.run();
+        let taken = u32::from(sender.join().unwrap());
+        assert!(terminator.join().unwrap(), "it lived");
+        let core = process.core(|core| *core);
+        assert_eq!(core.ends, 1);
+        assert_eq!(core.handled + core.dropped, taken);
+        assert_eq!(process.state.snapshot().state(), ProcessState::Complete);
+    });
+}
+
+// pins: G1, G2, P2, P6, P9
+#[test]
+fn a_sender_a_completer_and_a_terminator_against_the_worker() {
+    model::check(2, || {
+        let process = Process::new();
+        let sender = spawn(&process, Process::send);
+        let completer = spawn(&process, Process::send);
+        let terminator = spawn(&process, Process::terminate);
+        process.run();
+        let taken = u32::from(sender.join().unwrap()) + u32::from(completer.join().unwrap());
+        assert!(terminator.join().unwrap(), "it lived");
+        let core = process.core(|core| *core);
+        assert_eq!(core.ends, 1);
+        assert_eq!(core.handled + core.dropped, taken);
+        assert_eq!(process.state.snapshot().state(), ProcessState::Complete);
+    });
+}
+
+// pins: P9
+#[test]
+fn two_terminators_against_the_worker() {
+    model::check(3, || {
+        let process = Process::new();
+        let first = spawn(&process, Process::terminate);
+        let second = spawn(&process, Process::terminate);
+        process.run();
+        let accepted = [first.join().unwrap(), second.join().unwrap()];
+        assert!(accepted.contains(&true));
+        assert_eq!(process.core(|core| core.ends), 1);
+    });
+}

@@ -1,0 +1,4 @@
+//! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
+
+mod loom_idle;
+mod loom_wakeup;

@@ -1,0 +1,144 @@
+//! Holding on to a process: to send to it, and to learn how it ended.
+
+use crate::Task;
+use ganger_proc_api::{ExitReason, Message, Pid, SendError};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Reaches a process without a look-up. Cloning it is cheap; it keeps a few bytes of the process
+/// alive after its end.
+#[derive(Clone)]
+pub struct Address {
+    task: Task,
+}
+
+impl Address {
+    pub(crate) fn new(task: Task) -> Self {
+        Self { task }
+    }
+
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.task.pid
+    }
+
+    /// Sends a message. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside, when the process has ended or its mailbox is full.
+    pub fn send(&self, message: Message) -> Result<(), SendError> {
+        let delivered = self.task.deliver(message);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.pid()).finish()
+    }
+}
+
+/// The submitter's hold on a process: waits for its end.
+///
+/// There is one a process, because the exit reason is handed out by value. It is a future; dropping
+/// it leaves the process alone.
+#[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
+pub struct ProcessHandle {
+    address: Address,
+}
+
+impl ProcessHandle {
+    pub(crate) fn new(task: Task) -> Self {
+        Self {
+            address: Address::new(task),
+        }
+    }
+
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.address.pid()
+    }
+
+    /// The process's address, to be cloned and given away.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Sends a message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send`].
+    pub fn send(&self, message: Message) -> Result<(), SendError> {
+        self.address.send(message)
+    }
+
+    /// Whether the process has ended, so that [`wait`](Self::wait) would return at once.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.address.task.exit.is_filled()
+    }
+
+    /// Blocks until the process has ended, its PID is gone, and `Lifecycle::on_complete` has been
+    /// called.
+    ///
+    /// Must not be called from a step: the worker would wait instead of working.
+    ///
+    /// # Panics
+    /// When the handle has been polled, as a future, until it was ready.
+    pub fn wait(self) -> ExitReason {
+        loop {
+            if let Some(reason) = self.address.task.exit.wait(None) {
+                return reason;
+            }
+        }
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    ///
+    /// # Errors
+    /// Gives the handle back when the process has not ended by then.
+    ///
+    /// # Panics
+    /// When the handle has been polled, as a future, until it was ready.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ExitReason, Self> {
+        self.address.task.exit.wait(Some(timeout)).ok_or(self)
+    }
+}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl Future for ProcessHandle {
+    type Output = ExitReason;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
+        self.address.task.exit.poll(context)
+    }
+}
+
+impl Drop for ProcessHandle {
+    fn drop(&mut self) {
+        self.address.task.exit.abandon();
+    }
+}
+
+impl fmt::Debug for ProcessHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessHandle")
+            .field("pid", &self.pid())
+            .field("is_finished", &self.is_finished())
+            .finish()
+    }
+}
+
+impl From<&ProcessHandle> for Address {
+    fn from(handle: &ProcessHandle) -> Self {
+        Self::new(Arc::clone(&handle.address.task))
+    }
+}

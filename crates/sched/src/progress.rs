@@ -1,0 +1,137 @@
+//! How far a shutdown has come, and who is inside `stop`.
+
+use crate::clock::Deadline;
+use crate::local;
+use crate::shared::Shared;
+use ganger_sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Three flags, set one after the other and never cleared, and the calls of `stop`.
+#[derive(Default)]
+pub(crate) struct Progress {
+    stopping: AtomicBool,
+    terminating: AtomicBool,
+    halted: AtomicBool,
+    callers: Mutex<Callers>,
+}
+
+#[derive(Default)]
+struct Callers {
+    /// The earliest of their deadlines.
+    deadline: Option<Deadline>,
+    inside: Vec<Caller>,
+    next_number: u64,
+}
+
+/// A call of `stop` that has not returned.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller {
+    number: u64,
+    pub(crate) is_worker: bool,
+    /// Turns and submissions that can't end before it returns.
+    pub(crate) turns: usize,
+    pub(crate) submissions: usize,
+}
+
+impl Progress {
+    /// Submits are refused.
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Ordering: SeqCst: one order with `Gauge::enter` and the store in `begin_stopping`.
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// The deadline has passed.
+    pub(crate) fn is_terminating(&self) -> bool {
+        // Ordering: SeqCst: one order with the registry's changes and the store in
+        // `begin_terminating`.
+        self.terminating.load(Ordering::SeqCst)
+    }
+
+    /// Workers return, or have returned.
+    pub(crate) fn is_halted(&self) -> bool {
+        // Ordering: SeqCst: one order with the queues' changes and the store in `halt`.
+        self.halted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn begin_stopping(&self) {
+        // Ordering: SeqCst: a submitter counts itself, then reads this; this is set, then the count
+        // is read. One of the two sees the other.
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn begin_terminating(&self) {
+        // Ordering: SeqCst: a submitter makes its process visible, then reads this; this is set,
+        // then all visible processes are read. One of the two sees the other.
+        self.terminating.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn halt(&self) {
+        // Ordering: SeqCst: a process is queued, then this is read; this is set, then the queues
+        // are looked at. One of the two sees the other.
+        self.halted.store(true, Ordering::SeqCst);
+    }
+
+    /// Adds a call of `stop` on this thread, until the guard is dropped.
+    pub(crate) fn enter(&self, shared: &Shared, deadline: Duration) -> Inside<'_> {
+        let deadline = Deadline::after(deadline);
+        let (turns, submissions) = local::held(shared);
+        let is_worker = local::with(shared, |_| ()).is_some();
+        let mut callers = self.callers();
+        let number = callers.next_number;
+        callers.next_number += 1;
+        callers.inside.push(Caller {
+            number,
+            is_worker,
+            turns,
+            submissions,
+        });
+        let earliest = callers
+            .deadline
+            .map_or(deadline, |other| other.earlier(deadline));
+        callers.deadline = Some(earliest);
+        Inside {
+            progress: self,
+            number,
+        }
+    }
+
+    /// Lets the deadline pass.
+    pub(crate) fn expire(&self) {
+        self.callers().deadline = Some(Deadline::after(Duration::ZERO));
+    }
+
+    /// The earliest deadline of all calls.
+    pub(crate) fn deadline(&self) -> Deadline {
+        self.callers()
+            .deadline
+            .unwrap_or_else(|| Deadline::after(Duration::ZERO))
+    }
+
+    /// The sum of something over all calls.
+    pub(crate) fn sum(&self, of: impl Fn(&Caller) -> usize) -> usize {
+        self.callers().inside.iter().map(of).sum()
+    }
+
+    /// What counts as live and waits for a `stop` to return.
+    pub(crate) fn held(&self) -> usize {
+        self.sum(|caller| caller.turns + caller.submissions)
+    }
+
+    fn callers(&self) -> MutexGuard<'_, Callers> {
+        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Progress::enter`].
+pub(crate) struct Inside<'a> {
+    progress: &'a Progress,
+    number: u64,
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        let mut callers = self.progress.callers();
+        callers.inside.retain(|caller| caller.number != self.number);
+    }
+}

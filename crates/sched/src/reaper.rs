@@ -1,0 +1,120 @@
+//! The thread that helps a shutdown: it tells everybody, and ends what no worker is free to end.
+
+use crate::Task;
+use crate::cell::ProcessCell;
+use crate::clock::Deadline;
+use crate::contain::{contain, log};
+use crate::local;
+use crate::run::Runner;
+use crate::shared::Shared;
+use ganger_deque::Steal;
+use ganger_sync::hint;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// How often it looks at what stuck workers have in their deques.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// Starts the thread; does its work on this one if the system refuses a thread.
+pub(crate) fn start(shared: &Arc<Shared>) {
+    let mut builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
+    if let Some(bytes) = shared.config.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    let counted = Counted::new(shared);
+    let mine = Arc::clone(shared);
+    let spawned = builder.spawn(move || {
+        let _counted = counted;
+        help(&mine);
+    });
+    if let Err(error) = spawned {
+        log(|| tracing::error!(target: "ganger::sched", %error, "can't start the reaper thread"));
+        tell_all(shared);
+        terminate_all(shared);
+        reap(shared);
+    }
+}
+
+fn help(shared: &Arc<Shared>) {
+    let progress = &shared.shutdown;
+    tell_all(shared);
+    // Until all have ended, or there is more to do.
+    let is_over = || progress.is_terminating() || progress.is_halted();
+    let enough = || if is_over() { usize::MAX } else { 0 };
+    shared.live.wait(enough, || Deadline::after(Duration::MAX));
+    if progress.is_terminating() {
+        terminate_all(shared);
+    }
+    loop {
+        reap(shared);
+        let interval = Deadline::after(INTERVAL);
+        let all_ended = shared.live.wait(|| 0, || interval);
+        if all_ended || progress.is_halted() && !shared.has_work() {
+            return;
+        }
+    }
+}
+
+/// Gives every process its cancel event, until there is no time for that any more.
+fn tell_all(shared: &Shared) {
+    let mut tasks = shared.registry.all().into_iter();
+    tasks
+        .by_ref()
+        .take_while(|_| !shared.shutdown.is_terminating())
+        .for_each(|task| {
+            task.notify_of_shutdown();
+        });
+}
+
+fn terminate_all(shared: &Shared) {
+    shared.registry.all().iter().for_each(|task| {
+        ProcessCell::terminate(task);
+    });
+}
+
+/// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
+fn reap(shared: &Arc<Shared>) {
+    let mut runner = Runner::new(Arc::clone(shared), None);
+    while let Some(task) = shared.global.pop().or_else(|| steal_anywhere(shared)) {
+        if contain(|| runner.run(task)).is_err() {
+            runner = Runner::new(Arc::clone(shared), None);
+        }
+    }
+}
+
+/// Ends what is queued after the workers have been told to return, when this thread is none of them
+/// and in the middle of nothing: nobody else may look.
+pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
+    if shared.shutdown.is_halted() && local::is_outside(shared) {
+        reap(shared);
+    }
+}
+
+fn steal_anywhere(shared: &Shared) -> Option<Task> {
+    shared.stealers.iter().find_map(|stealer| {
+        loop {
+            match stealer.steal() {
+                Steal::Success(task) => return Some(task),
+                Steal::Empty => return None,
+                Steal::Retry => hint::spin_loop(),
+            }
+        }
+    })
+}
+
+/// A thread that counts as one of the scheduler's, until it is dropped.
+pub(crate) struct Counted(Arc<Shared>);
+
+impl Counted {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        shared.threads.enter();
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.threads.leave();
+    }
+}

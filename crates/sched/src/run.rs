@@ -1,0 +1,180 @@
+//! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome.
+
+use crate::Task;
+use crate::contain::{contain, discard, discard_each};
+use crate::core::{Core, Gathered};
+use crate::dispatch::dispatch;
+use crate::finish::finish;
+use crate::local::{self, Held};
+use crate::shared::Shared;
+use crate::state::{Begin, Leave, Waiting};
+use crate::stats::Counters;
+use crate::upgrade::upgrade;
+use ganger_proc_api::{Event, Events, ExitReason, Outcome, Process, StepOutput};
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+/// Runs processes, one at a time, with buffers that it reuses.
+pub(crate) struct Runner {
+    shared: Arc<Shared>,
+    worker: Option<usize>,
+    buffers: Buffers,
+}
+
+#[derive(Default)]
+struct Buffers {
+    batch: VecDeque<Event>,
+    out: StepOutput,
+}
+
+/// What a turn ends with.
+enum Turn {
+    /// The process is ready again.
+    Ready,
+    /// It waits for an event.
+    Wait(Waiting),
+    /// It has ended.
+    End(ExitReason),
+}
+
+impl Runner {
+    /// A runner on the thread of that worker, or on one that is no worker.
+    pub(crate) fn new(shared: Arc<Shared>, worker: Option<usize>) -> Self {
+        Self {
+            shared,
+            worker,
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Gives a process that has been taken from a queue its turn.
+    pub(crate) fn run(&mut self, task: Task) {
+        let Self {
+            shared,
+            worker,
+            buffers,
+        } = self;
+        let counters = shared.counters.of(*worker);
+        let guard = (
+            local::hold(shared, Held::Turn),
+            shared.running(*worker, task.pid),
+        );
+        let turn = match task.state.begin() {
+            Begin::Terminate => Turn::End(ExitReason::Terminated),
+            // SAFETY: the process came from a queue, which handed its run token over, and `begin`
+            // has moved it to `Running`, which is left below. What runs inside reaches the process
+            // through its context, mailbox and state only.
+            Begin::Step => unsafe {
+                task.with_core(|core| buffers.turn(shared, &task, core, counters))
+            },
+        };
+        if !matches!(turn, Turn::End(_)) && shared.shutdown.is_halted() {
+            // Nobody would give it another turn.
+            task.terminate();
+        }
+        let leave = match turn {
+            Turn::Ready => task.state.requeue(),
+            Turn::Wait(_) if !task.mailbox.is_empty() => task.state.requeue(),
+            Turn::Wait(waiting) => task.state.park(waiting),
+            Turn::End(reason) => return finish(shared, counters, &task, reason, guard),
+        };
+        match leave {
+            Leave::Parked => {}
+            Leave::Requeue => shared.requeue(task),
+            Leave::Terminate => finish(shared, counters, &task, ExitReason::Terminated, guard),
+        }
+    }
+}
+
+impl Buffers {
+    fn turn(&mut self, shared: &Shared, task: &Task, core: &mut Core, counters: &Counters) -> Turn {
+        core.receive(&task.mailbox);
+        let limit = shared.config.event_batch;
+        loop {
+            match core.gather(&mut self.batch, limit, counters) {
+                Gathered::Nothing => return waiting(core),
+                Gathered::Step => break,
+                Gathered::Upgrade(request) => {
+                    if let Err(error) = upgrade(shared, task, core, *request, counters) {
+                        return Turn::End(ExitReason::UpgradeFailed(error));
+                    }
+                    if task.state.is_terminating() {
+                        return Turn::End(ExitReason::Terminated);
+                    }
+                }
+            }
+        }
+        if let Err(reason) = self.step(shared, task, core, counters) {
+            // Whatever a panic left in it is not for the next process to see.
+            let mut out = mem::take(&mut self.out);
+            discard_each(counters, out.drain_yields());
+            discard(counters, out.take_outcome());
+            return Turn::End(reason);
+        }
+        match self.out.take_outcome() {
+            Outcome::Done(result) => Turn::End(ExitReason::Done(result)),
+            Outcome::Idle | Outcome::WaitForYields => waiting(core),
+            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
+                Ok(()) => Turn::Ready,
+                Err(error) => Turn::End(ExitReason::UpgradeFailed(error)),
+            },
+            // `Continue`, and whatever the vocabulary may add: step again.
+            _ => {
+                core.must_step = true;
+                Turn::Ready
+            }
+        }
+    }
+
+    /// One step, and the dispatch of what it yielded.
+    fn step(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Result<(), ExitReason> {
+        counters.steps.bump();
+        let Some(process) = &mut core.process else {
+            // Only a completed process has none, and a completed process is not queued.
+            return Err(ExitReason::Terminated);
+        };
+        let limited = shared.config.mailbox_limit.is_some();
+        let before = if limited { messages(&self.batch) } else { 0 };
+        let Self { batch, out } = self;
+        let stepped = contain(|| process.step(&mut Events::new(batch), out));
+        if limited {
+            task.release_messages(before - messages(&self.batch));
+        }
+        core.keep(&mut self.batch);
+        match stepped {
+            Ok(result) => {
+                dispatch(task, core, &mut self.out, counters);
+                result.map_err(ExitReason::Failed)
+            }
+            Err(message) => {
+                counters.panics.bump();
+                Err(ExitReason::Panicked(message))
+            }
+        }
+    }
+}
+
+/// How a process waits that has nothing to do; it has when something is pending.
+fn waiting(core: &Core) -> Turn {
+    if !core.pending.is_empty() {
+        Turn::Ready
+    } else if core.yields.is_empty() {
+        Turn::Wait(Waiting::Idle)
+    } else {
+        Turn::Wait(Waiting::Blocked)
+    }
+}
+
+fn messages(batch: &VecDeque<Event>) -> usize {
+    batch
+        .iter()
+        .filter(|event| matches!(event, Event::Message(_)))
+        .count()
+}

@@ -1,0 +1,141 @@
+//! The scheduler, from the side of its owner.
+
+use crate::builder::Builder;
+use crate::handle::Handle;
+use crate::reaper::Counted;
+use crate::shared::Shared;
+use crate::worker;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError};
+
+/// Runs processes on worker threads. Dropping it stops it.
+///
+/// Everything that callers do with it is on [`Handle`], which it dereferences to.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+/// use ganger_sched::Scheduler;
+///
+/// struct Answer;
+/// impl Process for Answer {
+///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///         out.done(42);
+///         Ok(())
+///     }
+/// }
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// scheduler.start()?;
+/// let exit = scheduler.submit(Answer, "main", ())?.wait();
+/// assert!(matches!(exit, ExitReason::Done(answer) if answer.as_u64() == Some(42)));
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    handle: Handle,
+}
+
+/// Why a scheduler's workers were not started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// They have been started before.
+    #[error("the scheduler has been started already")]
+    AlreadyStarted,
+    /// The scheduler has been stopped; build a new one.
+    #[error("the scheduler has been stopped; build a new one")]
+    Stopped,
+    /// The system refused a thread. Those started before it work.
+    #[error("can't start worker {worker}: {error}")]
+    Spawn {
+        /// The worker whose thread was refused; those before it run.
+        worker: usize,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+}
+
+impl Scheduler {
+    /// A builder with the defaults.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A started scheduler with the defaults: a worker for each core, and no commands.
+    ///
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn start_default() -> Result<Self, StartError> {
+        let scheduler = match Self::builder().build() {
+            Ok(scheduler) => scheduler,
+            Err(error) => unreachable!("the defaults are in range: {error}"),
+        };
+        scheduler.start()?;
+        Ok(scheduler)
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            handle: Handle { shared },
+        }
+    }
+
+    /// Starts the workers and freezes the command registry. Processes that were submitted before
+    /// run now.
+    ///
+    /// # Errors
+    /// [`StartError`] when it was started or stopped before, or the system refuses a thread.
+    pub fn start(&self) -> Result<(), StartError> {
+        let shared = &self.handle.shared;
+        let _starting = shared
+            .starting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if shared.shutdown.is_stopping() {
+            return Err(StartError::Stopped);
+        }
+        let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
+        shared.commands.freeze();
+        for (index, deque) in deques.into_iter().enumerate() {
+            let name = format!("{}-{index}", shared.config.thread_name);
+            let mut builder = std::thread::Builder::new().name(name);
+            if let Some(bytes) = shared.config.stack_size {
+                builder = builder.stack_size(bytes);
+            }
+            let counted = Counted::new(shared);
+            let mine = Arc::clone(shared);
+            let work = move || {
+                let _counted = counted;
+                worker::work(mine, index, deque);
+            };
+            if let Err(error) = builder.spawn(work) {
+                return Err(StartError::Spawn {
+                    worker: index,
+                    error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A handle for other threads; it does not keep the scheduler running.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+}
+
+impl Deref for Scheduler {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        let deadline = self.handle.shared.config.shutdown_deadline;
+        self.handle.stop(deadline);
+    }
+}

@@ -1,0 +1,250 @@
+//! What all workers and all callers of a scheduler share.
+
+use crate::commands::CommandRegistry;
+use crate::config::Config;
+use crate::factories::Factories;
+use crate::gauge::Gauge;
+use crate::idle::Idle;
+use crate::progress::Progress;
+use crate::registry::{FIRST_COUNTED_ID, Registry};
+use crate::shutdown::Report;
+use crate::stats::{AllCounters, Counters};
+use crate::{Task, local, reaper};
+use crossbeam_queue::SegQueue;
+use ganger_deque::{Stealer, Worker};
+use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ganger_sync::{CachePadded, sync};
+use std::sync::Arc;
+
+/// No process has this id: the scheduler counts from 2^32 up, and never gets there.
+const NOTHING: u64 = u64::MAX;
+
+pub(crate) struct Shared {
+    pub(crate) host: HostName,
+    pub(crate) node: Option<NodeName>,
+    pub(crate) config: Config,
+    pub(crate) commands: CommandRegistry,
+    pub(crate) factories: Factories,
+    pub(crate) registry: Registry,
+    /// New processes, and processes woken from outside of any worker; first in, first out.
+    pub(crate) global: SegQueue<Task>,
+    pub(crate) stealers: Box<[Stealer<Task>]>,
+    pub(crate) idle: Idle,
+    pub(crate) counters: AllCounters,
+    /// Processes that were submitted and have not ended, and submissions under way.
+    pub(crate) live: Gauge,
+    /// Processes that count for `max_processes`; unused without a limit.
+    pub(crate) places: Gauge,
+    /// Worker threads that have not returned.
+    pub(crate) threads: Gauge,
+    pub(crate) shutdown: Progress,
+    pub(crate) report: Report,
+    /// Held while the workers are started.
+    pub(crate) starting: std::sync::Mutex<()>,
+    /// The id of the process that each worker runs.
+    running: Box<[CachePadded<AtomicU64>]>,
+    /// The ids of those that other threads run, which happens in a shutdown only.
+    running_elsewhere: sync::Mutex<Vec<u64>>,
+    next_id: CachePadded<AtomicU64>,
+    /// The workers' deques, until `start` hands them out.
+    unstarted: sync::Mutex<Option<Vec<Worker<Task>>>>,
+    started: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        workers: usize,
+        host: HostName,
+        node: Option<NodeName>,
+        config: Config,
+    ) -> Arc<Self> {
+        let deques: Vec<Worker<Task>> = (0..workers)
+            .map(|_| Worker::with_capacity(config.deque_capacity))
+            .collect();
+        Arc::new(Self {
+            host,
+            node,
+            commands: CommandRegistry::new(),
+            factories: Factories::default(),
+            registry: Registry::new(workers),
+            global: SegQueue::new(),
+            stealers: deques.iter().map(Worker::stealer).collect(),
+            idle: Idle::new(workers),
+            counters: AllCounters::new(workers),
+            live: Gauge::default(),
+            places: Gauge::default(),
+            threads: Gauge::default(),
+            shutdown: Progress::default(),
+            report: Report::default(),
+            starting: std::sync::Mutex::default(),
+            running_elsewhere: sync::Mutex::new(Vec::new()),
+            running: (0..workers)
+                .map(|_| CachePadded::new(AtomicU64::new(NOTHING)))
+                .collect(),
+            next_id: CachePadded::new(AtomicU64::new(FIRST_COUNTED_ID)),
+            unstarted: sync::Mutex::new(Some(deques)),
+            started: AtomicBool::new(false),
+            config,
+        })
+    }
+
+    /// The workers' deques, once.
+    pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Task>>> {
+        let deques = sync::lock(&self.unstarted).take();
+        // Ordering: Release pairs with the Acquire in `is_started`.
+        self.started.store(true, Ordering::Release);
+        deques
+    }
+
+    pub(crate) fn is_started(&self) -> bool {
+        // Ordering: Acquire pairs with the Release in `take_deques`.
+        self.started.load(Ordering::Acquire)
+    }
+
+    /// A PID that no other process of this scheduler has, has had or will have.
+    pub(crate) fn next_pid(&self) -> Pid {
+        // Ordering: Relaxed: only uniqueness matters.
+        Pid::new(self.host, self.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Says that this thread runs the process, until the guard is dropped.
+    pub(crate) fn running(&self, worker: Option<usize>, pid: Pid) -> Running<'_> {
+        match worker {
+            Some(index) => {
+                let slot = &self.running[index];
+                // Ordering: Relaxed: for reports only.
+                slot.store(pid.id(), Ordering::Relaxed);
+                Running::Worker(slot)
+            }
+            None => {
+                sync::lock(&self.running_elsewhere).push(pid.id());
+                Running::Elsewhere(&self.running_elsewhere, pid.id())
+            }
+        }
+    }
+
+    /// The processes that are inside a call at this moment.
+    pub(crate) fn running_pids(&self) -> Vec<Pid> {
+        // Ordering: Relaxed: for reports only.
+        let ids = self.running.iter().map(|slot| slot.load(Ordering::Relaxed));
+        let ids = ids.filter(|&id| id != NOTHING);
+        let elsewhere = sync::lock(&self.running_elsewhere).clone();
+        ids.chain(elsewhere)
+            .map(|id| Pid::new(self.host, id))
+            .collect()
+    }
+
+    /// The counters of this thread.
+    pub(crate) fn own_counters(&self) -> &Counters {
+        self.counters.of(local::with(self, |queue| queue.index))
+    }
+
+    /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
+    /// thread, or else in the global queue. Wakes a worker if one should look.
+    pub(crate) fn schedule(self: &Arc<Self>, task: Task) {
+        if let Some(task) = self.push_local(task) {
+            self.global.push(task);
+        }
+        self.idle.notify();
+        reaper::reap_after_halt(self);
+    }
+
+    /// Queues a process that has just run on this thread and is ready again.
+    ///
+    /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
+    /// another process from it.
+    pub(crate) fn requeue(self: &Arc<Self>, task: Task) {
+        if let Some(task) = self.push_local(task) {
+            self.schedule(task);
+        }
+    }
+
+    /// Gives the process back when this thread is no worker.
+    fn push_local(&self, task: Task) -> Option<Task> {
+        let mut task = Some(task);
+        local::with(self, |queue| {
+            if let Some(task) = task.take() {
+                queue.deque.push(task);
+            }
+        });
+        task
+    }
+
+    /// Whether something is queued anywhere.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.global.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+    }
+
+    /// Whether the PID is one of this scheduler's.
+    pub(crate) fn is_local(&self, pid: Pid) -> bool {
+        pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
+    }
+
+    /// The live process with that PID.
+    pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
+        if self.is_local(pid) {
+            self.registry.get(pid.id())
+        } else {
+            None
+        }
+    }
+
+    /// Sends a package to a process of this scheduler, or on to the router.
+    pub(crate) fn route(&self, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            return self.deliver(package);
+        }
+        match &self.config.router {
+            Some(router) => router.send(package),
+            None => Err(SendError::new(self.unroutable(package.target), package)),
+        }
+    }
+
+    /// Sends a package to a process of this scheduler.
+    pub(crate) fn deliver(&self, package: Package) -> Result<(), SendError> {
+        let Package { target, message } = package;
+        let (kind, message) = if !self.is_local(target) {
+            (self.unroutable(target), message)
+        } else if let Some(task) = self.registry.get(target.id()) {
+            match task.deliver(message) {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused,
+            }
+        } else if self.shutdown.is_halted() {
+            (SendErrorKind::Stopping, message)
+        } else {
+            (SendErrorKind::NotFound, message)
+        };
+        Err(SendError::new(kind, message.to(target)))
+    }
+
+    fn unroutable(&self, target: Pid) -> SendErrorKind {
+        if target.node().is_none() || target.node() == self.node {
+            SendErrorKind::HostNotFound
+        } else {
+            SendErrorKind::NodeNotFound
+        }
+    }
+}
+
+/// See [`Shared::running`].
+pub(crate) enum Running<'a> {
+    Worker(&'a AtomicU64),
+    Elsewhere(&'a sync::Mutex<Vec<u64>>, u64),
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        match self {
+            // Ordering: Relaxed: for reports only.
+            Self::Worker(slot) => slot.store(NOTHING, Ordering::Relaxed),
+            Self::Elsewhere(ids, mine) => {
+                let mut ids = sync::lock(ids);
+                if let Some(at) = ids.iter().position(|id| id == mine) {
+                    ids.swap_remove(at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Stopping: ask, wait, force, report.
+//!
+//! 1. `stopping`: submits are refused; the reaper, a thread of its own, gives every process a cancel
+//!    event.
+//! 2. Workers go on until all processes have ended, or the deadline has passed.
+//! 3. `terminating`: what is left ends at its next step boundary. The reaper sees to that, and ends
+//!    processes whose workers are all stuck.
+//! 4. `halted`: workers return when nothing is queued any more; whoever queues a process after that
+//!    ends what is queued itself, and a process whose turn ends after that ends with it.
+//! 5. What is still inside a call is reported as stuck. It ends when that returns.
+//!
+//! A `stop` may be called from inside a turn or a submission, which counts as live: nobody waits
+//! for those, whichever call of `stop` does the work.
+
+use crate::contain::log;
+use crate::reaper;
+use crate::shared::Shared;
+use crate::stats::WorkerStats;
+use ganger_proc_api::Pid;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long after the deadline the forced processes have to end before the workers are left alone.
+const GRACE: Duration = Duration::from_millis(30);
+/// How long after that the threads have to return before they are left alone.
+const JOIN: Duration = Duration::from_millis(10);
+
+/// What became of the processes that were alive when a scheduler was stopped.
+///
+/// When `closing` is not zero, the workers went on while these were counted: one or the other process
+/// may count as stuck that was just ending.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct StopReport {
+    /// Processes that ended by themselves, before the deadline or in the step that it fell in.
+    pub completed: u64,
+    /// Processes that had not, and were terminated: they take no further step.
+    pub forced: u64,
+    /// How many of those were still to be closed when `stop` returned, because there were too many
+    /// for its time. The workers go on with them.
+    pub closing: u64,
+    /// Processes whose step, `close` or exit hook had not returned when `stop` did. They end when
+    /// it returns.
+    pub stuck: Vec<Pid>,
+}
+
+/// The report of the first call of `stop`; locked while that is at work.
+#[derive(Default)]
+pub(crate) struct Report(Mutex<Option<StopReport>>);
+
+impl Shared {
+    /// Stops the scheduler, or waits until somebody else has stopped it. Blocks until `deadline` has
+    /// passed and a little longer, at the most.
+    pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> StopReport {
+        self.shutdown.begin_stopping();
+        let _inside = self.shutdown.enter(self, deadline);
+        // Whoever is at it has to wait for less now.
+        self.live.poke();
+        self.threads.poke();
+        let mut report = self.report.0.lock().unwrap_or_else(PoisonError::into_inner);
+        report.get_or_insert_with(|| self.stop_once()).clone()
+    }
+
+    fn stop_once(self: &Arc<Self>) -> StopReport {
+        let progress = &self.shutdown;
+        // A start that is under way is over after this; a later one is refused.
+        drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner));
+        if !self.is_started() {
+            // Nobody serves the cancel events.
+            progress.expire();
+        }
+        let before = self.counters.total();
+        log(|| tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"));
+
+        if self.live.get() > progress.held() {
+            reaper::start(self);
+        }
+        if !self.live.wait(|| progress.held(), || progress.deadline()) {
+            progress.begin_terminating();
+            self.live.poke();
+            self.live
+                .wait(|| progress.held(), || progress.deadline().plus(GRACE));
+        }
+        progress.halt();
+        self.live.poke();
+        self.idle.notify_all();
+        let callers = || progress.sum(|caller| usize::from(caller.is_worker));
+        self.threads
+            .wait(callers, || progress.deadline().plus(GRACE + JOIN));
+
+        let report = self.report_since(&before);
+        log(|| tracing::info!(target: "ganger::sched", ?report, "stopped"));
+        report
+    }
+
+    fn report_since(&self, before: &WorkerStats) -> StopReport {
+        let stuck = self.running_pids();
+        let total = self.counters.total();
+        let alive = total.started.saturating_sub(before.ended());
+        let by_themselves = |stats: &WorkerStats| stats.ended().saturating_sub(stats.forced);
+        let completed = by_themselves(&total).saturating_sub(by_themselves(before));
+        let forced = alive.saturating_sub(completed + stuck.len() as u64);
+        let visible_stuck = stuck
+            .iter()
+            .filter(|pid| self.registry.get(pid.id()).is_some());
+        let closing = self.registry.len().saturating_sub(visible_stuck.count()) as u64;
+        StopReport {
+            completed,
+            forced,
+            closing: closing.min(forced),
+            stuck,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the scheduler counts.
+
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// One thread's counts. Each worker has its own, and one set is for all other threads.
+        #[derive(Default)]
+        pub(crate) struct Counters { $(pub(crate) $name: Counter,)+ }
+
+        /// What one worker has done since the scheduler was built.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        #[non_exhaustive]
+        pub struct WorkerStats { $($(#[$doc])* pub $name: u64,)+ }
+
+        impl Counters {
+            pub(crate) fn read(&self) -> WorkerStats {
+                WorkerStats { $($name: self.$name.get(),)+ }
+            }
+        }
+
+        impl std::ops::AddAssign for WorkerStats {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// Steps begun.
+    steps,
+    /// Processes taken from the worker's own deque, at its own turn.
+    local_picks,
+    /// Processes taken from the global queue.
+    global_picks,
+    /// Times that the worker looked at the global queue and the oldest of its own deque first.
+    rotations,
+    /// Successful steals.
+    steals,
+    /// Processes that the successful steals moved.
+    stolen,
+    /// Times that the worker went to sleep.
+    sleeps,
+    /// Commands handed to handlers.
+    yields,
+    /// Completions that were dropped because their process had ended or been upgraded, or because
+    /// the yield had completed before.
+    stale_completions,
+    /// Messages that had been accepted and were dropped because their process ended.
+    undelivered,
+    /// Panics in users' code, all of them contained.
+    panics,
+    /// Processes started.
+    started,
+    /// Processes that finished by themselves.
+    done,
+    /// Processes that ended with an error of a step.
+    failed,
+    /// Processes that ended with a panic of a step.
+    panicked,
+    /// Processes that were terminated.
+    terminated,
+    /// How many of those were terminated because a shutdown's deadline had passed.
+    forced,
+    /// Upgrades that succeeded.
+    upgrades,
+    /// Processes that ended because an upgrade failed.
+    upgrades_failed,
+}
+
+/// A count that never goes back.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, n: u64) {
+        // Ordering: Relaxed: a count, on the strength of which nothing is read.
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bump(&self) {
+        self.add(1);
+    }
+
+    fn get(&self) -> u64 {
+        // Ordering: Relaxed, as in `add`.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The counters of all workers and, last, of all other threads.
+pub(crate) struct AllCounters(Box<[CachePadded<Counters>]>);
+
+impl AllCounters {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self((0..=workers).map(|_| CachePadded::default()).collect())
+    }
+
+    /// Those of a worker, or of all threads that are none.
+    pub(crate) fn of(&self, worker: Option<usize>) -> &Counters {
+        let others = self.0.len() - 1;
+        &self.0[worker.unwrap_or(others)]
+    }
+
+    pub(crate) fn workers(&self) -> impl Iterator<Item = WorkerStats> + '_ {
+        self.0[..self.0.len() - 1]
+            .iter()
+            .map(|counters| counters.read())
+    }
+
+    pub(crate) fn total(&self) -> WorkerStats {
+        let mut total = WorkerStats::default();
+        for counters in &self.0 {
+            total += counters.read();
+        }
+        total
+    }
+}
+
+/// What a scheduler has done, and what it is doing.
+///
+/// Counts are read one after the other while the workers go on: each is right by itself, but their
+/// sum may be off by what happened meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Worker threads.
+    pub workers: usize,
+    /// Workers that are asleep.
+    pub sleeping: usize,
+    /// Workers that look for work.
+    pub searching: usize,
+    /// Processes that have been submitted and not ended.
+    pub live: usize,
+    /// Processes in the global queue.
+    pub global_queue: usize,
+    /// The counts of all threads together.
+    pub total: WorkerStats,
+}
+
+impl Stats {
+    /// Processes that have ended, in whatever way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.total.ended()
+    }
+}
+
+impl WorkerStats {
+    /// Processes that this thread has ended, in whatever way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.done + self.failed + self.panicked + self.terminated + self.upgrades_failed
+    }
+}

@@ -1,0 +1,228 @@
+//! Starting a process.
+
+use crate::Task;
+use crate::cell::ProcessCell;
+use crate::contain::{contain, discard, discard_each, log};
+use crate::core::count;
+use crate::finish::close;
+use crate::local::{self, Held, Hold};
+use crate::process_handle::ProcessHandle;
+use crate::reaper;
+use crate::registry::FIRST_COUNTED_ID;
+use crate::shared::Shared;
+use crate::state::Begin;
+use ganger_proc_api::{
+    BoxError, Payloads, Pid, Process, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+impl Shared {
+    /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its own.
+    ///
+    /// Whatever fails undoes what was done before, and gives the process back.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        pid: Option<Pid>,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let mut place = match Place::take(self, pid) {
+            Ok(place) => place,
+            Err(kind) => return Err(SubmitError::new(kind).with_process(process, input)),
+        };
+        let task = Arc::new(ProcessCell::new(
+            Arc::clone(self),
+            place.pid,
+            method,
+            process,
+        ));
+        self.init(&task, method, input)?;
+        if self.shutdown.is_halted() {
+            return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
+        }
+        self.registry.insert(&task);
+        // From here on the process can be found, sent to, cancelled and terminated.
+        if let Err(kind) = self.on_start(place.pid, method) {
+            return Err(self.roll_back(&task, kind));
+        }
+        place.keep();
+        self.own_counters().started.bump();
+        log(|| tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"));
+        // A stop that was announced after the place was taken may have missed the process.
+        if self.shutdown.is_stopping() {
+            task.notify_of_shutdown();
+        }
+        if self.shutdown.is_terminating() || self.shutdown.is_halted() {
+            task.terminate();
+        }
+        self.schedule(Arc::clone(&task));
+        Ok(ProcessHandle::new(task))
+    }
+
+    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
+        let ctx = ProcessContext::new(Arc::clone(task) as _);
+        // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
+        // reach the process's context, which does not use the core.
+        let returned = unsafe {
+            task.with_core(|core| match &mut core.process {
+                Some(process) => contain(|| process.init(&ctx, &method, input)),
+                None => Ok(Ok(())),
+            })
+        };
+        let kind = match returned {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
+            Err(message) => {
+                self.own_counters().panics.bump();
+                SubmitErrorKind::InitPanicked(message)
+            }
+        };
+        let error = SubmitError::new(kind);
+        let counters = self.own_counters();
+        match (self.discard(task), &error.kind) {
+            (Some(process), SubmitErrorKind::InitFailed(_)) => {
+                Err(error.with_process(process, Payloads::new()))
+            }
+            (process, _) => {
+                discard(counters, process);
+                Err(error)
+            }
+        }
+    }
+
+    fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), SubmitErrorKind> {
+        let result: Result<Result<(), BoxError>, _> =
+            contain(|| self.config.lifecycle.on_start(pid, method));
+        match result {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(SubmitErrorKind::StartRefused(error)),
+            Err(message) => {
+                self.own_counters().panics.bump();
+                Err(SubmitErrorKind::StartPanicked(message))
+            }
+        }
+    }
+
+    /// The process was visible and is not to start after all. Dropping its place hides it again.
+    fn roll_back(&self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
+        if let Some(process) = self.discard(task) {
+            close(process, self.own_counters());
+        }
+        SubmitError::new(kind)
+    }
+
+    /// Completes a process that was never queued, and takes it out of its cell.
+    fn discard(&self, task: &Task) -> Option<Box<dyn Process>> {
+        let (Begin::Step | Begin::Terminate) = task.state.begin();
+        task.state.complete();
+        let rest = task.mailbox.close().batch;
+        // SAFETY: the process has not been queued: its submitter owns the run token.
+        let process = unsafe { task.with_core(|core| core.process.take()) };
+        task.exit.abandon();
+        let counters = self.own_counters();
+        let (messages, completions) = count(&VecDeque::new(), &rest);
+        counters.undelivered.add(messages);
+        counters.stale_completions.add(completions);
+        discard_each(counters, rest);
+        process
+    }
+}
+
+/// The right to one live process: counted, and with a PID that is taken.
+///
+/// Given back when it is dropped, unless it is kept: then the end of the process gives it back.
+struct Place<'a> {
+    shared: &'a Arc<Shared>,
+    pid: Pid,
+    kept: bool,
+    hold: Option<Hold>,
+}
+
+impl<'a> Place<'a> {
+    fn take(shared: &'a Arc<Shared>, pid: Option<Pid>) -> Result<Self, SubmitErrorKind> {
+        // A first look, so that refused submits do not keep a stop from ending.
+        if shared.shutdown.is_stopping() {
+            return Err(SubmitErrorKind::Stopping);
+        }
+        shared.live.enter();
+        let result = Self::take_counted(shared, pid);
+        if result.is_err() {
+            shared.live.leave();
+        }
+        result
+    }
+
+    fn take_counted(shared: &'a Arc<Shared>, pid: Option<Pid>) -> Result<Self, SubmitErrorKind> {
+        if shared.shutdown.is_stopping() {
+            return Err(SubmitErrorKind::Stopping);
+        }
+        if let Some(pid) = pid {
+            check(shared, pid)?;
+        }
+        if let Some(max) = shared.config.max_processes
+            && !shared.places.enter_below(max)
+        {
+            return Err(SubmitErrorKind::LimitReached { max });
+        }
+        let pid = match pid {
+            None => shared.next_pid(),
+            Some(pid) if shared.registry.reserve(pid.id()) => pid.with_node(None),
+            Some(pid) => {
+                shared.leave_place();
+                return Err(SubmitErrorKind::AlreadyExists(pid));
+            }
+        };
+        {
+            let hold = Some(local::hold(shared, Held::Submission));
+            Ok(Self {
+                shared,
+                pid,
+                kept: false,
+                hold,
+            })
+        }
+    }
+
+    /// The process counts for itself from now on.
+    fn keep(&mut self) {
+        self.kept = true;
+        self.hold = None;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.shared.registry.remove(self.pid.id());
+            self.shared.leave_place();
+            self.shared.live.leave();
+            // What the hooks have woken meanwhile may have nobody else to run it.
+            self.hold = None;
+            reaper::reap_after_halt(self.shared);
+        }
+    }
+}
+
+impl Shared {
+    /// One process fewer counts for `max_processes`.
+    pub(crate) fn leave_place(&self) {
+        if self.config.max_processes.is_some() {
+            self.places.leave();
+        }
+    }
+}
+
+fn check(shared: &Shared, pid: Pid) -> Result<(), SubmitErrorKind> {
+    let why = if pid.host() != shared.host {
+        "its host is not this scheduler"
+    } else if !shared.is_local(pid) {
+        "its node is not this scheduler's"
+    } else if pid.id() >= FIRST_COUNTED_ID {
+        "its id is not below 2^32; higher ids are for PIDs that the scheduler chooses"
+    } else {
+        return Ok(());
+    };
+    Err(SubmitErrorKind::InvalidPid { pid, why })
+}

@@ -1,0 +1,237 @@
+//! A worker thread: find a process, give it its turn, again.
+//!
+//! **Where it looks**, in this order: its own deque, youngest first (a process that a step has just
+//! woken finds its data in the cache); the global queue (one to run, some more for its deque); the
+//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick, and at the
+//! first pick after 10 ms without one, it looks at the global queue first and takes the oldest
+//! of its own deque next, so that two processes that keep waking each other starve nobody.
+//!
+//! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
+//! process with `n` others before it in the global queue, or below it in a deque, starts within
+//! `(R + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each
+//! rotation takes the first of the global queue and the oldest of the deque, and comes after at most
+//! `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
+//! of these first. From the global queue it may be moved to a deque, which is empty then, and lies
+//! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
+//!
+//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
+//! `idle.rs` says how, and why no process is left lying beside a sleeper.
+
+use crate::Task;
+use crate::clock::{Clock, MonotonicClock};
+use crate::contain::contain;
+use crate::idle::Woken;
+use crate::local::{self, LocalQueue};
+use crate::run::Runner;
+use crate::shared::Shared;
+use crate::stats::Counters;
+use ganger_deque::{Steal, Worker as Deque};
+use ganger_sync::{hint, thread};
+use smallvec::SmallVec;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a searching worker goes over all victims in one look.
+const STEAL_ROUNDS: usize = 4;
+
+/// Runs on the calling thread until the scheduler halts.
+pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Task>) {
+    let queue = Rc::new(LocalQueue {
+        shared,
+        index,
+        deque,
+    });
+    let _entered = local::enter(Rc::clone(&queue));
+    let mut worker = Worker::new(&queue, Box::new(MonotonicClock::new()));
+    let runner = || Runner::new(Arc::clone(&queue.shared), Some(index));
+    let mut current = runner();
+    while let Some(task) = worker.next() {
+        // Users' code is contained where it is called. Should something else panic, a `tracing`
+        // subscriber say, then its process is lost, and the worker and its deque are not.
+        if contain(|| current.run(task)).is_err() {
+            worker.counters.panics.bump();
+            current = runner();
+        }
+    }
+}
+
+struct Worker<'a> {
+    queue: &'a LocalQueue,
+    shared: &'a Shared,
+    counters: &'a Counters,
+    clock: Box<dyn Clock>,
+    random: fastrand::Rng,
+    /// Whether it counts as searching in `idle`.
+    searching: bool,
+    picks_since_rotation: u32,
+    last_rotation: Duration,
+    /// The last pick was a rotation that took from the global queue: the oldest of the own deque is
+    /// next.
+    oldest_is_next: bool,
+}
+
+impl<'a> Worker<'a> {
+    fn new(queue: &'a LocalQueue, clock: Box<dyn Clock>) -> Self {
+        let shared = &*queue.shared;
+        Self {
+            queue,
+            shared,
+            counters: shared.counters.of(Some(queue.index)),
+            last_rotation: clock.now(),
+            clock,
+            random: fastrand::Rng::with_seed(queue.index as u64),
+            searching: false,
+            picks_since_rotation: 0,
+            oldest_is_next: false,
+        }
+    }
+
+    /// The next process to run; none when the scheduler has halted. Blocks while there is none.
+    fn next(&mut self) -> Option<Task> {
+        let mut empty_looks = 0_u32;
+        loop {
+            if let Some(task) = self.look() {
+                self.found();
+                return Some(task);
+            }
+            if self.shared.shutdown.is_halted() {
+                self.found();
+                return None;
+            }
+            empty_looks = empty_looks.saturating_add(1);
+            if self.searching && empty_looks < self.shared.config.spin_looks {
+                hint::spin_loop();
+            } else if self.searching && empty_looks < self.shared.config.yield_looks {
+                thread::yield_now();
+            } else {
+                self.sleep();
+                empty_looks = 0;
+            }
+        }
+    }
+
+    /// The ladder.
+    fn look(&mut self) -> Option<Task> {
+        if let Some(task) = self.rotate() {
+            return Some(task);
+        }
+        if let Some(task) = self.queue.deque.pop() {
+            self.counters.local_picks.bump();
+            return Some(task);
+        }
+        self.oldest_is_next = false;
+        self.take_global().or_else(|| self.steal())
+    }
+
+    fn rotate(&mut self) -> Option<Task> {
+        if self.oldest_is_next {
+            self.oldest_is_next = false;
+            if let Some(task) = self.take_oldest() {
+                self.counters.local_picks.bump();
+                return Some(task);
+            }
+        }
+        self.picks_since_rotation += 1;
+        let now = self.clock.now();
+        if self.picks_since_rotation < self.shared.config.rotation
+            && now.saturating_sub(self.last_rotation) < self.shared.config.chain_limit
+        {
+            return None;
+        }
+        self.picks_since_rotation = 0;
+        self.last_rotation = now;
+        self.counters.rotations.bump();
+        if let Some(task) = self.shared.global.pop() {
+            self.counters.global_picks.bump();
+            self.oldest_is_next = true;
+            return Some(task);
+        }
+        let oldest = self.take_oldest()?;
+        self.counters.local_picks.bump();
+        Some(oldest)
+    }
+
+    /// The oldest process of the own deque.
+    fn take_oldest(&self) -> Option<Task> {
+        let own = &self.shared.stealers[self.queue.index];
+        // A thief pays more for what its owner has not exposed, and here the two are one.
+        self.queue.deque.expose();
+        loop {
+            match own.steal() {
+                Steal::Success(task) => return Some(task),
+                Steal::Empty => return None,
+                // A thief was faster; what it left is still there.
+                Steal::Retry => hint::spin_loop(),
+            }
+        }
+    }
+
+    fn take_global(&self) -> Option<Task> {
+        let first = self.shared.global.pop()?;
+        let limit = self.shared.config.global_batch;
+        let more: SmallVec<[Task; 16]> = std::iter::from_fn(|| self.shared.global.pop())
+            .take(limit)
+            .collect();
+        self.counters.global_picks.add(1 + more.len() as u64);
+        // The last one pushed is the first one popped: the order of the global queue is kept.
+        for task in more.into_iter().rev() {
+            self.queue.deque.push(task);
+        }
+        Some(first)
+    }
+
+    fn steal(&mut self) -> Option<Task> {
+        if !self.searching {
+            self.searching = self.shared.idle.begin_search();
+        }
+        let victims = self.shared.stealers.len();
+        if !self.searching || victims < 2 {
+            return None;
+        }
+        for _ in 0..STEAL_ROUNDS {
+            let start = self.random.usize(..victims);
+            for victim in (start..victims)
+                .chain(0..start)
+                .filter(|&v| v != self.queue.index)
+            {
+                let stolen =
+                    self.shared.stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
+                if let Steal::Success(count) = stolen {
+                    self.counters.steals.bump();
+                    self.counters.stolen.add(count as u64);
+                    // The oldest, so that a process that is stolen again and again comes closer to
+                    // its turn each time. Other thieves may have taken them all in turn.
+                    if let Some(task) = self.take_oldest() {
+                        return Some(task);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Ends the search, and wakes somebody for what is left.
+    fn found(&mut self) {
+        if std::mem::take(&mut self.searching) {
+            self.shared.idle.end_search();
+        }
+        if !self.queue.deque.is_empty() && self.shared.idle.notify() {
+            self.queue.deque.expose();
+        }
+    }
+
+    fn sleep(&mut self) {
+        self.counters.sleeps.bump();
+        let searching = std::mem::take(&mut self.searching);
+        let woken = self.shared.idle.sleep(
+            self.queue.index,
+            searching,
+            || self.shared.shutdown.is_halted(),
+            || self.shared.has_work(),
+        );
+        self.searching = woken == Woken::Notified;
+        self.picks_since_rotation = 0;
+        self.last_rotation = self.clock.now();
+    }
+}

@@ -1,0 +1,139 @@
+//! Waiting for the end, and what is left after it.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::{Command, Completer, ExitReason, Message, Payload};
+use ganger_sched::Scheduler;
+use std::sync::Arc;
+use std::thread;
+use support::*;
+
+// pins: P12
+#[test]
+fn a_handle_waits_by_blocking_with_a_deadline_and_as_a_future() {
+    let scheduler = start(1);
+    let numbered = |n: u64| {
+        process(move |_, _, out| {
+            out.done(n);
+            Ok(())
+        })
+    };
+    assert_eq!(
+        exit_number(scheduler.submit(numbered(1), "main", ()).unwrap()),
+        1
+    );
+
+    let patient = scheduler.submit(waiter(), "main", ()).unwrap();
+    let patient = patient
+        .wait_timeout(std::time::Duration::from_millis(1))
+        .unwrap_err();
+    assert!(!patient.is_finished());
+
+    let handle = scheduler.submit(numbered(2), "main", ()).unwrap();
+    assert!(block_on(handle).is_done());
+
+    // The waker of the task that polled last is the one that is woken.
+    let canceller = {
+        let (scheduler, pid) = (scheduler.handle(), patient.pid());
+        thread::spawn(move || scheduler.cancel(pid, "go").unwrap())
+    };
+    assert!(block_on(patient).is_done());
+    canceller.join().unwrap();
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(output) => return output,
+            std::task::Poll::Pending => thread::park(),
+        }
+    }
+}
+
+// pins: P2, D4
+#[test]
+fn nothing_outlives_the_scheduler() {
+    let alive = Arc::new(());
+    let probe = || Arc::clone(&alive);
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    // A handler may reach the scheduler, and a result its own process: neither keeps it alive.
+    let (weak, held) = (scheduler.downgrade(), probe());
+    scheduler
+        .register(1, "do", move |_: Command, completer: Completer| {
+            let _ = (&held, weak.upgrade().is_some());
+            completer.complete(());
+            Ok(())
+        })
+        .unwrap();
+    scheduler.start().unwrap();
+    let mut held = Some(probe());
+    let cyclic = process(move |ctx, _, out| {
+        out.done(Payload::any((held.take(), ctx.clone())));
+        Ok(())
+    });
+    drop(scheduler.submit(cyclic, "main", ()).unwrap());
+    let mut held = Some(probe());
+    let parent = process(move |ctx, _, out| {
+        let mut held = held.take();
+        let child = process(move |ctx, _, out| {
+            out.done(Payload::any((held.take(), ctx.clone())));
+            Ok(())
+        });
+        ctx.submit(child, "main", ())?;
+        out.done(());
+        Ok(())
+    });
+    exit(scheduler.submit(parent, "main", ()).unwrap());
+    let held = probe();
+    let idler = process(move |_, _, out| {
+        let _ = &held;
+        out.idle();
+        Ok(())
+    });
+    let idler = scheduler.submit(idler, "main", ()).unwrap();
+    idler
+        .send(Message::new("m", Payload::any(probe())))
+        .unwrap();
+    scheduler.stop(std::time::Duration::ZERO);
+    assert!(matches!(exit(idler), ExitReason::Terminated));
+    let weak = scheduler.downgrade();
+    drop(scheduler);
+    // The threads have done their work, and may be about to return.
+    until("nothing holds the scheduler", || weak.upgrade().is_none());
+    until("nothing holds the values", || {
+        Arc::strong_count(&alive) == 1
+    });
+}
+
+// pins: P12
+#[test]
+fn a_dropped_handle_drops_its_waker_at_once() {
+    struct Noop;
+    impl std::task::Wake for Noop {
+        fn wake(self: Arc<Self>) {}
+    }
+    let scheduler = start(1);
+    let mut handle = scheduler.submit(waiter(), "main", ()).unwrap();
+    let noop = Arc::new(Noop);
+    let waker = Arc::clone(&noop).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    assert!(
+        std::pin::Pin::new(&mut handle)
+            .poll(&mut context)
+            .is_pending()
+    );
+    drop(waker);
+    assert_eq!(Arc::strong_count(&noop), 2);
+    drop(handle);
+    assert_eq!(Arc::strong_count(&noop), 1);
+}

@@ -1,0 +1,128 @@
+//! What is traced, by a subscriber that formats everything.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::{BoxError, Command, CommandId, Completer};
+use ganger_sched::Scheduler;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use support::*;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+static EVENTS: AtomicUsize = AtomicUsize::new(0);
+/// Whether the subscriber panics at every event.
+static PANIC: AtomicBool = AtomicBool::new(false);
+
+struct FormatsAll;
+
+struct Format;
+
+impl Visit for Format {
+    fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
+        assert!(!format!("{value:?}").contains('\0'));
+    }
+}
+
+impl Subscriber for FormatsAll {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "ganger::sched"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        EVENTS.fetch_add(1, Ordering::SeqCst);
+        event.record(&mut Format);
+        assert!(!PANIC.load(Ordering::SeqCst), "on purpose: subscriber");
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// An error that can't be shown.
+#[derive(Debug)]
+struct Unshowable;
+
+impl fmt::Display for Unshowable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("on purpose: display")
+    }
+}
+
+impl std::error::Error for Unshowable {}
+
+// pins: P8, P2, D4
+#[test]
+fn users_code_in_events_ends_nothing_but_its_process() {
+    const DO: CommandId = CommandId::new(1);
+    quiet_panics();
+    tracing::subscriber::set_global_default(FormatsAll).unwrap();
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let handler = |_: Command, completer: Completer| -> Result<(), BoxError> {
+        completer.complete(());
+        Err(Box::new(Unshowable))
+    };
+    scheduler.register(DO, "do", handler).unwrap();
+    scheduler.start().unwrap();
+    let failing = process(|_, events, out| {
+        out.wait_for_yields();
+        match events.next() {
+            None => out.yield_command(Command::new(DO, ()), 1),
+            Some(_) => return Err(Box::new(Unshowable)),
+        }
+        Ok(())
+    });
+    let failing = scheduler.submit(failing, "main", ()).unwrap();
+    assert!(matches!(
+        exit(failing),
+        ganger_proc_api::ExitReason::Failed(_)
+    ));
+    let quick = process(|_, _, out| {
+        out.done(1);
+        Ok(())
+    });
+    assert_eq!(exit_number(scheduler.submit(quick, "main", ()).unwrap()), 1);
+    assert!(EVENTS.load(Ordering::SeqCst) > 3);
+
+    // A subscriber that panics at every event: nothing is lost.
+    PANIC.store(true, Ordering::SeqCst);
+    let calls = Calls::new();
+    for _ in 0..10 {
+        let quick = counted(&calls, |ctx, _, out| {
+            let child = process(|_, _, out| {
+                out.done(());
+                Ok(())
+            });
+            ctx.submit(child, "main", ())?;
+            out.upgrade(ganger_proc_api::UpgradeRequest::process(
+                waiter(),
+                "main",
+                (),
+            ));
+            Ok(())
+        });
+        let quick = scheduler.submit(quick, "main", ()).unwrap();
+        scheduler.cancel(quick.pid(), "end").unwrap();
+        assert!(exit(quick).is_done());
+        until("its child has ended", || scheduler.stats().live == 0);
+        calls.closes.store(0, Ordering::SeqCst);
+    }
+    let stubborn = scheduler.submit(stubborn(&calls), "main", ()).unwrap();
+    let report = scheduler.stop(std::time::Duration::ZERO);
+    assert_eq!((report.forced, report.stuck.len()), (1, 0));
+    assert!(matches!(
+        exit(stubborn),
+        ganger_proc_api::ExitReason::Terminated
+    ));
+}
