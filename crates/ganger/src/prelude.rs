@@ -1,0 +1,19 @@
+//! What most programs need: `use ganger::prelude::*;`.
+
+pub use ganger_proc_api::{
+    BoxError, Bytes, CancelReason, CancelToken, Command, CommandError, CommandId, Completer,
+    Completion, Event, Events, ExitReason, Handler, HostName, Lifecycle, Message, NodeName,
+    Outcome, Package, Payload, Payloads, Pid, Process, ProcessContext, SendError, SendErrorKind,
+    StepOutput, SubmitError, SubmitErrorKind, Symbol, Tag, UnknownMethod, UpgradeError,
+    UpgradeRequest,
+};
+#[cfg(feature = "relay")]
+pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
+#[cfg(feature = "sched")]
+pub use ganger_sched::{
+    Address, Handle, NotFound, ProcessHandle, ProcessInfo, ProcessState, Scheduler, Stats,
+    StopReport, WeakHandle, WorkerStats,
+};
+
+#[cfg(all(feature = "sched", feature = "relay"))]
+pub use crate::runtime::Runtime;

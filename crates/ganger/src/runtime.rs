@@ -1,0 +1,184 @@
+//! A scheduler with a router around it.
+
+use ganger_proc_api::{HostName, NameError, NodeName};
+use ganger_relay::{AddError, Mailbox, MailboxReceiver, Node, Router};
+use ganger_sched::{BuildError, Handle, Scheduler, StartError};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The host whose PIDs lead to code outside of any process; see [`Runtime::open_mailbox`].
+const OUTSIDE: &str = "outside";
+
+/// A scheduler on a named node, with a router to other hosts and nodes, and mailboxes for
+/// code outside of any process.
+///
+/// It dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
+///
+/// ```
+/// use ganger::prelude::*;
+///
+/// struct Echo(Option<ProcessContext>);
+/// impl Process for Echo {
+///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+///         self.0 = Some(ctx.clone());
+///         Ok(())
+///     }
+///
+///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///         out.idle();
+///         for event in events {
+///             match (event, &self.0) {
+///                 (Event::Message(Message { source: Some(sender), payloads, .. }), Some(ctx)) => {
+///                     ctx.send(sender, "echo", payloads.into_first())?;
+///                 }
+///                 _ => out.done(()),
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let runtime = Runtime::builder().node("alpha").build()?;
+/// runtime.start()?;
+/// let echo = runtime.submit(Echo(None), "main", ())?;
+/// let mailbox = runtime.open_mailbox();
+/// runtime.send(Package::new(mailbox.pid(), echo.pid(), "say", "hello"))?;
+/// assert_eq!(mailbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Debug)]
+pub struct Runtime {
+    scheduler: Scheduler,
+    router: Arc<Router>,
+    outside: Arc<Mailbox>,
+}
+
+/// Why a runtime can't be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The node's name is none.
+    #[error("{name:?} is no name for a node: {error}")]
+    Node {
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        error: NameError,
+    },
+    /// A setting of the scheduler is wrong.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The scheduler has the name of the host that leads outside.
+    #[error("the scheduler can't be a host of the node: {0}")]
+    Host(#[from] AddError),
+}
+
+/// Sets a [`Runtime`] up.
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct RuntimeBuilder {
+    node: String,
+    scheduler: ganger_sched::Builder,
+}
+
+impl Runtime {
+    /// A builder with the defaults: a node named `local`, a scheduler with a worker for each core.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder {
+            node: "local".to_owned(),
+            scheduler: Scheduler::builder(),
+        }
+    }
+
+    /// Starts the scheduler's workers; register handlers before.
+    ///
+    /// # Errors
+    /// As [`Scheduler::start`].
+    pub fn start(&self) -> Result<(), StartError> {
+        self.scheduler.start()
+    }
+
+    /// The scheduler.
+    #[must_use]
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// The router, to add peers and, through its local node, hosts.
+    #[must_use]
+    pub fn router(&self) -> &Arc<Router> {
+        &self.router
+    }
+
+    /// A PID and a channel that receives what is sent to it, for code outside of any process.
+    #[must_use]
+    pub fn open_mailbox(&self) -> MailboxReceiver {
+        self.outside.open()
+    }
+}
+
+impl Deref for Runtime {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.scheduler
+    }
+}
+
+impl RuntimeBuilder {
+    /// The node's name.
+    pub fn node(self, name: impl Into<String>) -> Self {
+        Self {
+            node: name.into(),
+            ..self
+        }
+    }
+
+    /// The scheduler's settings. Its node and router are those of the runtime, whatever they say.
+    pub fn scheduler(self, builder: ganger_sched::Builder) -> Self {
+        Self {
+            scheduler: builder,
+            ..self
+        }
+    }
+
+    /// Builds the runtime. It runs nothing until [`Runtime::start`] is called.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] when a name or a setting is wrong.
+    pub fn build(self) -> Result<Runtime, RuntimeError> {
+        let name = NodeName::new(&self.node).map_err(|error| RuntimeError::Node {
+            name: self.node.clone(),
+            error,
+        })?;
+        let node = Arc::new(Node::new(name));
+        let router = Arc::new(Router::new(Arc::clone(&node)));
+        let scheduler = self
+            .scheduler
+            .node(self.node)
+            .router(Arc::clone(&router) as _)
+            .build()?;
+        let outside_host = HostName::new(OUTSIDE).map_err(|error| BuildError::Name {
+            what: "host",
+            name: OUTSIDE.to_owned(),
+            error,
+        })?;
+        let outside = Arc::new(Mailbox::new(name, outside_host));
+        node.add_host(outside_host, Arc::clone(&outside) as _)?;
+        node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
+        Ok(Runtime {
+            scheduler,
+            router,
+            outside,
+        })
+    }
+}
+
+impl fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("node", &self.node)
+            .field("scheduler", &self.scheduler)
+            .finish()
+    }
+}
