@@ -1,0 +1,83 @@
+//! The deque and the mailbox are crates of their own: each builds, and passes its tests, alone,
+//! and needs little.
+
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::totals::Totals;
+
+const STANDALONE: [&str; 2] = ["ganger-deque", "ganger-mpsc"];
+const MAX_DIRECT: usize = 3;
+
+pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
+    for package in STANDALONE {
+        let tree = |depth: &str| {
+            let tree = Cargo::new(["tree", "-p", package, "-e", "normal,build"]);
+            tree.args(["--prefix", "none", "--depth", depth]).stdout()
+        };
+        check(package, &tree("1")?, &tree("1000")?)?;
+        Cargo::new(["test", "-p", package]).test(totals)?;
+    }
+    Ok(())
+}
+
+/// Checks what `cargo tree` prints: a package a line, the first one `package` itself.
+fn check(package: &str, direct: &str, all: &str) -> Result<(), Failure> {
+    let direct: Vec<&str> = names(direct).collect();
+    if direct.len() > MAX_DIRECT {
+        let list = direct.join(", ");
+        return Err(format!("{package} depends on more than {MAX_DIRECT} crates: {list}").into());
+    }
+    match names(all).find(|&name| name.starts_with("ganger") && name != "ganger-sync") {
+        Some(name) => Err(format!("{package} depends on {name}").into()),
+        None => Ok(()),
+    }
+}
+
+/// The names, but for the first.
+fn names(tree: &str) -> impl Iterator<Item = &str> {
+    tree.lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOT: &str = "ganger-deque v0.1.0 (/somewhere/crates/deque)\n";
+
+    fn tree(names: &[&str]) -> String {
+        names.iter().fold(ROOT.to_owned(), |tree, name| {
+            format!("{tree}{name} v1.0.0\n")
+        })
+    }
+
+    #[test]
+    fn few_dependencies_of_others_are_fine() {
+        let direct = tree(&["crossbeam-epoch", "ganger-sync", "fastrand"]);
+        let all = tree(&[
+            "crossbeam-epoch",
+            "crossbeam-utils",
+            "ganger-sync",
+            "fastrand",
+        ]);
+        check("ganger-deque", &direct, &all).unwrap();
+    }
+
+    #[test]
+    fn a_fourth_dependency_is_one_too_many() {
+        let direct = tree(&["a", "b", "c", "d"]);
+        let error = check("ganger-deque", &direct, &direct).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "ganger-deque depends on more than 3 crates: a, b, c, d"
+        );
+    }
+
+    #[test]
+    fn another_crate_of_the_project_is_found_at_any_depth() {
+        let all = tree(&["a", "ganger-sync", "ganger-mpsc"]);
+        let error = check("ganger-deque", &tree(&["a"]), &all).unwrap_err();
+        assert_eq!(error.to_string(), "ganger-deque depends on ganger-mpsc");
+    }
+}

@@ -1,0 +1,84 @@
+//! Time and chance come from outside: the same scheduler code runs under loom, and under a
+//! simulation that a seed repeats.
+
+use super::Finding;
+use super::source::Source;
+
+/// The clock module of the scheduler, and the time-out of a channel that is used without one.
+const MAY_ASK_THE_CLOCK: [&str; 2] = ["crates/sched/src/clock.rs", "crates/mpsc/src/receiver.rs"];
+
+const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
+const CHANCE: [&str; 4] = ["thread_rng", "rand::rng", "rand::random", "RandomState"];
+
+pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
+    // The facade's examples, and programs, are users of the scheduler.
+    if source.product_crate().is_none_or(|name| name == "ganger") {
+        return;
+    }
+    let may_ask = MAY_ASK_THE_CLOCK.contains(&source.path.as_str());
+    for (number, line) in source.numbered() {
+        for clock in CLOCKS
+            .into_iter()
+            .filter(|clock| line.has(clock) && !may_ask)
+        {
+            let what = format!("{clock} outside of the clock module");
+            findings.push(Finding::new(source, number, what));
+        }
+        for chance in CHANCE.into_iter().filter(|chance| line.has(chance)) {
+            let what = format!("{chance} depends on the thread: take a seeded fastrand::Rng");
+            findings.push(Finding::new(source, number, what));
+        }
+        if has_thread_local_fastrand(&line.code) {
+            let what = "fastrand's thread-local generator: take a seeded fastrand::Rng";
+            findings.push(Finding::new(source, number, what));
+        }
+    }
+}
+
+/// Whether it uses anything of fastrand but a generator that is given its seed.
+fn has_thread_local_fastrand(code: &str) -> bool {
+    const RNG: &str = "Rng";
+    code.match_indices("fastrand::").any(|(at, module)| {
+        let rest = &code[at + module.len()..];
+        match rest.strip_prefix(RNG) {
+            Some(rest) => rest.starts_with("::new") || rest.starts_with("::default"),
+            None => true,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::found;
+
+    const TEXT: &str = "let a = Instant::now();\nlet b = std::time::SystemTime::now();\n\
+                        // Instant::now\nlet c = \"Instant::now\";\nlet d = clock.now();\n";
+
+    #[test]
+    fn clocks_are_for_the_clock_module() {
+        assert_eq!(
+            found(check, "crates/sched/src/worker.rs", TEXT),
+            [
+                "1: Instant::now outside of the clock module",
+                "2: SystemTime::now outside of the clock module",
+            ]
+        );
+        for path in [
+            "crates/sched/src/clock.rs",
+            "crates/sched/tests/a.rs",
+            "xtask/src/a.rs",
+        ] {
+            assert!(found(check, path, TEXT).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn chance_needs_a_seed() {
+        let text = "random: fastrand::Rng,\nfastrand::Rng::with_seed(1);\nfastrand::usize(..4);\n\
+                    fastrand::Rng::new();\nrand::thread_rng();\nuse fastrand::{shuffle};\n";
+        let lines = found(check, "crates/sched/src/clock.rs", text);
+        let lines: Vec<_> = lines.iter().map(|line| &line[..1]).collect();
+        assert_eq!(lines, ["3", "4", "5", "6"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! Which crate may know which, and tokio, which none below the facade may.
+
+use super::Finding;
+use super::source::Source;
+
+/// The folders in `crates`, each with those that it may use.
+const LAYERS: [(&str, &[&str]); 7] = [
+    ("sync", &[]),
+    ("deque", &["sync"]),
+    ("mpsc", &["sync"]),
+    ("proc-api", &[]),
+    ("relay", &["sync", "mpsc", "proc-api"]),
+    ("sched", &["sync", "deque", "mpsc", "proc-api", "relay"]),
+    ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
+];
+
+/// Checks the names of crates in code and comments: what must not be used need not be mentioned.
+pub(super) fn check_source(source: &Source, findings: &mut Vec<Finding>) {
+    let Some(forbidden) = forbidden(&source.path) else {
+        return;
+    };
+    let forbidden: Vec<_> = forbidden.map(|name| name.replace('-', "_")).collect();
+    for (number, line) in source.numbered() {
+        let mut all = line.clone();
+        all.code.push_str(&line.comment);
+        for name in forbidden.iter().filter(|name| all.has(name)) {
+            let what = format!("this crate knows nothing of {name}");
+            findings.push(Finding::new(source, number, what));
+        }
+    }
+}
+
+/// Checks the dependencies of all kinds in a manifest.
+pub(super) fn check_manifest(path: &str, manifest: &str, findings: &mut Vec<Finding>) {
+    let Some(forbidden) = forbidden(path) else {
+        return;
+    };
+    let forbidden: Vec<_> = forbidden.collect();
+    let below_facade = !path.starts_with("crates/ganger/");
+    for (line, name) in dependencies(manifest) {
+        let is_tokio = name == "tokio" || name.starts_with("tokio-");
+        if forbidden.iter().any(|forbidden| forbidden == name) || is_tokio && below_facade {
+            let what = format!("this crate must not depend on {name}");
+            findings.push(Finding {
+                path: path.to_owned(),
+                line: Some(line),
+                what,
+            });
+        }
+    }
+}
+
+/// The packages that the crate of this file may not know; none outside of `crates`.
+fn forbidden(path: &str) -> Option<impl Iterator<Item = String> + use<>> {
+    let (folder, _) = path.strip_prefix("crates/")?.split_once('/')?;
+    let &(own, allowed) = LAYERS.iter().find(|(name, _)| *name == folder)?;
+    let others = LAYERS.iter().map(|&(name, _)| name);
+    let others = others.filter(move |&name| name != own && !allowed.contains(&name));
+    // The facade's name is the project's, too: only a manifest can tell that it is meant.
+    Some(
+        others
+            .filter(|&name| name != "ganger")
+            .map(|name| format!("ganger-{name}")),
+    )
+}
+
+/// The names in the tables of dependencies, with their lines.
+fn dependencies(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_table = false;
+    (1..)
+        .zip(manifest.lines())
+        .filter_map(move |(number, line)| {
+            let line = line.trim();
+            if let Some(header) = line.strip_prefix('[') {
+                let header = header.trim_end_matches(']');
+                in_table = header.ends_with("dependencies");
+                // `[dependencies.name]`
+                let (_, name) = header.rsplit_once("dependencies.")?;
+                return Some((number, name));
+            }
+            let end = line
+                .find(['.', '=', ' '])
+                .filter(|_| in_table && !line.starts_with('#'))?;
+            Some((number, line[..end].trim_matches('"')))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::found;
+
+    #[test]
+    fn the_deque_knows_nothing_of_processes() {
+        let text = "use ganger_sync::atomic;\nuse ganger_proc_api::Pid;\n\
+                    // as ganger_sched does\nuse ganger_deque::Worker;\n";
+        assert_eq!(
+            found(check_source, "crates/deque/src/a.rs", text),
+            [
+                "2: this crate knows nothing of ganger_proc_api",
+                "3: this crate knows nothing of ganger_sched",
+            ]
+        );
+        assert!(found(check_source, "crates/sched/src/a.rs", text).is_empty());
+        assert!(found(check_source, "benches/src/lib.rs", text).is_empty());
+    }
+
+    #[test]
+    fn manifests_are_checked_in_every_table() {
+        let manifest = "[package]\nname = \"ganger-sched\"\n[dependencies]\n\
+                        ganger-sync.workspace = true\n[dev-dependencies]\ntokio = \"1\"\n\
+                        [target.\"cfg(loom)\".dev-dependencies]\nganger-sched = { path = \"\" }\n\
+                        [dependencies.tokio-util]\nversion = \"1\"\n";
+        let lines = |path| {
+            let mut findings = Vec::new();
+            check_manifest(path, manifest, &mut findings);
+            findings
+                .into_iter()
+                .filter_map(|finding| finding.line)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(lines("crates/mpsc/Cargo.toml"), [6, 8, 9]);
+        assert_eq!(lines("crates/sched/Cargo.toml"), [6, 9]);
+        assert_eq!(lines("crates/ganger/Cargo.toml"), [4]);
+        assert!(lines("benches/Cargo.toml").is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! The house rules that a machine can check, each in a file of its own.
+
+mod atomics;
+mod clock;
+mod layers;
+mod orderings;
+mod promises;
+mod size;
+mod source;
+mod unfinished;
+
+use crate::Failure;
+use crate::root::{files, root};
+use source::Source;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// Something that a rule forbids.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    /// With `/` on every system.
+    path: String,
+    /// From 1; none when it is about a folder.
+    line: Option<usize>,
+    what: String,
+}
+
+impl Finding {
+    fn new(source: &Source, line: usize, what: impl Into<String>) -> Self {
+        Self {
+            path: source.path.clone(),
+            line: Some(line),
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path, self.what),
+            None => write!(f, "{}: {}", self.path, self.what),
+        }
+    }
+}
+
+/// Prints what the rules find in the project's files.
+pub(crate) fn run() -> Result<(), Failure> {
+    let files = files()?;
+    let mut findings = Vec::new();
+    let mut sources = Vec::new();
+    for path in files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+    {
+        sources.push(Source::parse(
+            &slashed(path),
+            &fs::read_to_string(root().join(path))?,
+        ));
+    }
+    for source in &sources {
+        atomics::check(source, &mut findings);
+        clock::check(source, &mut findings);
+        layers::check_source(source, &mut findings);
+        orderings::check(source, &mut findings);
+        size::check(source, &mut findings);
+        unfinished::check(source, &mut findings);
+    }
+    for path in files.iter().filter(|path| path.ends_with("Cargo.toml")) {
+        let manifest = fs::read_to_string(root().join(path))?;
+        layers::check_manifest(&slashed(path), &manifest, &mut findings);
+    }
+    promises::check(&sources, &mut findings);
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            println!("tidy: {} files", sources.len());
+            Ok(())
+        }
+        1 => Err("the house rules have 1 finding".into()),
+        count => Err(format!("the house rules have {count} findings").into()),
+    }
+}
+
+fn slashed(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+/// The findings of one check in one made-up file, as `line: what`.
+#[cfg(test)]
+fn found(check: fn(&Source, &mut Vec<Finding>), path: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    check(&Source::parse(path, text), &mut findings);
+    let line = |finding: &Finding| finding.line.expect("a line");
+    findings
+        .iter()
+        .map(|finding| format!("{}: {}", line(finding), finding.what))
+        .collect()
+}

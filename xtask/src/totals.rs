@@ -1,0 +1,78 @@
+//! How many tests ran, read from what the test harness prints.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) passed: usize,
+    pub(crate) failed: usize,
+}
+
+impl Totals {
+    /// What a line of a test binary's output adds: nothing unless it is the binary's last.
+    ///
+    /// `test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; …`
+    pub(crate) fn of_line(line: &str) -> Self {
+        let Some(result) = line.trim_start().strip_prefix("test result: ") else {
+            return Self::default();
+        };
+        let counts = result.split_once(". ").map_or("", |(_, counts)| counts);
+        let count = |what| {
+            counts
+                .split(';')
+                .find_map(|part| part.trim().strip_suffix(what)?.trim().parse().ok())
+        };
+        Self {
+            passed: count("passed").unwrap_or(0),
+            failed: count("failed").unwrap_or(0),
+        }
+    }
+
+    /// Counts one test.
+    pub(crate) fn count(&mut self, passed: bool) {
+        if passed {
+            self.passed += 1;
+        } else {
+            self.failed += 1;
+        }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_are_counted_and_others_are_not() {
+        let lines = [
+            "running 7 tests",
+            "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished",
+            "test tests::result ... ok",
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
+            "5 passed; 5 failed",
+        ];
+        let mut totals = Totals::default();
+        for line in lines {
+            totals += Totals::of_line(line);
+        }
+        assert_eq!(totals.to_string(), "17 passed, 3 failed");
+    }
+}
