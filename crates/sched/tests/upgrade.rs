@@ -253,10 +253,22 @@ fn completions_of_the_old_one_are_stale() {
         setup.scheduler.stats().total.steps > steps
     });
     until_state(&setup.scheduler, pid, ProcessState::Blocked);
+    // While the one worker is held, one more arrives and stays in the mailbox, behind the upgrade.
+    let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
+    let holder = process(move |_, _, out| {
+        entered.send(())?;
+        out.done(());
+        Ok(may_leave.recv()?)
+    });
+    let holder = setup.scheduler.submit(holder, "main", ()).unwrap();
+    has_entered.recv().unwrap();
     setup
         .scheduler
         .upgrade(pid, UpgradeRequest::factory("next", "main", ()))
         .unwrap();
+    completers.pop().unwrap().complete(());
+    leave.send(()).unwrap();
+    assert!(exit(holder).is_done());
     until("it is upgraded", || {
         setup.scheduler.process(pid).unwrap().incarnation == 1
     });
