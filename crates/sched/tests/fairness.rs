@@ -304,3 +304,45 @@ fn a_process_that_is_stolen_again_and_again_gets_its_turn() {
     exit(filler);
     scheduler.stop(std::time::Duration::ZERO);
 }
+
+// pins: G4
+#[test]
+fn the_oldest_of_a_deque_gets_its_turn_while_the_global_queue_is_never_empty() {
+    const CROWD: u64 = 5_000;
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (ran_at, steps) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (noted, now) = (Arc::clone(&ran_at), Arc::clone(&steps));
+    let victim = process(move |_, events, out| {
+        out.idle();
+        if events.next().is_some() {
+            noted.store(now.load(Ordering::SeqCst), Ordering::SeqCst);
+            out.done(());
+        }
+        Ok(())
+    });
+    let victim = scheduler.submit(victim, "main", ()).unwrap();
+    // It wakes the victim, and stays on top of it in the deque from then on.
+    let (pid, noted, count) = (victim.pid(), Arc::clone(&ran_at), Arc::clone(&steps));
+    let hog = process(move |ctx, _, out| {
+        if count.fetch_add(1, Ordering::SeqCst) == 0 {
+            ctx.send(pid, "go", ())?;
+        }
+        if noted.load(Ordering::SeqCst) > 0 {
+            out.done(());
+        }
+        Ok(())
+    });
+    let hog = scheduler.submit(hog, "main", ()).unwrap();
+    for _ in 0..CROWD {
+        let short = process(|_, _, out| {
+            out.done(());
+            Ok(())
+        });
+        drop(scheduler.submit(short, "main", ()).unwrap());
+    }
+    scheduler.start().unwrap();
+    exit(victim);
+    exit(hog);
+    let ran_at = ran_at.load(Ordering::SeqCst);
+    assert!(ran_at <= bound(16), "after {ran_at} steps");
+}

@@ -115,3 +115,92 @@ fn a_push_against_falling_asleep() {
 fn two_workers_against_a_pusher() {
     model(2, 2, 2);
 }
+
+/// As [`Pool`], with a deque for each worker: who finds the queue filled takes all of it, one item to
+/// work on and the others for its own deque, and in between they are in neither.
+struct BatchPool {
+    pool: Arc<Pool>,
+    deques: Vec<AtomicUsize>,
+}
+
+impl BatchPool {
+    fn take_from(deque: &AtomicUsize) -> bool {
+        let take_one = |items: usize| items.checked_sub(1);
+        // Ordering: as the real deques.
+        deque
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
+            .is_ok()
+    }
+
+    fn look(&self, index: usize, searching: bool) -> bool {
+        if Self::take_from(&self.deques[index]) {
+            return true;
+        }
+        // Ordering: as the real queues.
+        let batch = self.pool.queued.swap(0, Ordering::AcqRel);
+        if batch > 0 {
+            // Ordering: Release, as the owner of a real deque pushes.
+            self.deques[index].fetch_add(batch - 1, Ordering::Release);
+            return true;
+        }
+        searching && self.deques.iter().any(Self::take_from)
+    }
+
+    fn has_work(&self) -> bool {
+        // Ordering: Relaxed, as the real look: the fence in `sleep` orders it.
+        let is_filled = |items: &AtomicUsize| items.load(Ordering::Relaxed) > 0;
+        is_filled(&self.pool.queued) || self.deques.iter().any(is_filled)
+    }
+
+    /// Takes one item, works on it until the last has been taken, and returns.
+    fn work(&self, index: usize) {
+        let Pool {
+            idle, busy, left, ..
+        } = &*self.pool;
+        let mut searching = false;
+        while !self.look(index, searching) {
+            if !searching && idle.begin_search() {
+                searching = true;
+                continue;
+            }
+            let woken = idle.sleep(index, searching, || false, || self.has_work());
+            searching = woken == Woken::Notified;
+        }
+        if searching {
+            idle.end_search();
+        }
+        // Ordering: Relaxed: the owner looks at its own deque.
+        if self.deques[index].load(Ordering::Relaxed) > 0 {
+            idle.notify();
+        }
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        if left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            busy.iter().for_each(Parker::unpark);
+        } else {
+            busy[index].park();
+        }
+    }
+}
+
+// pins: G2
+#[test]
+fn a_batch_on_its_way_to_a_workers_own_deque() {
+    model::check(2, || {
+        let pool = Arc::new(BatchPool {
+            pool: Pool::new(2, 2),
+            deques: (0..2).map(|_| AtomicUsize::new(0)).collect(),
+        });
+        let threads: Vec<_> = (0..2)
+            .map(|index| {
+                let pool = Arc::clone(&pool);
+                thread::spawn(move || pool.work(index))
+            })
+            .collect();
+        // Ordering: as `Pool::push`, both at once.
+        pool.pool.queued.fetch_add(2, Ordering::Release);
+        pool.pool.idle.notify();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
