@@ -387,6 +387,29 @@ fn a_payload_with_a_panicking_destructor_for_an_unknown_command() {
     );
 }
 
+// pins: P4
+#[test]
+fn what_arrived_before_a_completion_comes_before_it() {
+    let scheduler = with_handler(1, |_, completer| {
+        completer.complete(());
+        Ok(())
+    });
+    let process = process(|ctx, events, out| {
+        out.wait_for_yields();
+        if events.is_empty() {
+            ctx.send(ctx.pid(), "first", ())?;
+            out.yield_command(Command::new(DO, ()), 1);
+        } else {
+            assert!(matches!(events.next(), Some(Event::Message(_))));
+            assert!(matches!(events.next(), Some(Event::Completion(_))));
+            out.done(1);
+        }
+        Ok(())
+    });
+    let process = scheduler.submit(process, "main", ()).unwrap();
+    assert_eq!(exit_number(process), 1);
+}
+
 #[test]
 fn registering_after_start_gives_the_handler_back() {
     let scheduler = start(1);

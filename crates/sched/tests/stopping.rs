@@ -375,3 +375,39 @@ fn destructors_of_thread_locals_do_not_hold_a_stop_up() {
     assert!(begun.elapsed() < LONG / 2);
     drop(leave);
 }
+
+// pins: D1
+#[test]
+fn a_submission_that_a_stop_overtakes_is_cancelled_like_the_others() {
+    /// Reports from its `init` and waits there; ends when it is cancelled.
+    struct Late(mpsc::Sender<()>, mpsc::Receiver<()>);
+    impl Process for Late {
+        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+            self.0.send(())?;
+            Ok(self.1.recv()?)
+        }
+
+        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.idle();
+            if let Some(Event::Cancel(_)) = events.next() {
+                out.done("cancelled");
+            }
+            Ok(())
+        }
+    }
+    let _alone = alone();
+    let scheduler = start(1);
+    let canary = scheduler.submit(waiter(), "main", ()).unwrap();
+    let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
+    thread::scope(|scope| {
+        let late = scope.spawn(|| scheduler.submit(Late(entered, may_leave), "main", ()));
+        has_entered.recv().unwrap();
+        let stopper = scope.spawn(|| scheduler.stop(LONG));
+        // Once one has been told, all that could be seen have been looked up: the late one is none.
+        assert!(exit(canary).is_done());
+        leave.send(()).unwrap();
+        let late = late.join().unwrap().unwrap();
+        assert!(exit(late).is_done());
+        assert_eq!(stopper.join().unwrap().forced, 0);
+    });
+}
