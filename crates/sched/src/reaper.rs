@@ -1,7 +1,6 @@
 //! The thread that helps a shutdown: it tells everybody, and ends what no worker is free to end.
 
 use crate::Task;
-use crate::cell::ProcessCell;
 use crate::clock::Deadline;
 use crate::contain::{contain, log};
 use crate::local;
@@ -16,8 +15,9 @@ use std::time::Duration;
 /// How often it looks at what stuck workers have in their deques.
 const INTERVAL: Duration = Duration::from_millis(1);
 
-/// Starts the thread; does its work on this one if the system refuses a thread.
-pub(crate) fn start(shared: &Arc<Shared>) {
+/// Starts the thread. Returns whether the system granted one.
+#[must_use]
+pub(crate) fn start(shared: &Arc<Shared>) -> bool {
     let mut builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
     if let Some(bytes) = shared.config.stack_size {
         builder = builder.stack_size(bytes);
@@ -28,12 +28,10 @@ pub(crate) fn start(shared: &Arc<Shared>) {
         let _counted = counted;
         help(&mine);
     });
-    if let Err(error) = spawned {
+    if let Err(error) = &spawned {
         log(|| tracing::error!(target: "ganger::sched", %error, "can't start the reaper thread"));
-        tell_all(shared);
-        terminate_all(shared);
-        reap(shared);
     }
+    spawned.is_ok()
 }
 
 fn help(shared: &Arc<Shared>) {
@@ -44,7 +42,7 @@ fn help(shared: &Arc<Shared>) {
     let enough = || if is_over() { usize::MAX } else { 0 };
     shared.live.wait(enough, || Deadline::after(Duration::MAX));
     if progress.is_terminating() {
-        terminate_all(shared);
+        force(shared);
     }
     loop {
         reap(shared);
@@ -57,20 +55,21 @@ fn help(shared: &Arc<Shared>) {
 }
 
 /// Gives every process its cancel event, until there is no time for that any more.
-fn tell_all(shared: &Shared) {
-    let mut tasks = shared.registry.all().into_iter();
-    tasks
-        .by_ref()
-        .take_while(|_| !shared.shutdown.is_terminating())
-        .for_each(|task| {
-            task.notify_of_shutdown();
-        });
+pub(crate) fn tell_all(shared: &Shared) {
+    for task in shared.registry.all() {
+        if shared.shutdown.is_terminating() {
+            return;
+        }
+        task.notify_of_shutdown();
+    }
 }
 
-fn terminate_all(shared: &Shared) {
-    shared.registry.all().iter().for_each(|task| {
-        ProcessCell::terminate(task);
-    });
+/// Lets no process take a further step, and ends those that no worker is running.
+pub(crate) fn force(shared: &Arc<Shared>) {
+    for task in shared.registry.all() {
+        task.terminate();
+    }
+    reap(shared);
 }
 
 /// Runs what is queued, anywhere, until nothing is. All of it has been terminated.

@@ -72,12 +72,16 @@ impl Shared {
         let before = self.counters.total();
         log(|| tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"));
 
-        if self.live.get() > progress.held() {
-            reaper::start(self);
+        let helped = self.live.get() <= progress.held() || reaper::start(self);
+        if !helped {
+            reaper::tell_all(self);
         }
         if !self.live.wait(|| progress.held(), || progress.deadline()) {
             progress.begin_terminating();
             self.live.poke();
+            if !helped {
+                reaper::force(self);
+            }
             self.live
                 .wait(|| progress.held(), || progress.deadline().plus(GRACE));
         }

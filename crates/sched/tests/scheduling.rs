@@ -281,10 +281,8 @@ fn an_idle_scheduler_wakes_no_thread() {
         .iter()
         .map(|worker| worker.sleeps)
         .collect();
-    let begun = std::time::Instant::now();
     // Not to wait for something, but to give something the time to happen that must not.
     thread::sleep(std::time::Duration::from_millis(300));
-    assert!(begun.elapsed().as_millis() >= 300);
     assert_eq!(context_switches("g7"), before, "a thread woke up");
     let after: Vec<_> = scheduler
         .worker_stats()

@@ -90,6 +90,17 @@ impl Process {
         self.settle(self.state.terminate())
     }
 
+    /// It has ended once, and what it took it has handled or dropped.
+    fn assert_ended_with(&self, taken: u32) {
+        let Core {
+            handled,
+            dropped,
+            ends,
+        } = self.core(|core| *core);
+        assert_eq!((ends, handled + dropped), (1, taken));
+        assert_eq!(self.state.snapshot().state(), ProcessState::Complete);
+    }
+
     fn settle(&self, wake: Wake) -> bool {
         if wake == Wake::Enqueue {
             self.run();
@@ -143,10 +154,7 @@ fn a_sender_and_a_terminator_against_the_worker() {
         process.run();
         let taken = u32::from(sender.join().unwrap());
         assert!(terminator.join().unwrap(), "it lived");
-        let core = process.core(|core| *core);
-        assert_eq!(core.ends, 1);
-        assert_eq!(core.handled + core.dropped, taken);
-        assert_eq!(process.state.snapshot().state(), ProcessState::Complete);
+        process.assert_ended_with(taken);
     });
 }
 
@@ -161,10 +169,7 @@ fn a_sender_a_completer_and_a_terminator_against_the_worker() {
         process.run();
         let taken = u32::from(sender.join().unwrap()) + u32::from(completer.join().unwrap());
         assert!(terminator.join().unwrap(), "it lived");
-        let core = process.core(|core| *core);
-        assert_eq!(core.ends, 1);
-        assert_eq!(core.handled + core.dropped, taken);
-        assert_eq!(process.state.snapshot().state(), ProcessState::Complete);
+        process.assert_ended_with(taken);
     });
 }
 
