@@ -2,6 +2,8 @@
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
+pub mod deque;
+
 mod ask;
 mod fan_in;
 mod gate;

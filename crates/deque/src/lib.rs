@@ -31,9 +31,11 @@
 //!    `released` with `head`: if they are equal every slot below `head` is free again; otherwise it
 //!    moves to a new ring and never writes the old one again.
 //! 2. *Pop*: `bottom` down; light fence; read the word. At or above the limit, the item is its own.
+//!    (`known` makes that check cheap.)
 //! 3. Below the limit: CAS the limit to the middle of what is left, and take the item. If thieves
-//!    have claimed it, put `bottom` back: the deque is empty.
+//!    have claimed it, the deque is empty, and the next push goes above the item, to `head`.
 //! 4. *Expose*: CAS the limit to `bottom`.
+//! 5. *Shrink*: move to a smaller ring, as in 1 to a larger one.
 //!
 //! **Thief.**
 //! 1. Read the word and `bottom`. Nothing between them: return.
@@ -68,9 +70,14 @@
 //! A pop of the last item has stored `bottom` before it takes effect, so a thief may call a deque empty
 //! whose last item the owner is about to take, or to lose to another thief that is already at work.
 //!
-//! **Files.** `word` is the state machine, `shared` the fields around it with their orderings, `ring`
-//! the slots, `reclaim` the old rings; `worker` and `stealer` are the two protocols.
+//! **Files.** `word` is the state machine, `known` what the owner remembers of it, `shared` the fields
+//! around it with their orderings, `ring` the slots, `reclaim` the old rings; `worker` and `stealer`
+//! are the two protocols. `counts` lets tests count what is expensive.
 
+mod counts;
+mod known;
+#[cfg(all(test, loom))]
+mod loom_publication;
 mod reclaim;
 mod ring;
 mod shared;

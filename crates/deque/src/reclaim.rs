@@ -78,6 +78,7 @@ impl<R> Drop for Buffer<R> {
 
 #[cfg(not(loom))]
 mod backend {
+    use crate::counts::{Event, count};
     use crossbeam_epoch::{Collector, LocalHandle};
     use std::marker::PhantomData;
     use std::ptr::NonNull;
@@ -93,6 +94,7 @@ mod backend {
 
     /// Keeps what this thread loads from here on alive, until the guard is dropped.
     pub(crate) fn pin() -> Guard {
+        count(Event::Pinned);
         let pinned = HANDLE.try_with(LocalHandle::pin);
         // In a destructor of another thread-local this thread's handle may be gone.
         pinned.unwrap_or_else(|_| COLLECTOR.register().pin())
@@ -113,14 +115,21 @@ mod backend {
             // SAFETY: by the contract of this function; and freeing a ring touches no item, so it
             // does not matter on which thread and when it happens.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old.as_ptr()))) };
-            // A ring can be large, and a thread may retire no other for a long time.
+            // A ring can be large, and this thread may neither steal nor retire another for a long
+            // time. It takes two advances of the epoch until the ring is free, and a third look to
+            // free it; an advance takes a thread that is not pinned from before.
             guard.flush();
+            drop(guard);
+            for _ in 0..3 {
+                pin().flush();
+            }
         }
     }
 }
 
 #[cfg(loom)]
 mod backend {
+    use crate::counts::{Event, count};
     use std::ptr::NonNull;
     use std::sync::Mutex;
 
@@ -128,6 +137,7 @@ mod backend {
     pub(crate) struct Guard;
 
     pub(crate) fn pin() -> Guard {
+        count(Event::Pinned);
         Guard
     }
 

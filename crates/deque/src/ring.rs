@@ -5,18 +5,30 @@
 
 use ganger_sync::cell::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::ops::Deref;
+use std::ptr::NonNull;
 
 /// The most slots a ring can have: differences of two indices must fit an `i32`.
 pub(crate) const MAX_CAPACITY: u32 = 1 << 30;
 
-/// A power of two of slots.
+type Slot<T> = UnsafeCell<MaybeUninit<T>>;
+
+/// The memory of the slots.
+pub(crate) struct Ring<T> {
+    slots: Slots<T>,
+}
+
+/// A ring's slots, by address: a power of two of them. The owner keeps a copy, which saves it a
+/// load for each push and pop.
 ///
 /// | who | does what with a slot |
 /// |---|---|
 /// | owner | writes one that holds nothing; reads one that is its own |
 /// | thief | reads one that it has claimed |
-pub(crate) struct Ring<T> {
-    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+pub(crate) struct Slots<T> {
+    first: NonNull<Slot<T>>,
+    /// The number of slots, less one.
+    mask: u32,
 }
 
 impl<T> Ring<T> {
@@ -27,65 +39,126 @@ impl<T> Ring<T> {
     /// space.
     pub(crate) fn new(capacity: u32) -> Self {
         assert!(capacity <= MAX_CAPACITY, "capacity overflow");
+        let capacity = capacity.next_power_of_two();
+        let slots: Box<[Slot<T>]> = (0..capacity)
+            .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
+            .collect();
+        let first = NonNull::from(Box::leak(slots)).cast();
+        let mask = capacity - 1;
         Self {
-            slots: (0..capacity.next_power_of_two())
-                .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-                .collect(),
+            slots: Slots { first, mask },
         }
     }
+}
 
+impl<T> Deref for Ring<T> {
+    type Target = Slots<T>;
+
+    fn deref(&self) -> &Slots<T> {
+        &self.slots
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        let slots = NonNull::slice_from_raw_parts(self.slots.first, self.capacity() as usize);
+        // SAFETY: it is what `new` has leaked, and the ring is its owner.
+        drop(unsafe { Box::from_raw(slots.as_ptr()) });
+    }
+}
+
+impl<T> Slots<T> {
     /// The number of slots.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "at most MAX_CAPACITY, by construction"
-    )]
-    pub(crate) fn capacity(&self) -> u32 {
-        self.slots.len() as u32
+    #[inline]
+    pub(crate) fn capacity(self) -> u32 {
+        self.mask + 1
     }
 
     /// Puts an item into the slot of `index`, without dropping what the slot held.
     ///
     /// # Safety
-    /// Nobody reads or writes this slot at the same time.
+    /// The ring is there, and nobody reads or writes this slot at the same time.
     #[inline]
-    pub(crate) unsafe fn write(&self, index: u32, item: MaybeUninit<T>) {
-        // SAFETY: by the contract of this function the access is exclusive.
-        self.slot(index).with_mut(|slot| unsafe { *slot = item });
+    pub(crate) unsafe fn write(self, index: u32, item: MaybeUninit<T>) {
+        // SAFETY: by the contract of this function the ring is there and the access is exclusive.
+        unsafe { self.slot(index).as_ref() }.with_mut(|slot| unsafe { *slot = item });
     }
 
     /// Copies the slot of `index`. The copy is an item if the slot holds one; whoever makes it one
     /// must be the only one who does so.
     ///
     /// # Safety
-    /// Nobody writes this slot at the same time.
+    /// The ring is there, and nobody writes this slot at the same time.
     #[inline]
-    pub(crate) unsafe fn read(&self, index: u32) -> MaybeUninit<T> {
-        // SAFETY: by the contract of this function nobody writes; the copy is not yet an item, so
-        // a second copy elsewhere does no harm.
-        self.slot(index).with(|slot| unsafe { slot.read() })
+    pub(crate) unsafe fn read(self, index: u32) -> MaybeUninit<T> {
+        // SAFETY: by the contract of this function the ring is there and nobody writes; the copy is
+        // not yet an item, so a second copy elsewhere does no harm.
+        unsafe { self.slot(index).as_ref() }.with(|slot| unsafe { slot.read() })
     }
 
     /// Copies the slots of `count` indices from `first` on to the slots of the indices from `to` on
-    /// in `target`.
+    /// in `target`, which is another ring.
     ///
     /// # Safety
-    /// Nobody writes those slots here, and nobody reads or writes those in `target`, at the same
-    /// time.
-    pub(crate) unsafe fn copy_to(&self, first: u32, count: u32, target: &Self, to: u32) {
+    /// The rings are there, nobody writes those slots here, and nobody reads or writes those in
+    /// `target`, at the same time.
+    pub(crate) unsafe fn copy_to(self, mut first: u32, mut count: u32, target: Self, mut to: u32) {
         debug_assert!(count <= self.capacity() && count <= target.capacity());
-        for offset in 0..count {
-            // SAFETY: by the contract of this function.
-            let item = unsafe { self.read(first.wrapping_add(offset)) };
-            // SAFETY: by the contract of this function.
-            unsafe { target.write(to.wrapping_add(offset), item) };
+        while count > 0 {
+            let run = count.min(self.run(first)).min(target.run(to));
+            // SAFETY: by the contract of this function; neither run goes past the end of its ring.
+            unsafe { copy_run(self.slot(first), target.slot(to), run) };
+            first = first.wrapping_add(run);
+            to = to.wrapping_add(run);
+            count -= run;
         }
     }
 
+    /// How many slots there are from that of `index` to the end of the ring.
+    fn run(self, index: u32) -> u32 {
+        self.capacity() - (index & self.mask)
+    }
+
     #[inline]
-    fn slot(&self, index: u32) -> &UnsafeCell<MaybeUninit<T>> {
-        let slot = index as usize & (self.slots.len() - 1);
-        // SAFETY: the length is a power of two, so the mask keeps `slot` below it.
-        unsafe { self.slots.get_unchecked(slot) }
+    fn slot(self, index: u32) -> NonNull<Slot<T>> {
+        // SAFETY: the mask keeps the offset within the ring.
+        unsafe { self.first.add((index & self.mask) as usize) }
+    }
+}
+
+impl<T> Clone for Slots<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slots<T> {}
+
+/// Copies `count` slots that lie side by side.
+///
+/// # Safety
+/// There are so many on both sides, nobody writes those from `from` on, and nobody reads or writes
+/// those from `to` on.
+#[cfg(not(loom))]
+unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
+    // SAFETY: by the contract of this function; a slot is laid out as what it holds.
+    unsafe { from.copy_to_nonoverlapping(to, count as usize) };
+}
+
+/// The same, slot by slot, so that loom sees each access.
+///
+/// # Safety
+/// As above.
+#[cfg(loom)]
+unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
+    for offset in 0..count as usize {
+        // SAFETY: by the contract of this function.
+        let (from, to) = unsafe { (from.add(offset).as_ref(), to.add(offset).as_ref()) };
+        // SAFETY: as above.
+        let item = from.with(|slot| unsafe { slot.read() });
+        // SAFETY: as above.
+        to.with_mut(|slot| unsafe { *slot = item });
     }
 }
 
@@ -115,7 +188,7 @@ mod tests {
             unsafe { small.write(first.wrapping_add(offset), MaybeUninit::new(offset)) };
         }
         // SAFETY: one thread.
-        unsafe { small.copy_to(first, 4, &large, first) };
+        unsafe { small.copy_to(first, 4, *large, first) };
         for offset in 0..4 {
             // SAFETY: one thread, and the slot was filled above.
             let item = unsafe { large.read(first.wrapping_add(offset)).assume_init() };

@@ -1,5 +1,6 @@
 //! What the owner and the thieves of one deque share.
 
+use crate::counts::{Event, count};
 use crate::reclaim::Buffer;
 use crate::ring::Ring;
 use crate::word::{FIRST_INDEX, Word};
@@ -47,14 +48,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// `bottom`, for the owner.
-    #[inline]
-    pub(crate) fn own_bottom(&self) -> u32 {
-        // Ordering: Relaxed, because the caller is the thread that stores.
-        self.owner.bottom.load(Ordering::Relaxed)
-    }
-
-    /// `bottom`, for anybody else.
+    /// `bottom`, for thieves; the owner knows it.
     #[inline]
     pub(crate) fn bottom(&self) -> u32 {
         // Ordering: Acquire pairs with the Release store in `set_bottom`: the items below, and the
@@ -71,11 +65,12 @@ impl<T> Shared<T> {
         self.owner.bottom.store(bottom, Ordering::Release);
     }
 
-    /// Thief: says that it has copied `count` items out of the slots that it had claimed.
-    pub(crate) fn release(&self, count: u32) {
+    /// Thief: says that it has copied `items` out of the slots that it had claimed.
+    pub(crate) fn release(&self, items: u32) {
         // Ordering: Release pairs with the Acquire in `free_below`: the owner overwrites the slots
         // only after they have been read.
-        self.released.fetch_add(count, Ordering::Release);
+        self.released.fetch_add(items, Ordering::Release);
+        count(Event::Released);
     }
 
     /// Owner: the index below which every slot has been copied out, and `head`. The former is
@@ -98,6 +93,6 @@ impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
         // The worker empties the deque when it goes, and every thief holds a reference while it
         // copies: only the rings are left, and these know nothing of items.
-        debug_assert_eq!(self.word.load().len(self.own_bottom()), 0);
+        debug_assert_eq!(self.word.load().len(self.bottom()), 0);
     }
 }

@@ -1,5 +1,6 @@
 //! The thieves' side: steal one, steal half.
 
+use crate::counts::{Event, count};
 use crate::reclaim::{self, Guard};
 use crate::ring::Ring;
 use crate::shared::Shared;
@@ -49,17 +50,28 @@ impl<T> Stealer<T> {
     /// O(1). Two loads when there is nothing; one CAS when something is exposed; else two and a
     /// heavy fence, which also exposes the rest to the thieves that follow.
     ///
+    /// # Panics
+    /// If the system has allowed heavy fences and refuses them now: see the crate's "Platforms".
+    /// Nothing is taken then.
+    ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
     /// worker.push("older");
     /// worker.push("newer");
     /// assert_eq!(worker.stealer().steal().success(), Some("older"));
     /// ```
+    #[inline]
     pub fn steal(&self) -> Steal<T> {
         let (seen, bottom) = self.look();
         if seen.len(bottom) == 0 {
             return Steal::Empty;
         }
+        self.steal_seen(seen, bottom)
+    }
+
+    /// The rest of [`steal`](Self::steal): apart, so that looking in vain takes no more than that.
+    #[inline(never)]
+    fn steal_seen(&self, seen: Snapshot, bottom: u32) -> Steal<T> {
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, 1).map(|claimed| {
             // SAFETY: the slot is ours: the owner does not write it before it is released.
@@ -80,7 +92,8 @@ impl<T> Stealer<T> {
     /// O(n) for n items, and amortised growth of `dest`; otherwise as [`steal`](Self::steal).
     ///
     /// # Panics
-    /// As [`Worker::push`], when `dest` cannot grow. Nothing is taken then.
+    /// As [`Worker::push`], when `dest` cannot grow; and as [`steal`](Self::steal). Nothing is taken
+    /// then.
     ///
     /// ```
     /// use ganger_deque::{Steal, Worker};
@@ -93,24 +106,33 @@ impl<T> Stealer<T> {
     /// assert_eq!(dest.pop(), Some(2));
     /// assert_eq!(victim.len(), 2);
     /// ```
+    #[inline]
     pub fn steal_half_into(&self, dest: &Worker<T>, limit: usize) -> Steal<usize> {
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        if limit == 0 || dest.belongs_to(&self.shared) {
-            return Steal::Empty;
-        }
         let (seen, bottom) = self.look();
-        let length = seen.len(bottom);
-        if length == 0 {
+        if seen.len(bottom) == 0 || limit == 0 || dest.belongs_to(&self.shared) {
             return Steal::Empty;
         }
+        self.steal_half_seen(seen, bottom, dest, limit)
+    }
+
+    /// The rest of [`steal_half_into`](Self::steal_half_into), as [`steal_seen`](Self::steal_seen).
+    #[inline(never)]
+    fn steal_half_seen(
+        &self,
+        seen: Snapshot,
+        bottom: u32,
+        dest: &Worker<T>,
+        limit: usize,
+    ) -> Steal<usize> {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         // Room first: nothing may fail between the claim and the copy.
-        let room = dest.reserve(half(length).min(limit).min(MAX_EXPOSED));
+        let room = dest.reserve(half(seen.len(bottom)).min(limit).min(MAX_EXPOSED));
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, limit.min(room))
             .map(|claimed| {
                 // SAFETY: the slots are ours: the owner does not write them before they are
                 // released. There is room, for no more was claimed.
-                unsafe { dest.fill(claimed.ring, claimed.first, claimed.count) };
+                unsafe { dest.fill(**claimed.ring, claimed.first, claimed.count) };
                 self.shared.release(claimed.count);
                 dest.publish(claimed.count);
                 claimed.count as usize
@@ -137,6 +159,7 @@ impl<T> Stealer<T> {
 
     /// The word, and `bottom` not older than it. If that leaves nothing between them, the deque was
     /// empty when `bottom` was read, because `head` never moves back.
+    #[inline]
     fn look(&self) -> (Snapshot, u32) {
         let seen = self.shared.word.load();
         (seen, self.shared.bottom())
@@ -165,6 +188,7 @@ impl<T> Stealer<T> {
         // at the word: either it sees the announcement, or the load below sees its store. That
         // holds for whoever has seen the announcement, so no thief waits for another.
         fence::heavy();
+        count(Event::Fenced);
         self.claim_exposed(guard, seen, self.shared.bottom(), at_most)
     }
 

@@ -28,6 +28,7 @@
 //! changes only by an announcement, by the owner taking back and by the owner exposing; each of
 //! these counts `version` up. Everything wraps: indices are compared by their difference.
 
+use crate::counts::{Event, count};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
@@ -79,7 +80,8 @@ pub(crate) enum Claim {
 pub(crate) enum TakeBack {
     /// The item is the owner's.
     Owned,
-    /// A thief has claimed it, and with it everything older: the owner owes putting `bottom` back.
+    /// A thief has claimed it, and with it everything older: the deque is empty, and the owner's
+    /// next item goes where this one was, or above.
     Stolen,
 }
 
@@ -173,17 +175,24 @@ impl Word {
         debug_assert!(!next.tentative() || next.exposed() > 0);
         // Ordering: Release publishes the items that `next` exposes, to whoever acquires the word:
         // the owner's own, or those that a thief acquired with `bottom`. Acquire, success or not,
-        // pairs with that. Every change is a RMW, so what one published stays published. While
-        // the light fence is a full one it publishes them too, so that no model fails without the
-        // Release; where it is less than that, nothing else does.
-        self.0
-            .compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire)
-            .map(|_| ())
-            .map_err(Snapshot)
+        // pairs with that. Every change is a RMW, so what one published stays published. Nothing
+        // else does it: a light fence publishes nothing, and a thief may read a `bottom` that is
+        // older than the items.
+        let result = self
+            .0
+            .compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire);
+        count(match result {
+            Ok(_) => Event::Changed,
+            Err(_) => Event::Failed,
+        });
+        result.map(|_| ()).map_err(Snapshot)
     }
 }
 
 impl Snapshot {
+    /// What no word ever is.
+    pub(crate) const IMPOSSIBLE: Self = Self(TENTATIVE);
+
     fn new(head: u32, exposed: u32, tentative: bool, version: u16) -> Self {
         debug_assert!(exposed <= MAX_EXPOSED);
         let tentative = if tentative { TENTATIVE } else { 0 };
@@ -201,11 +210,16 @@ impl Snapshot {
         (self.0 & 0xFFFF_FFFF) as u32
     }
 
-    /// How many items lie between `head` and `bottom`. A `bottom` below `head`, which is there while
-    /// the owner finds out that its deque is empty, counts as none.
+    /// How many items lie between `head` and `bottom`. A `bottom` below `head`, which is there since
+    /// the owner has found out that its deque is empty, counts as none.
     #[inline]
     pub(crate) fn len(self, bottom: u32) -> u32 {
         self.distance(bottom).max(0).cast_unsigned()
+    }
+
+    /// Where the owner's part begins.
+    pub(crate) fn limit(self) -> u32 {
+        self.head().wrapping_add(self.exposed())
     }
 
     /// Whether `index` is at or above the limit.
@@ -371,6 +385,31 @@ mod tests {
         assert!(word.load().is_open());
         assert_eq!(word.load().exposed(), 2);
         assert_eq!(word.claim(seen, at(4), 9), Claim::Lost);
+    }
+
+    /// The owner pops an item before it sees that it was announced, and exposes what it has then:
+    /// nothing. The next announcement of one item differs from the first all the same.
+    #[test]
+    fn a_word_that_was_announced_and_exposed_empty_differs() {
+        let word = Word::new();
+        let announce = || match word.announce(word.load(), at(1)) {
+            Announcement::Announced(seen) => seen,
+            Announcement::Lost => panic!("nobody else changes the word"),
+        };
+        let seen = announce();
+        word.expose(at(0));
+        assert_ne!(announce(), seen);
+        assert_eq!(word.claim(seen, at(1), 1), Claim::Lost);
+    }
+
+    #[test]
+    fn exposing_settles_an_announcement() {
+        let word = Word::new();
+        let announcement = word.announce(word.load(), at(8));
+        assert!(matches!(announcement, Announcement::Announced(_)));
+        word.expose(at(8));
+        assert_eq!(word.load().exposed(), 8);
+        assert!(word.load().is_open());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The owner's side: push, pop, expose, grow.
 
-use crate::ring::Ring;
+use crate::known::Known;
+use crate::ring::{MAX_CAPACITY, Ring, Slots};
 use crate::shared::Shared;
 use crate::stealer::Stealer;
 use crate::word::{FIRST_INDEX, Snapshot, TakeBack};
@@ -9,10 +10,10 @@ use ganger_sync::{fence, sized};
 use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 
-/// How many slots a deque starts with unless told.
-const FIRST_CAPACITY: usize = sized(16, 4);
+/// How many slots a deque starts with unless told, and shrinks to.
+#[expect(clippy::cast_possible_truncation, reason = "a small constant")]
+const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 
 /// The owner's handle of a deque: pushes and pops at one end, last in, first out.
 ///
@@ -41,14 +42,17 @@ const FIRST_CAPACITY: usize = sized(16, 4);
 /// while the panic unwinds; a second panic then aborts the process, as it does with a `Vec`.
 pub struct Worker<T> {
     shared: Arc<Shared<T>>,
-    /// What `shared.owner.buffer` points to; only the owner replaces it.
-    ring: Cell<NonNull<Ring<T>>>,
-    /// Every slot of `ring` that belongs to an index below this has been copied out. At most
-    /// `head`, and at most a capacity below `bottom`.
-    floor: Cell<u32>,
+    /// What `shared` has as `bottom`, where the compiler can keep it in a register.
+    bottom: Cell<u32>,
+    known: Known,
+    /// Of the ring that `shared.owner.buffer` points to; only the owner replaces it.
+    slots: Cell<Slots<T>>,
+    /// The slots of indices below this are free as far as the owner knows. At least `bottom`. Every
+    /// slot of an index that is more than a capacity below this has been copied out.
+    ceiling: Cell<u32>,
 }
 
-// SAFETY: `ring` points into `shared`, which goes along; items are moved to the other thread, so
+// SAFETY: `slots` points into `shared`, which goes along; items are moved to the other thread, so
 // `T: Send`. The cells make it `!Sync`.
 unsafe impl<T: Send> Send for Worker<T> {}
 
@@ -61,7 +65,7 @@ impl<T> Worker<T> {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self::with_capacity(FIRST_CAPACITY)
+        Self::with_capacity(FIRST_CAPACITY as usize)
     }
 
     /// An empty deque with room for `capacity` items, rounded up to a power of two.
@@ -76,12 +80,15 @@ impl<T> Worker<T> {
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
-        let shared = Arc::new(Shared::new(Box::new(Ring::new(capacity))));
-        let ring = Cell::new(shared.owner.buffer.owned());
+        let ring = Box::new(Ring::new(capacity));
+        let slots = Cell::new(**ring);
+        fence::prepare();
         Self {
-            shared,
-            ring,
-            floor: Cell::new(FIRST_INDEX),
+            shared: Arc::new(Shared::new(ring)),
+            bottom: Cell::new(FIRST_INDEX),
+            known: Known::nothing(),
+            ceiling: Cell::new(FIRST_INDEX.wrapping_add(slots.get().capacity())),
+            slots,
         }
     }
 
@@ -94,14 +101,14 @@ impl<T> Worker<T> {
     /// dropped then, and the deque is as it was.
     #[inline]
     pub fn push(&self, item: T) {
-        let bottom = self.shared.own_bottom();
-        if self.room(bottom) == 0 {
+        let bottom = self.bottom.get();
+        if bottom == self.ceiling.get() {
             self.make_room(bottom, 1);
         }
         // SAFETY: there is room, so no item is in this slot and no thief is copying it; and no
         // thief can claim it before `bottom` says that it is filled.
-        unsafe { self.ring().write(bottom, MaybeUninit::new(item)) };
-        self.shared.set_bottom(bottom.wrapping_add(1));
+        unsafe { self.slots.get().write(bottom, MaybeUninit::new(item)) };
+        self.set_bottom(bottom.wrapping_add(1));
     }
 
     /// Takes the newest item, or returns `None` if there is none. Does not block.
@@ -117,29 +124,46 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let index = self.shared.own_bottom().wrapping_sub(1);
-        self.shared.set_bottom(index);
+        let index = self.bottom.get().wrapping_sub(1);
+        let shared = &*self.shared;
+        shared.set_bottom(index);
         // Pairs with the heavy fence of a thief between its announcement and its second look at
         // `bottom`: either it sees the store above, or the load below sees its announcement.
+        // That is so where light fences are free, or else nothing is known of the word.
+        fence::free();
+        let is_owned = self.known.is_private(shared.word.load(), index) || self.pop_unknown(index);
+        let bottom = if is_owned {
+            index
+        } else {
+            index.wrapping_add(1)
+        };
+        self.bottom.set(bottom);
+        // SAFETY: at or above the limit, and `bottom` excludes it from being exposed; or the limit
+        // is at or below the index by our own CAS.
+        is_owned.then(|| unsafe { self.take(index) })
+    }
+
+    /// Finishes a pop of the item at `index`, to which `bottom` points, when nothing is known of the
+    /// word. Says whether the item is the owner's.
+    #[inline]
+    fn pop_unknown(&self, index: u32) -> bool {
+        // Pairs as the fence in `pop`, on all platforms.
         fence::light();
         let seen = self.shared.word.load();
         if seen.is_private(index) {
-            // SAFETY: at or above the limit, and `bottom` excludes it from being exposed.
-            Some(unsafe { self.take(index) })
+            self.known.keep(seen);
+            true
         } else {
             self.pop_exposed(seen, index)
         }
     }
 
     #[cold]
-    fn pop_exposed(&self, seen: Snapshot, index: u32) -> Option<T> {
+    fn pop_exposed(&self, seen: Snapshot, index: u32) -> bool {
         match self.shared.word.take_back(seen, index) {
-            // SAFETY: the limit is at or below the index, by our own CAS.
-            TakeBack::Owned => Some(unsafe { self.take(index) }),
-            TakeBack::Stolen => {
-                self.shared.set_bottom(index.wrapping_add(1));
-                None
-            }
+            TakeBack::Owned => true,
+            // Thieves may go on seeing a `bottom` below `head`, which counts as empty, too.
+            TakeBack::Stolen => false,
         }
     }
 
@@ -158,13 +182,13 @@ impl<T> Worker<T> {
     /// assert_eq!(worker.pop(), Some(2));
     /// ```
     pub fn expose(&self) {
-        self.shared.word.expose(self.shared.own_bottom());
+        self.shared.word.expose(self.bottom.get());
     }
 
     /// How many items there are. Thieves may be taking some of them at this moment. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shared.word.load().len(self.shared.own_bottom()) as usize
+        self.shared.word.load().len(self.bottom.get()) as usize
     }
 
     /// Whether there are no items. While it returns `true` that remains so until the owner pushes.
@@ -177,13 +201,45 @@ impl<T> Worker<T> {
     /// How many items the deque can hold without growing. O(1).
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.ring().capacity() as usize
+        self.slots.get().capacity() as usize
+    }
+
+    /// Gives back memory that a burst has left: moves to the smallest ring that holds the items,
+    /// but none with less room than [`new`](Self::new) gives. Does nothing if that is the one there.
+    ///
+    /// A deque never shrinks by itself: growing again in the middle of the next burst would cost
+    /// more than the memory is worth, and when that is not so only the owner knows. Call it when the
+    /// deque has been almost empty for a while. Thieves may go on stealing; the old ring is freed
+    /// once those that are reading it now have finished. Does not block. O(n) for n items.
+    ///
+    /// ```
+    /// let worker = ganger_deque::Worker::new();
+    /// (0..1_000).for_each(|item| worker.push(item));
+    /// while worker.len() > 20 {
+    ///     worker.pop();
+    /// }
+    /// assert_eq!(worker.capacity(), 1_024);
+    /// worker.shrink_to_fit();
+    /// assert_eq!(worker.capacity(), 32);
+    /// ```
+    pub fn shrink_to_fit(&self) {
+        let bottom = self.bottom.get();
+        let head = self.shared.word.load().head();
+        let needed = bottom.wrapping_sub(head).max(FIRST_CAPACITY);
+        if needed.next_power_of_two() < self.slots.get().capacity() {
+            self.move_to(needed, head, bottom);
+        }
     }
 
     /// A handle for thieves. O(1).
     #[must_use]
     pub fn stealer(&self) -> Stealer<T> {
         Stealer::new(Arc::clone(&self.shared))
+    }
+
+    #[cfg(all(test, loom))]
+    pub(crate) fn shared(&self) -> Arc<Shared<T>> {
+        Arc::clone(&self.shared)
     }
 
     pub(crate) fn belongs_to(&self, shared: &Arc<Shared<T>>) -> bool {
@@ -195,7 +251,7 @@ impl<T> Worker<T> {
     /// # Panics
     /// As [`push`](Self::push).
     pub(crate) fn reserve(&self, count: u32) -> u32 {
-        let bottom = self.shared.own_bottom();
+        let bottom = self.bottom.get();
         if self.room(bottom) < count {
             self.make_room(bottom, count);
         }
@@ -206,18 +262,24 @@ impl<T> Worker<T> {
     /// one, where nobody sees them before [`publish`](Self::publish).
     ///
     /// # Safety
-    /// There is room for them, and nobody writes those slots of `ring`.
-    pub(crate) unsafe fn fill(&self, ring: &Ring<T>, first: u32, count: u32) {
-        let bottom = self.shared.own_bottom();
+    /// There is room for them, the other ring is there, and nobody writes those slots of it.
+    pub(crate) unsafe fn fill(&self, slots: Slots<T>, first: u32, count: u32) {
+        let bottom = self.bottom.get();
         debug_assert!(count <= self.room(bottom));
         // SAFETY: the source by the contract of this function; the target as in `push`.
-        unsafe { ring.copy_to(first, count, self.ring(), bottom) };
+        unsafe { slots.copy_to(first, count, self.slots.get(), bottom) };
     }
 
     /// Makes `count` items that [`fill`](Self::fill) has copied part of this deque.
     pub(crate) fn publish(&self, count: u32) {
-        let bottom = self.shared.own_bottom();
-        self.shared.set_bottom(bottom.wrapping_add(count));
+        let bottom = self.bottom.get();
+        self.set_bottom(bottom.wrapping_add(count));
+    }
+
+    #[inline]
+    fn set_bottom(&self, bottom: u32) {
+        self.shared.set_bottom(bottom);
+        self.bottom.set(bottom);
     }
 
     /// Moves the item out of its slot.
@@ -227,27 +289,20 @@ impl<T> Worker<T> {
     #[inline]
     unsafe fn take(&self, index: u32) -> T {
         // SAFETY: only the owner writes; and by the contract of this function it is an item.
-        unsafe { self.ring().read(index).assume_init() }
-    }
-
-    #[inline]
-    fn ring(&self) -> &Ring<T> {
-        // SAFETY: it is what `shared` points to; only `grow` replaces it, in which no reference
-        // outlives the replacement.
-        unsafe { self.ring.get().as_ref() }
+        unsafe { self.slots.get().read(index).assume_init() }
     }
 
     /// How many slots are free as far as the owner knows.
-    #[inline]
     fn room(&self, bottom: u32) -> u32 {
-        self.ring().capacity() - bottom.wrapping_sub(self.floor.get())
+        self.ceiling.get().wrapping_sub(bottom)
     }
 
     #[cold]
     fn make_room(&self, bottom: u32, count: u32) {
         let (free_below, head) = self.shared.free_below();
         if let Some(floor) = free_below {
-            self.floor.set(floor);
+            let capacity = self.slots.get().capacity();
+            self.ceiling.set(floor.wrapping_add(capacity));
         }
         if self.room(bottom) < count {
             self.grow(head, bottom, count);
@@ -255,28 +310,32 @@ impl<T> Worker<T> {
         debug_assert!(self.room(bottom) >= count);
     }
 
-    /// Moves to a ring of which all slots below `head` are free, whatever thieves are copying: they
-    /// go on reading the old one, which is never written again.
-    ///
-    /// Twice as large, or more if `count` wants it; but no larger if it would be half empty, which
-    /// it can be when a thief that was suspended while copying keeps the slots below `head` taken.
+    /// Moves to a ring twice as large, or more if `count` wants it; but no larger if it would be half
+    /// empty, which it can be when a thief that was suspended while copying keeps the slots below
+    /// `head` taken.
     fn grow(&self, head: u32, bottom: u32, count: u32) {
-        let length = bottom.wrapping_sub(head);
-        let capacity = self.ring().capacity();
-        let needed = length.saturating_add(count);
+        let needed = bottom.wrapping_sub(head).saturating_add(count);
+        let capacity = self.slots.get().capacity();
         let capacity = if needed <= capacity / 2 {
             capacity
         } else {
-            needed.max(capacity.saturating_mul(2))
+            needed.max(capacity.saturating_mul(2).min(MAX_CAPACITY))
         };
-        let next = Box::new(Ring::new(capacity));
+        self.move_to(capacity, head, bottom);
+    }
+
+    /// Moves to a ring of which all slots below `head` are free, whatever thieves are copying: they
+    /// go on reading the old one, which is never written again.
+    fn move_to(&self, capacity: u32, head: u32, bottom: u32) {
+        let ring = Box::new(Ring::new(capacity));
+        let (old, new) = (self.slots.get(), **ring);
         // SAFETY: only the owner writes slots of the old ring, and nobody else has the new one yet.
         // A copy of what thieves claim meanwhile is never made an item: it lies below `head`.
-        unsafe { self.ring().copy_to(head, length, &next, head) };
-        // SAFETY: this is the owner, and `ring` is set anew before its next use.
-        unsafe { self.shared.owner.buffer.replace(next) };
-        self.ring.set(self.shared.owner.buffer.owned());
-        self.floor.set(head);
+        unsafe { old.copy_to(head, bottom.wrapping_sub(head), new, head) };
+        // SAFETY: this is the owner, and `slots` is set anew before its next use.
+        unsafe { self.shared.owner.buffer.replace(ring) };
+        self.slots.set(new);
+        self.ceiling.set(head.wrapping_add(new.capacity()));
     }
 }
 
@@ -318,7 +377,7 @@ impl<T> fmt::Debug for Worker<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::word::Claim;
+    use crate::word::{Announcement, Claim};
 
     /// A thief that is suspended while it copies keeps the slots below `head` taken for good. The
     /// owner moves to rings of the same size as long as they are large enough.
@@ -340,12 +399,63 @@ mod tests {
 
         shared.release(1);
         drop(guard);
-        let ring = worker.ring.get();
+        let ring = worker.shared.owner.buffer.owned();
         for item in 0..10_000 {
             worker.push(item);
             assert_eq!(worker.stealer().steal().success(), Some(item));
         }
-        assert_eq!(worker.ring.get(), ring, "all slots are free: no new ring");
+        let now = worker.shared.owner.buffer.owned();
+        assert_eq!(now, ring, "all slots are free: no new ring");
+    }
+
+    #[test]
+    fn the_largest_ring_is_replaced_by_its_like() {
+        let worker = Worker::<()>::with_capacity(MAX_CAPACITY as usize);
+        worker.push(());
+        worker.expose();
+        let guard = crate::reclaim::pin();
+        let shared = &worker.shared;
+        let claim = shared.word.claim(shared.word.load(), shared.bottom(), 1);
+        assert!(matches!(claim, Claim::Claimed { count: 1, .. }));
+        let bottom = worker.bottom.get();
+        worker.grow(bottom, bottom.wrapping_add(MAX_CAPACITY - 1), 1);
+        assert_eq!(worker.capacity(), MAX_CAPACITY as usize);
+        shared.release(1);
+        drop(guard);
+    }
+
+    /// A thief announces what it saw, which was more than the ring holds that the owner has moved to
+    /// since; the items that are there by the time of the claim are all right.
+    #[test]
+    fn an_announcement_larger_than_the_ring() {
+        let worker = Worker::new();
+        (0..100).for_each(|item| worker.push(item));
+        let shared = Arc::clone(&worker.shared);
+        let (seen, bottom) = (shared.word.load(), shared.bottom());
+        let popped: Vec<_> = (0..96).filter_map(|_| worker.pop()).collect();
+        assert!(popped.iter().copied().eq((4..100).rev()));
+        let Announcement::Announced(seen) = shared.word.announce(seen, bottom) else {
+            panic!("nobody else changes the word");
+        };
+        worker.shrink_to_fit();
+        assert_eq!(worker.capacity(), 16);
+        (4..200).for_each(|item| worker.push(item));
+        let guard = crate::reclaim::pin();
+        let ring = shared.owner.buffer.load(&guard);
+        let claim = shared.word.claim(seen, shared.bottom(), u32::MAX);
+        let Claim::Claimed { first, count: 100 } = claim else {
+            panic!("{claim:?}");
+        };
+        for item in 0..100 {
+            // SAFETY: claimed, and each read once.
+            let stolen = unsafe { ring.read(first.wrapping_add(item)).assume_init() };
+            assert_eq!(stolen, item);
+        }
+        shared.release(100);
+        for item in (100..200).rev() {
+            assert_eq!(worker.pop(), Some(item));
+        }
+        assert_eq!(worker.pop(), None);
     }
 
     #[test]

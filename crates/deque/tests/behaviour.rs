@@ -102,10 +102,32 @@ fn passing_through_does_not_make_it_grow() {
 }
 
 #[test]
-fn an_empty_deque_is_small() {
+fn handles_are_small() {
     assert!(Worker::<u64>::new().capacity() * size_of::<u64>() <= 256);
-    assert!(size_of::<Worker<u64>>() <= 4 * size_of::<usize>());
+    assert!(size_of::<Worker<u64>>() <= 64, "a cache line");
     assert_eq!(size_of::<Stealer<u64>>(), size_of::<usize>());
+}
+
+#[test]
+fn shrinking_keeps_the_items_and_leaves_room_for_a_few() {
+    let worker = filled(1_000);
+    let stealer = worker.stealer();
+    for _ in 0..900 {
+        assert!(stealer.steal().is_success());
+    }
+    worker.shrink_to_fit();
+    assert_eq!((worker.len(), worker.capacity()), (100, 128));
+    worker.shrink_to_fit();
+    assert_eq!(worker.capacity(), 128);
+    assert_eq!(stealer.steal(), Steal::Success(900));
+    for item in (901..1_000).rev() {
+        assert_eq!(worker.pop(), Some(item));
+    }
+    worker.shrink_to_fit();
+    assert_eq!(worker.capacity(), 16);
+    let small = Worker::<u8>::with_capacity(2);
+    small.shrink_to_fit();
+    assert_eq!(small.capacity(), 2, "it never grows");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 mod support;
 
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 use support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 
@@ -79,6 +81,30 @@ fn the_owner_steals_from_itself_while_a_thief_does() {
         let thief = thread::spawn(move || steal_once(&stealer));
         let own = steal_once(&worker.stealer());
         assert_exactly_once([own, thief.join().unwrap(), drain(&worker)], 10..12);
+    });
+}
+
+/// A thief's claim that leaves the owner nothing tells it what the thief did before.
+#[test]
+fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
+    model::check(4, || {
+        let worker = worker_with(1, [10]);
+        worker.expose();
+        let stealer = worker.stealer();
+        let done = Arc::new(AtomicU32::new(0));
+        let thief = thread::spawn({
+            let done = Arc::clone(&done);
+            move || {
+                // Ordering: Relaxed, here and below, because the deque is what orders it.
+                done.store(1, Ordering::Relaxed);
+                steal_once(&stealer)
+            }
+        });
+        let popped = Vec::from_iter(worker.pop());
+        if popped.is_empty() {
+            assert_eq!(done.load(Ordering::Relaxed), 1);
+        }
+        assert_exactly_once([popped, thief.join().unwrap()], 10..11);
     });
 }
 

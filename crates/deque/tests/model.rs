@@ -14,6 +14,7 @@ enum Operation {
     Steal,
     StealHalf(usize),
     StealHalfFromItself,
+    Shrink,
     Length,
 }
 
@@ -49,6 +50,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(Operation::Steal),
         3 => (0..50_usize).prop_map(Operation::StealHalf),
         1 => Just(Operation::StealHalfFromItself),
+        1 => Just(Operation::Shrink),
         1 => Just(Operation::Length),
     ]
 }
@@ -87,6 +89,11 @@ fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32
         Operation::StealHalfFromItself => {
             let outcome = this.worker.stealer().steal_half_into(&this.worker, 9);
             assert_eq!(outcome, Steal::Empty);
+        }
+        Operation::Shrink => {
+            this.worker.shrink_to_fit();
+            let most = this.model.len().max(16).next_power_of_two();
+            assert!(this.worker.capacity() <= most);
         }
         Operation::Length => this.check_length(),
     }

@@ -5,80 +5,28 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
+mod support;
+
 use ganger_deque::{Steal, Stealer, Worker};
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::thread;
-
-/// How often each item has been dropped.
-struct Ledger {
-    drops: Vec<AtomicU8>,
-    entered: AtomicUsize,
-}
-
-/// An item whose destructor enters it into the ledger. Its identity is on the heap and twice there,
-/// so that a torn or stale copy shows.
-struct Item<'a> {
-    id: Box<(usize, usize)>,
-    ledger: &'a Ledger,
-}
-
-impl Ledger {
-    fn new(items: usize) -> Self {
-        Self {
-            drops: (0..items).map(|_| AtomicU8::new(0)).collect(),
-            entered: AtomicUsize::new(0),
-        }
-    }
-
-    fn item(&self, id: usize) -> Item<'_> {
-        Item {
-            id: Box::new((id, !id)),
-            ledger: self,
-        }
-    }
-
-    fn entered(&self) -> usize {
-        // Ordering: Relaxed, because it only tells a thief when to stop.
-        self.entered.load(Ordering::Relaxed)
-    }
-
-    fn assert_settled(&self, seed: u64) {
-        for (id, drops) in self.drops.iter().enumerate() {
-            // Ordering: Relaxed, because all threads have been joined.
-            let drops = drops.load(Ordering::Relaxed);
-            assert_eq!(drops, 1, "drops of item {id}, seed {seed}");
-        }
-    }
-}
-
-impl Drop for Item<'_> {
-    fn drop(&mut self) {
-        let (id, check) = *self.id;
-        assert_eq!(id, !check, "a torn item");
-        // Ordering: Relaxed, because joining the threads orders it before the account is read.
-        self.ledger.drops[id].fetch_add(1, Ordering::Relaxed);
-        self.ledger.entered.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use support::chance::{seed, yield_at_random};
+use support::ledger::{Item, Ledger};
 
 fn factor() -> usize {
     std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap())
 }
 
-fn seed() -> u64 {
-    std::env::var("GANGER_STRESS_SEED").map_or_else(|_| fastrand::u64(..), |s| s.parse().unwrap())
-}
-
-/// Lets the others run, now and then: threads that share a core meet nowhere else.
-fn yield_at_random(random: &mut fastrand::Rng, one_in: u32) {
-    if random.u32(0..one_in) == 0 {
-        thread::yield_now();
+/// Waits for threads one by one. A sanitizer sees this, but not how a scope waits for the rest.
+fn join<'a>(threads: impl IntoIterator<Item = ScopedJoinHandle<'a, ()>>) {
+    for thread in threads {
+        thread.join().unwrap();
     }
 }
 
 /// Steals in both ways until `done`.
-fn thief(stealer: &Stealer<Item<'_>>, seed: u64, done: impl Fn() -> bool) {
+fn thief(stealer: &Stealer<Item<'_>>, seed: u64, mut done: impl FnMut() -> bool) {
     let mut random = fastrand::Rng::with_seed(seed);
     let own = Worker::with_capacity(1);
     while !done() {
@@ -98,8 +46,8 @@ fn thief(stealer: &Stealer<Item<'_>>, seed: u64, done: impl Fn() -> bool) {
         let mut newest = usize::MAX;
         for _ in 0..count {
             let item = own.pop().expect("nobody steals from a thief here");
-            assert!(item.id.0 < newest, "order is kept");
-            newest = item.id.0;
+            assert!(item.id() < newest, "order is kept");
+            newest = item.id();
         }
     }
 }
@@ -113,15 +61,16 @@ fn owner_against(thieves: u64, items: usize) {
     let start = Barrier::new(usize::try_from(thieves).unwrap() + 1);
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
-        for number in 0..thieves {
+        let thieves = (0..thieves).map(|number| {
             let (stealer, start, finished) = (stealer.clone(), &start, &finished);
             scope.spawn(move || {
                 start.wait();
                 // Ordering: Relaxed, because it only tells when to stop.
                 let done = || finished.load(Ordering::Relaxed);
                 thief(&stealer, seed ^ (number + 1), done);
-            });
-        }
+            })
+        });
+        let thieves: Vec<_> = thieves.collect();
         start.wait();
         let mut random = fastrand::Rng::with_seed(seed);
         let mut pushed = 0;
@@ -149,6 +98,7 @@ fn owner_against(thieves: u64, items: usize) {
         drop(worker);
         assert!(stealer.is_empty());
         finished.store(true, Ordering::Relaxed);
+        join(thieves);
     });
     ledger.assert_settled(seed);
 }
@@ -180,11 +130,13 @@ fn an_owner_that_stands_still() {
             worker.push(ledger.item(id));
         }
         thread::scope(|scope| {
-            for number in 0..3 {
+            let thieves = [0, 1, 2].map(|number| {
                 let (stealer, ledger) = (worker.stealer(), &ledger);
-                let done = || ledger.entered() == ITEMS;
-                scope.spawn(move || thief(&stealer, seed ^ round << 8 ^ number, done));
-            }
+                let mut seen = 0;
+                let done = move || ledger.is_complete(&mut seen);
+                scope.spawn(move || thief(&stealer, seed ^ round << 8 ^ number, done))
+            });
+            join(thieves);
         });
         assert_eq!(worker.len(), 0);
         ledger.assert_settled(seed);
@@ -200,7 +152,7 @@ fn one_item_at_a_time() {
     let worker = Worker::with_capacity(1);
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
-        for number in 1..3 {
+        let thieves = [1, 2].map(|number| {
             let (stealer, finished) = (worker.stealer(), &finished);
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(seed ^ number);
@@ -210,8 +162,8 @@ fn one_item_at_a_time() {
                         yield_at_random(&mut random, 16);
                     }
                 }
-            });
-        }
+            })
+        });
         let mut random = fastrand::Rng::with_seed(seed);
         for id in 0..items {
             worker.push(ledger.item(id));
@@ -222,6 +174,7 @@ fn one_item_at_a_time() {
             drop(worker.pop());
         }
         finished.store(true, Ordering::Relaxed);
+        join(thieves);
     });
     ledger.assert_settled(seed);
 }
@@ -238,11 +191,12 @@ fn workers_steal_from_each_other() {
         workers[id % 2].push(ledger.item(id));
     }
     thread::scope(|scope| {
-        for (number, worker) in workers.into_iter().enumerate() {
+        let threads = workers.into_iter().enumerate().map(|(number, worker)| {
             let (stealers, ledger) = (&stealers, &ledger);
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(seed ^ number as u64);
-                while ledger.entered() < items {
+                let mut seen = 0;
+                while !ledger.is_complete(&mut seen) {
                     for _ in 0..random.usize(0..8) {
                         drop(worker.pop());
                     }
@@ -251,8 +205,9 @@ fn workers_steal_from_each_other() {
                     // Its own deque may be among them.
                     let _outcome = victim.steal_half_into(&worker, random.usize(0..100));
                 }
-            });
-        }
+            })
+        });
+        join(threads.collect::<Vec<_>>());
     });
     ledger.assert_settled(seed);
 }

@@ -46,12 +46,29 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Task>) {
     let mut worker = Worker::new(&queue, Box::new(MonotonicClock::new()));
     let runner = || Runner::new(Arc::clone(&queue.shared), Some(index));
     let mut current = runner();
+    let _bomb = AbortOnPanic;
     while let Some(task) = worker.next() {
         // Users' code is contained where it is called. Should something else panic, a `tracing`
         // subscriber say, then its process is lost, and the worker and its deque are not.
         if contain(|| current.run(task)).is_err() {
             worker.counters.panics.bump();
             current = runner();
+        }
+    }
+}
+
+/// Ends the program when a worker's search for work panics, which no user's code has a part in.
+///
+/// The thread would be gone, with the processes in its deque, and count as searching for ever, so
+/// that nobody else is woken: the program would stand still and not say so. The only known way is a
+/// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("ganger: a worker cannot go on after the panic above; aborting");
+            std::process::abort();
         }
     }
 }
@@ -233,5 +250,30 @@ impl<'a> Worker<'a> {
         self.searching = woken == Woken::Notified;
         self.picks_since_rotation = 0;
         self.last_rotation = self.clock.now();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Runs itself again, to see the program end.
+    #[test]
+    fn a_search_that_panics_ends_the_program_with_a_message() {
+        const CHILD: &str = "GANGER_TEST_PANICS_IN_A_SEARCH";
+        if std::env::var_os(CHILD).is_some() {
+            let _bomb = AbortOnPanic;
+            panic!("no membarrier");
+        }
+        let name = "worker::tests::a_search_that_panics_ends_the_program_with_a_message";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{stderr}");
+        assert!(stderr.contains("no membarrier") && stderr.contains("aborting"));
     }
 }

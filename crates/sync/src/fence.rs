@@ -1,26 +1,299 @@
 //! The two halves of an asymmetric fence.
 //!
-//! A store followed by a load of another location needs a full fence between them when another
-//! thread does the mirror image (store the second, load the first) and at least one of the two has
-//! to see the other's store. When one side runs a thousand times as often as the other, that side
-//! calls [`light`] and the rare side calls [`heavy`]: each light fence is ordered against each
-//! heavy one, but two light fences are not ordered against each other.
+//! **Problem.** A store followed by a load of another location needs a full fence between them when
+//! another thread does the mirror image (store the second, load the first) and at least one of the
+//! two has to see the other's store. A full fence costs as much as a read-modify-write, on both
+//! sides, though one of them may run a thousand times as often as the other.
 //!
-//! Both are `fence(SeqCst)` here, which satisfies the contract on every platform. Callers must not
-//! rely on more than the contract.
+//! **Protocol.** The side that runs often calls [`light`], the rare one [`heavy`]. Each light fence is
+//! ordered against each heavy one as two `fence(SeqCst)` would be; two light fences are not ordered
+//! against each other, and a light fence publishes nothing. (The C++ Concurrency TS 2 calls them
+//! `asymmetric_thread_fence_light` and `_heavy`, P1202.)
+//!
+//! | | light | heavy |
+//! |---|---|---|
+//! | Linux, feature `membarrier`, the kernel has it | a compiler fence | `membarrier(2)`, private expedited |
+//! | anywhere else | `fence(SeqCst)` | `fence(SeqCst)` |
+//!
+//! The system call makes every processor that runs a thread of this process execute a full fence;
+//! so each light fence of another thread lies, as a whole, before or after such a fence.
+//!
+//! Which of the two it is gets decided once a process, by the first [`heavy`] or [`prepare`].
+//! `GANGER_MEMBARRIER=off` in the environment decides for the second.
+//!
+//! **Why a light fence may be full while a heavy one is a system call**: that is stronger than needed.
+//! The reverse never occurs: a light fence is a compiler fence only after the decision, and a heavy one
+//! knows the decision before it acts.
 
-use crate::atomic::{Ordering, fence};
+#[cfg(not(loom))]
+pub use real::{free, heavy, is_asymmetric, light, light_is_free, prepare};
 
-/// The side that runs often. Ordered against every [`heavy`] fence; does not block.
-#[inline(always)]
-pub fn light() {
-    // Ordering: pairs with the fence in `heavy`.
-    fence(Ordering::SeqCst);
+#[cfg(loom)]
+pub use model::{
+    free, heavy, is_asymmetric, light, light_is_free, prepare, symmetric, without_light,
+};
+
+#[cfg(not(loom))]
+mod real {
+    use super::membarrier;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering, compiler_fence, fence};
+
+    static DECISION: OnceLock<bool> = OnceLock::new();
+
+    /// A copy of the decision, where a light fence finds it at the price of a load.
+    static LIGHT_IS_FREE: AtomicBool = AtomicBool::new(false);
+
+    /// The side that runs often. Ordered against every [`heavy`] fence; does not block.
+    #[inline(always)]
+    pub fn light() {
+        if light_is_free() {
+            free();
+        } else {
+            full();
+        }
+    }
+
+    #[cold]
+    #[inline(always)]
+    fn full() {
+        // Ordering: pairs with the fence in `heavy`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether light fences are free by now. It becomes true at most once, and then stays so.
+    #[inline(always)]
+    pub fn light_is_free() -> bool {
+        // Ordering: Relaxed, because whoever reads `true` late has made a full fence meanwhile,
+        // which is more than it owes.
+        LIGHT_IS_FREE.load(Ordering::Relaxed)
+    }
+
+    /// A light fence, if [`light_is_free`] was true before; otherwise nothing but a hint to the
+    /// compiler. For those who find out afterwards which of the two it was.
+    #[inline(always)]
+    pub fn free() {
+        // Ordering: pairs with the system call in `heavy`.
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The side that runs rarely. Ordered against every [`light`] fence.
+    ///
+    /// Where it is a system call it takes 0.3 to 10 microseconds, more the more processors run
+    /// threads of this process at the moment. It waits for these, for other such calls, and, should
+    /// the kernel be out of memory, for that; not for what any thread does.
+    ///
+    /// # Panics
+    /// When the kernel refuses the call although it has accepted it before, because a filter for
+    /// system calls was installed since; the message says how to do without.
+    #[inline]
+    pub fn heavy() {
+        // Ordering: pairs with the fence in `light`; and keeps this thread's own accesses in their
+        // places, which a process of one thread is not promised by the kernel.
+        fence(Ordering::SeqCst);
+        if is_asymmetric() {
+            membarrier::issue();
+        }
+    }
+
+    /// Decides how the fences work, unless that is decided: a system call, once a process. Until
+    /// then light fences are full ones.
+    pub fn prepare() {
+        is_asymmetric();
+    }
+
+    /// Whether a light fence is free, at the price of a system call for each heavy one.
+    #[inline]
+    pub fn is_asymmetric() -> bool {
+        *DECISION.get_or_init(|| {
+            let is_asymmetric = membarrier::register();
+            // Ordering: Relaxed; see `light`.
+            LIGHT_IS_FREE.store(is_asymmetric, Ordering::Relaxed);
+            is_asymmetric
+        })
+    }
 }
 
-/// The side that runs rarely. Ordered against every [`light`] fence; does not block.
-#[inline]
-pub fn heavy() {
-    // Ordering: pairs with the fence in `light`.
-    fence(Ordering::SeqCst);
+#[cfg(all(not(loom), feature = "membarrier", target_os = "linux", not(miri)))]
+mod membarrier {
+    use rustix::io::Errno;
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    /// Registers this process, unless the environment or the kernel forbids it.
+    pub(super) fn register() -> bool {
+        std::env::var_os("GANGER_MEMBARRIER").is_none_or(|choice| choice != "off")
+            && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+            && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    }
+
+    /// A full fence on every processor that runs a thread of this process.
+    pub(super) fn issue() {
+        loop {
+            match membarrier(MembarrierCommand::PrivateExpedited) {
+                Ok(()) => return,
+                // The kernel found no memory for its list of processors.
+                Err(Errno::NOMEM) => std::thread::yield_now(),
+                Err(error) => panic!(
+                    "membarrier was accepted before and fails now: {error}; \
+                     set GANGER_MEMBARRIER=off in the environment"
+                ),
+            }
+        }
+    }
+}
+
+#[cfg(all(
+    not(loom),
+    not(all(feature = "membarrier", target_os = "linux", not(miri)))
+))]
+mod membarrier {
+    pub(super) fn register() -> bool {
+        false
+    }
+
+    pub(super) fn issue() {
+        unreachable!("nothing was registered");
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use crate::atomic::{Ordering, fence};
+    use std::cell::Cell;
+
+    thread_local! {
+        /// All threads of a model run on one thread of the system.
+        static HAS_LIGHT: Cell<bool> = const { Cell::new(true) };
+        static IS_ASYMMETRIC: Cell<bool> = const { Cell::new(true) };
+    }
+
+    /// A full fence, or nothing at all within [`without_light`].
+    pub fn light() {
+        if HAS_LIGHT.get() {
+            // Ordering: pairs with the fence in `heavy`.
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// As [`light`]; nothing at all within [`symmetric`].
+    pub fn free() {
+        if IS_ASYMMETRIC.get() {
+            light();
+        }
+    }
+
+    /// A full fence.
+    pub fn heavy() {
+        // Ordering: pairs with the fence in `light`.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Decides nothing.
+    pub fn prepare() {}
+
+    /// The models are those of a platform where it is, but for those in [`symmetric`].
+    pub fn is_asymmetric() -> bool {
+        IS_ASYMMETRIC.get()
+    }
+
+    /// As [`is_asymmetric`].
+    pub fn light_is_free() -> bool {
+        is_asymmetric()
+    }
+
+    /// Runs a model as on a platform where light fences are not free.
+    pub fn symmetric(model: impl FnOnce()) {
+        IS_ASYMMETRIC.set(false);
+        model();
+        IS_ASYMMETRIC.set(true);
+    }
+
+    /// Runs a model in which light fences do nothing. Where no heavy fence is involved the code must
+    /// be correct all the same, because a light fence publishes nothing.
+    pub fn without_light(model: impl FnOnce()) {
+        HAS_LIGHT.set(false);
+        model();
+        HAS_LIGHT.set(true);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    const ROUNDS: u32 = 100_000;
+
+    /// One of two threads: stores, fences, and says in which rounds it saw the other's store.
+    fn side(own: &AtomicU32, other: &AtomicU32, ready: [&AtomicU32; 2], fence: fn()) -> Vec<bool> {
+        let mut saw = Vec::new();
+        for round in 1..=ROUNDS {
+            // Ordering: Relaxed, here and in the loop, because it only makes both start at once.
+            ready[0].store(round, Ordering::Relaxed);
+            let mut turns = 0;
+            while ready[1].load(Ordering::Relaxed) < round {
+                turns += 1;
+                if turns % 1_000 == 0 {
+                    thread::yield_now();
+                }
+            }
+            // Ordering: Relaxed, because the fence is what is tested.
+            own.store(round, Ordering::Relaxed);
+            fence();
+            // Ordering: as above.
+            saw.push(other.load(Ordering::Relaxed) >= round);
+        }
+        saw
+    }
+
+    #[test]
+    fn a_light_fence_is_ordered_against_a_heavy_one() {
+        let [often, rarely, ready, also] = [const { AtomicU32::new(0) }; 4];
+        prepare();
+        let (one, other) = thread::scope(|scope| {
+            let one = scope.spawn(|| side(&often, &rarely, [&ready, &also], light));
+            let other = side(&rarely, &often, [&also, &ready], heavy);
+            (one.join().unwrap(), other)
+        });
+        for (round, (one, other)) in one.iter().zip(&other).enumerate() {
+            assert!(one | other, "round {round}: neither saw the other's store");
+        }
+    }
+
+    /// Runs itself again, with and without the variable, because the decision is made once a process.
+    #[cfg(all(feature = "membarrier", target_os = "linux", not(miri)))]
+    #[test]
+    fn the_environment_and_the_kernel_decide() {
+        use rustix::thread::{MembarrierCommand, membarrier};
+
+        const CHILD: &str = "GANGER_TEST_PRINTS_ITS_DECISION";
+        if std::env::var_os(CHILD).is_some() {
+            println!("asymmetric: {}", is_asymmetric());
+            return;
+        }
+        let decision = |choice| {
+            let name = "fence::tests::the_environment_and_the_kernel_decide";
+            let output = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", name, "--nocapture"])
+                .env(CHILD, "1")
+                .env("GANGER_MEMBARRIER", choice)
+                .output()
+                .unwrap();
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            stdout.contains("asymmetric: true")
+        };
+        let kernel_has_it = membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok();
+        assert_eq!(decision("on"), kernel_has_it);
+        assert!(!decision("off"));
+    }
+
+    #[test]
+    fn the_decision_stands() {
+        let first = is_asymmetric();
+        light();
+        heavy();
+        prepare();
+        assert_eq!(is_asymmetric(), first);
+    }
 }

@@ -1,0 +1,317 @@
+//! Two workers and a tree of tasks: what a deque is for.
+//!
+//! A worker runs what it pops from its own deque; when that is empty it steals half of the other's; when
+//! that fails, it looks whether all tasks are done, and tries again. It counts the tasks that it has
+//! run, and tells the other how many only when it runs out: nothing but the deque costs anything while
+//! there is work.
+
+use super::contest::{Run, Workload};
+use super::cpu;
+use super::traits::{Deque, Stealer};
+use std::hint;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const WORKERS: usize = 2;
+
+/// More than a tree of tasks leaves in a deque, so that a deque that cannot grow need not.
+const ROOM: usize = 1_024;
+
+/// How long a worker looks for work before it takes the benchmark for stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a task is.
+pub trait Job: Copy + Send + Sync + 'static {
+    /// What the tables call it.
+    fn name(&self) -> String;
+
+    /// The first task.
+    fn root(&self) -> u64;
+
+    /// How many tasks there are in all.
+    fn tasks(&self) -> u64;
+
+    /// What the results of all tasks add up to.
+    fn sum(&self) -> u64;
+
+    /// Runs a task, which may push others, and returns its result. `last` is the result of the task
+    /// that this worker ran before.
+    fn run(&self, task: u64, last: u64, push: impl FnMut(u64)) -> u64;
+}
+
+/// A binary tree, all of whose nodes do the same work. A task is the height of its node.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree {
+    height: u32,
+    work: u32,
+    /// 0, which the compiler does not know.
+    zero: u64,
+}
+
+/// The Fibonacci number of the task, by calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Fib(
+    /// Which number.
+    pub u32,
+);
+
+/// The time until all tasks are done.
+#[derive(Clone, Copy, Debug)]
+pub struct ForkJoin<J>(
+    /// The tasks.
+    pub J,
+);
+
+impl Job for Tree {
+    fn name(&self) -> String {
+        let nodes = self.height + 1;
+        match self.work {
+            0 => format!("tree of 2^{nodes}-1 tasks that do nothing"),
+            work => format!("tree of 2^{nodes}-1 tasks of {work} multiplications"),
+        }
+    }
+
+    fn root(&self) -> u64 {
+        self.height.into()
+    }
+
+    fn tasks(&self) -> u64 {
+        (1 << (self.height + 1)) - 1
+    }
+
+    fn sum(&self) -> u64 {
+        let level = |height: u32| self.work(height) << (self.height - height);
+        (0..=self.height).map(level).fold(0, u64::wrapping_add)
+    }
+
+    /// Takes the last result into account, and what it pushes depends on its own: otherwise the
+    /// processor would do the work of several tasks at the same time.
+    #[inline]
+    fn run(&self, task: u64, last: u64, mut push: impl FnMut(u64)) -> u64 {
+        let result = multiply(task | last & self.zero, self.work);
+        if task > 0 {
+            let child = (task - 1) | result & self.zero;
+            push(child);
+            push(child);
+        }
+        result
+    }
+}
+
+impl Tree {
+    /// A tree whose leaves have the height 0. The work is so many multiplications, each of which needs
+    /// the result of the one before: 1.5 to 2 nanoseconds each.
+    #[must_use]
+    pub fn new(height: u32, work: u32) -> Self {
+        let zero = hint::black_box(0);
+        Self { height, work, zero }
+    }
+
+    fn work(&self, height: u32) -> u64 {
+        multiply(height.into(), self.work)
+    }
+}
+
+/// So many multiplications, each of which needs the result of the one before.
+#[inline]
+fn multiply(task: u64, times: u32) -> u64 {
+    (0..times).fold(task, |x, _| {
+        let x = (x + 1).wrapping_mul(6_364_136_223_846_793_005);
+        // Without this the compiler makes one multiplication of all.
+        x >> 1 ^ x >> 32
+    })
+}
+
+impl Job for Fib {
+    fn name(&self) -> String {
+        format!("fib({}), a task a call", self.0)
+    }
+
+    fn root(&self) -> u64 {
+        self.0.into()
+    }
+
+    fn tasks(&self) -> u64 {
+        2 * fib(self.0 + 1) - 1
+    }
+
+    fn sum(&self) -> u64 {
+        fib(self.0)
+    }
+
+    #[inline]
+    fn run(&self, task: u64, _last: u64, mut push: impl FnMut(u64)) -> u64 {
+        if task < 2 {
+            return task;
+        }
+        push(task - 1);
+        push(task - 2);
+        0
+    }
+}
+
+fn fib(n: u32) -> u64 {
+    (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
+}
+
+impl<J: Job> Workload for ForkJoin<J> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &["ms", "steals"]
+    }
+
+    fn prepare<D: Deque>(&self) -> Run {
+        let job = self.0;
+        Box::new(move || {
+            let workers = work_together::<D, J>(job);
+            let sum = workers.iter().map(|worker| worker.sum);
+            assert_eq!(sum.fold(0, u64::wrapping_add), job.sum());
+            let first = workers.iter().map(|worker| worker.start).min();
+            let last = workers.iter().map(|worker| worker.end).max();
+            let time = last.expect("workers") - first.expect("workers");
+            let steals: u64 = workers.iter().map(|worker| worker.steals).sum();
+            vec![time.as_secs_f64() * 1e3, steals as f64]
+        })
+    }
+}
+
+/// What both workers see.
+struct Common {
+    started: AtomicUsize,
+    /// How many tasks each had run when it last ran out.
+    done: [Padded; WORKERS],
+    tasks: u64,
+}
+
+/// On a cache line of its own, and its neighbour's, which is fetched along with it.
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// What one worker did.
+struct Report {
+    start: Instant,
+    end: Instant,
+    sum: u64,
+    steals: u64,
+}
+
+fn work_together<D: Deque, J: Job>(job: J) -> Vec<Report> {
+    let common = &Common {
+        started: AtomicUsize::new(0),
+        done: [const { Padded(AtomicU64::new(0)) }; WORKERS],
+        tasks: job.tasks(),
+    };
+    let deques = [(); WORKERS].map(|()| D::with_room(ROOM));
+    deques[0].push(job.root());
+    let mut stealers = [(); WORKERS].map(|()| None);
+    for (own, deque) in deques.iter().enumerate() {
+        stealers[1 - own] = Some(deque.stealer());
+    }
+    thread::scope(|scope| {
+        let workers = deques.into_iter().zip(stealers).enumerate();
+        let workers = workers.map(|(nth, (own, other))| {
+            let other = other.expect("each has another");
+            scope.spawn(move || {
+                let _pinned = cpu::pin(nth);
+                start_together(common);
+                work(job, nth, &own, &other, common)
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        let join = |worker: thread::ScopedJoinHandle<'_, _>| worker.join();
+        let reports = workers.into_iter().map(join);
+        reports.map(|report| report.expect("no panics")).collect()
+    })
+}
+
+/// Waits for the others awake: a thread that sleeps is woken too late for this.
+fn start_together(common: &Common) {
+    // Ordering: Relaxed, because the deques are there before the threads are.
+    common.started.fetch_add(1, Ordering::Relaxed);
+    let mut turns = 0_u32;
+    // Ordering: see above.
+    while common.started.load(Ordering::Relaxed) < WORKERS {
+        hint::spin_loop();
+        turns += 1;
+        if turns.is_multiple_of(1_000) {
+            thread::yield_now();
+        }
+    }
+}
+
+#[inline(never)]
+fn work<D: Deque, J: Job>(
+    job: J,
+    nth: usize,
+    own: &D,
+    other: &D::Stealer,
+    common: &Common,
+) -> Report {
+    let start = Instant::now();
+    let (mut sum, mut last, mut done) = (0_u64, 0, 0);
+    let (mut steals, mut misses) = (0, 0_u16);
+    'work: loop {
+        while let Some(task) = own.pop() {
+            last = job.run(task, last, |task| own.push(task));
+            sum = sum.wrapping_add(last);
+            done += 1;
+        }
+        // Ordering: Relaxed, because only the number matters.
+        common.done[nth].0.store(done, Ordering::Relaxed);
+        while !other.steal_half(own) {
+            // Ordering: see above.
+            let done = common
+                .done
+                .iter()
+                .map(|done| done.0.load(Ordering::Relaxed));
+            if done.sum::<u64>() == common.tasks {
+                break 'work;
+            }
+            misses = misses.wrapping_add(1);
+            if misses == 0 {
+                assert!(start.elapsed() < PATIENCE, "tasks have been lost");
+            }
+            hint::spin_loop();
+        }
+        steals += 1;
+    }
+    Report {
+        start,
+        end: Instant::now(),
+        sum,
+        steals,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a job on one thread, with a vector for a deque.
+    fn walk(job: impl Job) -> (u64, u64) {
+        let (mut open, mut tasks) = (vec![job.root()], 0);
+        let (mut last, mut sum) = (0, 0_u64);
+        while let Some(task) = open.pop() {
+            last = job.run(task, last, |task| open.push(task));
+            sum = sum.wrapping_add(last);
+            tasks += 1;
+        }
+        (tasks, sum)
+    }
+
+    #[test]
+    fn jobs_know_their_tasks_and_their_sum() {
+        for (height, work) in [(0, 0), (1, 0), (7, 0), (7, 9)] {
+            let tree = Tree::new(height, work);
+            assert_eq!(walk(tree), (tree.tasks(), tree.sum()));
+        }
+        assert_eq!(Fib(12).sum(), 144);
+        for n in 0..16 {
+            assert_eq!(walk(Fib(n)), (Fib(n).tasks(), Fib(n).sum()));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! An owner that is not left alone: its speed while thieves prowl.
+//!
+//! The owner has the first processor, the thieves share the others. Every run measures the owner alone
+//! first, in the same deque, so that "times solo" compares what is close in time.
+//!
+//! The fewer turns thieves get, the faster is the owner: where something else takes their processors
+//! away the least of many figures would be the one that is wrong. So a run in which anybody had to
+//! wait is repeated, and a few times later it has no figures.
+
+use super::contest::{Run, Workload};
+use super::cpu::{self, Clocks};
+use super::push_pop::{cycle, nanoseconds, pushed};
+use super::traits::{Deque, Stealer};
+use std::hint;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How many pairs the owner does between two looks at the clock.
+const PAIRS: u64 = 4_096;
+
+/// The share of their processors that owner and thieves must have had for a run to count.
+const ENOUGH: f64 = 0.95;
+
+/// How many times it is tried.
+const ATTEMPTS: usize = 5;
+
+/// What the thieves do without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prowl {
+    /// Take the oldest item of the owner.
+    Steal,
+    /// Look whether the owner has any, and take nothing.
+    Look,
+    /// Try to take from another deque, which is empty.
+    Elsewhere,
+}
+
+/// The owner's time for one push and one pop.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// How many items are in the deque at the most.
+    pub depth: u64,
+    /// How many thieves.
+    pub thieves: usize,
+    /// What they do.
+    pub prowl: Prowl,
+    /// How long the owner is measured alone, and then with the thieves.
+    pub time: Duration,
+}
+
+impl Workload for Owner {
+    fn name(&self) -> String {
+        let Self { depth, thieves, .. } = *self;
+        let who = match thieves {
+            0 => return format!("owner, depth {depth}, alone"),
+            1 => "1 thief".to_owned(),
+            n => format!("{n} thieves"),
+        };
+        let what = match self.prowl {
+            Prowl::Steal => "stealing",
+            Prowl::Look => "looking",
+            Prowl::Elsewhere => "elsewhere",
+        };
+        format!("owner, depth {depth}, {who} {what}")
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        match self.prowl {
+            Prowl::Steal if self.thieves > 0 => {
+                &["CPU ns", "wall ns", "CPU, times solo", "stolen of 10^6"]
+            }
+            _ => &["CPU ns", "wall ns", "CPU, times solo"],
+        }
+    }
+
+    fn prepare<D: Deque>(&self) -> Run {
+        let owner = *self;
+        let metrics = self.metrics().len();
+        Box::new(move || {
+            let counts = |attempt: &Attempt| attempt.share >= ENOUGH;
+            let attempt = (0..ATTEMPTS).map(|_| owner.attempt::<D>()).find(counts);
+            attempt.map_or_else(
+                || vec![f64::NAN; metrics],
+                |Attempt { mut figures, .. }| {
+                    figures.truncate(metrics);
+                    figures
+                },
+            )
+        })
+    }
+}
+
+/// A run that may count.
+struct Attempt {
+    figures: Vec<f64>,
+    /// The share of their processors that owner and thieves had, of whom had less.
+    share: f64,
+}
+
+/// What the owner did in a stretch of time.
+struct Stretch {
+    rounds: u64,
+    /// The sum of the items that it popped.
+    popped: u64,
+    wall: Duration,
+    cpu: Duration,
+}
+
+/// Tells the thieves to stop when the owner does, whether it returns or panics.
+struct Last<'a>(&'a AtomicBool);
+
+impl Drop for Last<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed, because joining the thieves orders everything else.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What a thief got.
+#[derive(Default)]
+struct Loot {
+    items: u64,
+    sum: u64,
+    cpu: Duration,
+}
+
+impl Owner {
+    fn attempt<D: Deque>(&self) -> Attempt {
+        let _pinned = cpu::pin(0);
+        // Twice the depth: what a suspended thief is taking still has its places.
+        let room = usize::try_from(2 * self.depth).expect("a depth that fits memory");
+        let (deque, other) = (D::with_room(room), D::with_room(room));
+        let solo = self.stretch(&deque);
+        assert_eq!(solo.popped, pushed(self.depth, solo.rounds));
+        let (disturbed, loot) = self.disturbed(&deque, &other);
+        assert_eq!(
+            disturbed.popped + loot.sum,
+            pushed(self.depth, disturbed.rounds)
+        );
+        let each = |time, stretch: &Stretch| nanoseconds(time, stretch.rounds * self.depth);
+        let cpu = each(disturbed.cpu, &disturbed);
+        let pairs = disturbed.rounds * self.depth;
+        let figures = vec![
+            cpu,
+            each(disturbed.wall, &disturbed),
+            cpu / each(solo.cpu, &solo),
+            loot.items as f64 * 1e6 / pairs as f64,
+        ];
+        let of_wall = |cpu: Duration| cpu.as_secs_f64() / disturbed.wall.as_secs_f64();
+        let share = match self.thieves.min(cpu::count() - 1) {
+            0 => of_wall(disturbed.cpu),
+            others => of_wall(disturbed.cpu).min(of_wall(loot.cpu) / others as f64),
+        };
+        Attempt { figures, share }
+    }
+
+    fn disturbed<D: Deque>(&self, deque: &D, other: &D) -> (Stretch, Loot) {
+        let (started, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let thief = |nth| {
+                let victim = match self.prowl {
+                    Prowl::Steal | Prowl::Look => deque,
+                    Prowl::Elsewhere => other,
+                };
+                let (stealer, prowl) = (victim.stealer(), self.prowl);
+                let (started, stop) = (&started, &stop);
+                scope.spawn(move || {
+                    let _pinned = cpu::pin(1 + nth % (cpu::count() - 1).max(1));
+                    let own = D::with_room(1);
+                    // Ordering: Relaxed, because it only tells the owner when to begin.
+                    started.fetch_add(1, Ordering::Relaxed);
+                    prowl_until::<D>(stop, &stealer, &own, prowl)
+                })
+            };
+            let thieves: Vec<_> = (0..self.thieves).map(thief).collect();
+            // Ordering: see above.
+            while started.load(Ordering::Relaxed) < self.thieves {
+                thread::yield_now();
+            }
+            let last = Last(&stop);
+            let stretch = self.stretch(deque);
+            drop(last);
+            let loot = thieves.into_iter().fold(Loot::default(), |all, thief| {
+                let loot = thief.join().expect("a thief does not panic");
+                Loot {
+                    items: all.items + loot.items,
+                    sum: all.sum + loot.sum,
+                    cpu: all.cpu + loot.cpu,
+                }
+            });
+            (stretch, loot)
+        })
+    }
+
+    fn stretch<D: Deque>(&self, deque: &D) -> Stretch {
+        let rounds = PAIRS.div_ceil(self.depth);
+        let (mut laps, mut popped) = (0, 0);
+        let clocks = Clocks::start();
+        while clocks.wall() < self.time {
+            popped += cycle(deque, self.depth, rounds);
+            laps += 1;
+        }
+        Stretch {
+            rounds: laps * rounds,
+            popped,
+            wall: clocks.wall(),
+            cpu: clocks.thread(),
+        }
+    }
+}
+
+/// Prowls until it is told to stop.
+fn prowl_until<D: Deque>(stop: &AtomicBool, stealer: &D::Stealer, own: &D, prowl: Prowl) -> Loot {
+    let mut loot = Loot::default();
+    let clocks = Clocks::start();
+    // Ordering: Relaxed; see `Last`.
+    while !stop.load(Ordering::Relaxed) {
+        match prowl {
+            Prowl::Steal | Prowl::Elsewhere => {
+                if let Some(item) = stealer.steal(own) {
+                    loot.items += 1;
+                    loot.sum += item;
+                }
+            }
+            Prowl::Look => {
+                hint::black_box(stealer.is_empty(own));
+            }
+        }
+        hint::spin_loop();
+    }
+    loot.cpu = clocks.thread();
+    loot
+}

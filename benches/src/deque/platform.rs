@@ -1,0 +1,121 @@
+//! What the figures are of.
+
+use super::contest::DEQUES;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+use std::{env, fs, thread};
+
+/// The versions that this program was built with.
+const LOCK: &str = include_str!("../../../Cargo.lock");
+
+/// The processor, the system, the compiler, the deques with their versions, the fences of Ganger's
+/// in this process, and the date, in one line.
+#[must_use]
+pub fn platform() -> String {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let deques = DEQUES.map(|name| {
+        let version = version(LOCK, name).unwrap_or("?");
+        format!("{name} {version}")
+    });
+    let fences = if ganger_sync::fence::is_asymmetric() {
+        "asymmetric: membarrier"
+    } else {
+        "full"
+    };
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    format!(
+        "{}, {cpus} CPUs, {}; {}; {}; Ganger's fences {fences}; {}",
+        cpu_model().unwrap_or_else(|| env::consts::ARCH.to_owned()),
+        system(),
+        rustc().unwrap_or_else(|| "rustc ?".to_owned()),
+        deques.join(", "),
+        date(since.unwrap_or_default()),
+    )
+}
+
+fn cpu_model() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let model = info.lines().find(|line| line.starts_with("model name"))?;
+    let (_, model) = model.split_once(':')?;
+    Some(model.trim().to_owned())
+}
+
+fn system() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease");
+    match release {
+        Ok(release) => format!("Linux {}", release.trim()),
+        Err(_) => env::consts::OS.to_owned(),
+    }
+}
+
+/// The compiler that `cargo bench` finds, which is the one that it builds with.
+fn rustc() -> Option<String> {
+    let output = Command::new("rustc").arg("--version").output().ok()?;
+    let version = String::from_utf8(output.stdout).ok()?;
+    let mut words = version.split_whitespace();
+    Some(format!("{} {}", words.next()?, words.next()?))
+}
+
+/// The version of a package in a lock file.
+fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock.lines().skip_while(|line| *line != name);
+    let version = lines.nth(1)?.strip_prefix("version = \"")?;
+    version.strip_suffix('"')
+}
+
+/// The day, in UTC, so long after the start of 1970.
+fn date(since: Duration) -> String {
+    let mut days = since.as_secs() / (24 * 60 * 60);
+    let mut year = 1970;
+    loop {
+        let length = if is_leap(year) { 366 } else { 365 };
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = if is_leap(year) { 29 } else { 28 };
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", days + 1)
+}
+
+fn is_leap(year: u64) -> bool {
+    year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_have_dates() {
+        for (days, expected) in [
+            (0, "1970-01-01"),
+            (364, "1970-12-31"),
+            (789, "1972-02-29"),
+            (11_017, "2000-03-01"),
+            (20_777, "2026-11-20"),
+        ] {
+            let since = Duration::from_secs(days * 24 * 60 * 60 + 7);
+            assert_eq!(date(since), expected);
+        }
+    }
+
+    #[test]
+    fn versions_are_those_of_the_lock_file() {
+        let lock = "[[package]]\nname = \"a-b\"\nversion = \"2.0.0\"\n\n\
+                    [[package]]\nname = \"a\"\nversion = \"1.2.3\"\nsource = \"x\"\n";
+        assert_eq!(version(lock, "a"), Some("1.2.3"));
+        assert_eq!(version(lock, "b"), None);
+        assert!(!platform().contains('?'), "{}", platform());
+    }
+}

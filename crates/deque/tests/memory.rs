@@ -1,0 +1,152 @@
+//! How much memory a deque holds, by an allocator that counts.
+//!
+//! The tests share the count, so they run one after the other.
+#![cfg(not(loom))]
+#![allow(missing_docs)]
+
+use ganger_deque::Worker;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is left to the system's allocator; the counter changes nothing about it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Ordering: Relaxed, here and below: a sum.
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: by the contract of this function.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: by the contract of this function.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// What is allocated now. The harness allocates a few kilobytes at any time, on other threads.
+fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn an_empty_deque_takes_less_than_a_kibibyte() {
+    const DEQUES: usize = 1_000;
+    let _alone = alone();
+    let before = live();
+    let deques: Vec<_> = (0..DEQUES).map(|_| Worker::<[u64; 2]>::new()).collect();
+    let each = (live() - before) / DEQUES;
+    assert!(each <= 1_024, "{each} bytes");
+    drop(deques);
+}
+
+/// There is no thief, and nobody has to come by.
+#[test]
+fn shrinking_and_dropping_return_what_a_burst_has_left() {
+    const ITEMS: usize = 1 << 17;
+    let _alone = alone();
+    let worker = Worker::new();
+    let before = live();
+    (0..ITEMS).for_each(|item| worker.push(item));
+    assert_eq!(worker.capacity(), ITEMS);
+    while worker.len() > 10 {
+        worker.pop();
+    }
+    worker.shrink_to_fit();
+    assert_eq!(worker.capacity(), 16);
+    let left = live().saturating_sub(before);
+    assert!(left < 64 * 1_024, "{left} bytes after shrinking");
+    let rest: Vec<_> = std::iter::from_fn(|| worker.pop()).collect();
+    assert_eq!(rest.len(), 10);
+
+    (0..ITEMS).for_each(|item| worker.push(item));
+    drop(worker);
+    let left = live().saturating_sub(before);
+    assert!(left < 64 * 1_024, "{left} bytes after dropping");
+}
+
+/// Thieves are in the middle of a steal at any moment, and the owner grows and shrinks again and again:
+/// what it has left behind is freed all the same, while they go on. A thief that the system suspends
+/// in a steal delays that, and only that.
+#[test]
+fn old_rings_are_freed_while_thieves_keep_stealing() {
+    const ITEMS: usize = 1 << 14;
+    const LARGEST: usize = ITEMS * size_of::<usize>();
+    let _alone = alone();
+    let worker = Worker::new();
+    let stealer = worker.stealer();
+    let finished = AtomicBool::new(false);
+    let before = live();
+    let burst = || {
+        (0..ITEMS).for_each(|item| worker.push(item));
+        while worker.pop().is_some() {}
+        worker.shrink_to_fit();
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                // Ordering: Relaxed, because it only tells when to stop.
+                while !finished.load(Ordering::Relaxed) {
+                    if !stealer.steal().is_success() {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        for _ in 0..10 {
+            (0..50).for_each(|_| burst());
+            settle(|| {
+                burst();
+                live() < before + 4 * LARGEST
+            });
+        }
+        // Ordering: as above.
+        finished.store(true, Ordering::Relaxed);
+    });
+    settle(|| {
+        worker.push(0);
+        assert!(stealer.steal().is_success());
+        live() < before + 32 * 1_024
+    });
+}
+
+/// Long enough for any epoch to pass, short enough to fail a test.
+const MOST_TURNS: u32 = 1_000_000;
+
+/// Until `done`, which it must become: steals are what makes the epoch pass.
+fn settle(done: impl Fn() -> bool) {
+    let turns = (0..MOST_TURNS).find(|_| done());
+    assert!(turns.is_some(), "{} bytes are left", live());
+}
+
+#[test]
+fn a_ring_is_less_than_twice_as_large_as_what_was_in_it() {
+    let _alone = alone();
+    for items in [17, 31, 32, 33, 1_000, 1_025, 100_000] {
+        let worker = Worker::new();
+        (0..items).for_each(|item| worker.push(item));
+        assert!((items..2 * items).contains(&worker.capacity()));
+        // Passing through makes it no larger, whoever takes the items out.
+        let stealer = worker.stealer();
+        for item in 0..2 * items {
+            assert!(stealer.steal().is_success());
+            worker.push(item);
+        }
+        assert!((items..2 * items).contains(&worker.capacity()));
+    }
+}

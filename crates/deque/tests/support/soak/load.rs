@@ -1,0 +1,111 @@
+//! What a soak moves: things of different sizes, each of which shows when it is torn or doubled.
+
+use crate::support::ledger::{Item, Ledger};
+
+/// A kind of item.
+pub(crate) trait Load<'a>: Send + Sized {
+    /// Whether its destructor enters it into the ledger, so that it may be left in a worker that is
+    /// dropped.
+    const ENTERS_ITSELF: bool;
+
+    fn new(ledger: &'a Ledger, id: usize) -> Self;
+
+    /// Which one it is, unless all are the same.
+    fn id(&self) -> Option<usize>;
+
+    /// The end of one that somebody took.
+    fn end(self, ledger: &'a Ledger);
+}
+
+/// A word without a destructor: the id, and what follows from it.
+pub(crate) struct Word(u64);
+
+/// 48 bytes, of which each part follows from the first.
+pub(crate) struct Wide<'a> {
+    words: [u64; 5],
+    ledger: &'a Ledger,
+}
+
+/// No bytes at all: such can be counted, but not told apart.
+pub(crate) struct Nothing;
+
+const _: () = assert!(size_of::<Word>() == 8 && size_of::<Wide<'_>>() == 48);
+const _: () = assert!(size_of::<Nothing>() == 0);
+
+/// Odd, so that different ids have different products.
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl<'a> Load<'a> for Word {
+    const ENTERS_ITSELF: bool = false;
+
+    fn new(_ledger: &'a Ledger, id: usize) -> Self {
+        let id = u64::from(u32::try_from(id).unwrap());
+        Self(id | (id.wrapping_mul(FACTOR) << 32))
+    }
+
+    fn id(&self) -> Option<usize> {
+        usize::try_from(self.0 & 0xFFFF_FFFF).ok()
+    }
+
+    fn end(self, ledger: &'a Ledger) {
+        let id = self.0 & 0xFFFF_FFFF;
+        if id.wrapping_mul(FACTOR) << 32 != self.0 - id {
+            ledger.fault(format!("a torn word: {:#x}", self.0));
+        }
+        ledger.enter(usize::try_from(id).unwrap());
+    }
+}
+
+impl<'a> Load<'a> for Wide<'a> {
+    const ENTERS_ITSELF: bool = true;
+
+    fn new(ledger: &'a Ledger, id: usize) -> Self {
+        let id = id as u64;
+        let words = [0, 1, 2, 3, 4].map(|part| id ^ FACTOR.wrapping_mul(part));
+        Self { words, ledger }
+    }
+
+    fn id(&self) -> Option<usize> {
+        usize::try_from(self.words[0]).ok()
+    }
+
+    fn end(self, _ledger: &'a Ledger) {}
+}
+
+impl Drop for Wide<'_> {
+    fn drop(&mut self) {
+        let ids = [0, 1, 2, 3, 4].map(|part| self.words[part] ^ FACTOR.wrapping_mul(part as u64));
+        if ids.iter().any(|id| *id != ids[0]) {
+            self.ledger.fault(format!("a torn item with ids {ids:?}"));
+        }
+        self.ledger.enter(usize::try_from(ids[0]).unwrap());
+    }
+}
+
+impl<'a> Load<'a> for Item<'a> {
+    const ENTERS_ITSELF: bool = true;
+
+    fn new(ledger: &'a Ledger, id: usize) -> Self {
+        ledger.item(id)
+    }
+
+    fn id(&self) -> Option<usize> {
+        Some(Item::id(self))
+    }
+
+    fn end(self, _ledger: &'a Ledger) {}
+}
+
+impl<'a> Load<'a> for Nothing {
+    const ENTERS_ITSELF: bool = false;
+
+    fn new(_ledger: &'a Ledger, _id: usize) -> Self {
+        Self
+    }
+
+    fn id(&self) -> Option<usize> {
+        None
+    }
+
+    fn end(self, _ledger: &'a Ledger) {}
+}

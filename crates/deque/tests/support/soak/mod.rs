@@ -1,0 +1,136 @@
+//! One round of the soak: an owner, its thieves, and the account when they are through.
+//!
+//! **Nobody waits for an item**, so that one which a bug loses is reported and not waited for. Thieves
+//! go on until the owner has finished, or somebody has panicked. The owner waits in one place: it
+//! stands still until thieves have emptied its deque. Its patience ends after
+//! [`owner::MOST_YIELDS`] yields in which the deque has become no shorter.
+
+mod load;
+mod owner;
+pub(crate) mod plan;
+pub(crate) mod tally;
+mod thief;
+
+use crate::support::ledger::{Item, Ledger};
+use ganger_deque::{Stealer, Worker};
+use load::{Load, Nothing, Wide, Word};
+use plan::{Kind, Plan};
+use std::any::Any;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use tally::Tally;
+
+/// What the threads of a round share.
+struct Round<'a, L> {
+    ledger: &'a Ledger,
+    /// The deque of the owner, then those of the thieves.
+    victims: Vec<Stealer<L>>,
+    yields: u32,
+    start: Barrier,
+    /// How many items the owner has pushed: here, because a thread that panics returns nothing.
+    pushed: AtomicUsize,
+    over: AtomicBool,
+}
+
+/// Ends the round when its thread ends, or only if that panics.
+struct Ends<'r, 'a, L> {
+    round: &'r Round<'a, L>,
+    always: bool,
+}
+
+/// Runs a round. What is wrong comes back.
+pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
+    let ids = match plan.kind {
+        Kind::Nothing => 0,
+        Kind::Word | Kind::Boxed | Kind::Wide => plan.items,
+    };
+    let ledger = Ledger::new(ids);
+    match plan.kind {
+        Kind::Word => run_with::<Word>(plan, &ledger),
+        Kind::Boxed => run_with::<Item<'_>>(plan, &ledger),
+        Kind::Wide => run_with::<Wide<'_>>(plan, &ledger),
+        Kind::Nothing => run_with::<Nothing>(plan, &ledger),
+    }
+}
+
+fn run_with<'a, L: Load<'a>>(plan: &Plan, ledger: &'a Ledger) -> Result<Tally, String> {
+    let worker = Worker::with_capacity(plan.capacity);
+    let capacities = plan.thieves.iter().map(|thief| thief.capacity);
+    let owned: Vec<Worker<L>> = capacities.map(Worker::with_capacity).collect();
+    let round = Round {
+        ledger,
+        victims: [&worker]
+            .into_iter()
+            .chain(&owned)
+            .map(Worker::stealer)
+            .collect(),
+        yields: plan.yields,
+        start: Barrier::new(1 + owned.len()),
+        pushed: AtomicUsize::new(0),
+        over: AtomicBool::new(false),
+    };
+    let mut panics = false;
+    let mut sum = Tally {
+        rounds: 1,
+        ..Tally::default()
+    };
+    thread::scope(|scope| {
+        let round = &round;
+        let mut threads = vec![scope.spawn(move || owner::run(round, plan, worker))];
+        for (plan, own) in plan.thieves.iter().zip(owned) {
+            threads.push(scope.spawn(move || thief::run(round, plan, own)));
+        }
+        for thread in threads {
+            match thread.join() {
+                Ok(tally) => sum += tally,
+                Err(panic) => {
+                    panics = true;
+                    ledger.fault(format!("a panic: {}", message(&*panic)));
+                }
+            }
+        }
+    });
+    // Ordering: Relaxed, because the threads have been joined.
+    sum.pushed = round.pushed.load(Ordering::Relaxed);
+    if !panics {
+        round.check_end(&sum);
+    }
+    ledger.settle(sum.pushed).map(|()| sum)
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied())
+        .unwrap_or("of another type")
+}
+
+impl<'a, L: Load<'a>> Round<'a, L> {
+    fn is_over(&self) -> bool {
+        // Ordering: Relaxed, because it only tells others when to stop.
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// What the ledger cannot know: the number of items that are all alike, and the deques.
+    fn check_end(&self, sum: &Tally) {
+        if !L::ENTERS_ITSELF && sum.taken != sum.pushed {
+            let what = format!("{} items pushed and {} taken", sum.pushed, sum.taken);
+            self.ledger.fault(what);
+        }
+        for victim in &self.victims {
+            if !victim.is_empty() || !victim.steal().is_empty() {
+                self.ledger
+                    .fault(format!("its worker is gone, and still: {victim:?}"));
+            }
+        }
+    }
+}
+
+impl<L> Drop for Ends<'_, '_, L> {
+    fn drop(&mut self) {
+        if self.always || thread::panicking() {
+            // Ordering: Relaxed, because it only tells others when to stop.
+            self.round.over.store(true, Ordering::Relaxed);
+        }
+    }
+}

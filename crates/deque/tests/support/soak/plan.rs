@@ -1,0 +1,104 @@
+//! What a round of the soak does, drawn from its seed.
+
+use fastrand::Rng;
+
+/// One round.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) kind: Kind,
+    pub(crate) items: usize,
+    pub(crate) capacity: usize,
+    /// The longest bursts of the owner.
+    pub(crate) push: usize,
+    pub(crate) pop: usize,
+    /// How rarely the owner does this after a burst; 0: never.
+    pub(crate) expose: u32,
+    pub(crate) shrink: u32,
+    pub(crate) steal: u32,
+    /// Standing still until thieves have taken everything.
+    pub(crate) stand: u32,
+    /// Whether what is left in the end is left to the worker's destructor.
+    pub(crate) leave: bool,
+    /// How rarely anybody yields.
+    pub(crate) yields: u32,
+    pub(crate) thieves: Vec<Thief>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Word,
+    Boxed,
+    Wide,
+    Nothing,
+}
+
+/// One thief of a round.
+#[derive(Debug)]
+pub(crate) struct Thief {
+    pub(crate) seed: u64,
+    /// How many of eight attempts are for one item, rather than half.
+    pub(crate) singles: u32,
+    /// The largest limit of the others.
+    pub(crate) limit: usize,
+    pub(crate) capacity: usize,
+    /// Whether it keeps a part of what it steals in its own deque, where others steal it.
+    pub(crate) keeps: bool,
+    /// How many of eight attempts are on another thief.
+    pub(crate) detours: u32,
+    /// Whether what is left in its own deque in the end is left to the destructor.
+    pub(crate) leave: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        // Short bursts keep the deque nearly empty, which is where the races are.
+        let push = *pick(&mut random, &[1, 2, 4, 4, 16, 100, 3_000]);
+        Self {
+            seed,
+            kind: *pick(
+                &mut random,
+                &[Kind::Word, Kind::Boxed, Kind::Wide, Kind::Nothing],
+            ),
+            // From many short rounds, for beginnings and ends, to long ones, for speed. Where threads
+            // meet often an item takes long: so there are fewer.
+            items: (random.usize(1..64) << random.u32(3..10)) * push.clamp(1, 50),
+            capacity: *pick(&mut random, &[0, 1, 2, 16, 1_000]),
+            push,
+            pop: *pick(&mut random, &[0, push / 2, push, push, 2 * push]),
+            expose: *pick(&mut random, &[0, 1, 4, 50]),
+            shrink: *pick(&mut random, &[0, 3, 50, 1_000]),
+            steal: *pick(&mut random, &[0, 20]),
+            stand: *pick(&mut random, &[0, 30, 1_000]),
+            leave: random.bool(),
+            yields: *pick(&mut random, &[8, 64, 500]),
+            thieves: (0..random.u32(1..=4))
+                .map(|_| Thief::new(&mut random))
+                .collect(),
+        }
+    }
+
+    /// The seed of the round after this one.
+    pub(crate) fn next_seed(&self) -> u64 {
+        Rng::with_seed(self.seed).u64(..)
+    }
+}
+
+impl Thief {
+    fn new(random: &mut Rng) -> Self {
+        Self {
+            seed: random.u64(..),
+            singles: *pick(random, &[0, 1, 4, 8]),
+            limit: *pick(random, &[1, 2, 32, usize::MAX]),
+            capacity: *pick(random, &[0, 1, 64]),
+            keeps: random.bool(),
+            detours: *pick(random, &[0, 1, 6]),
+            leave: random.bool(),
+        }
+    }
+}
+
+fn pick<'a, T>(random: &mut Rng, choices: &'a [T]) -> &'a T {
+    &choices[random.usize(0..choices.len())]
+}
