@@ -17,7 +17,11 @@ pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
         check(package, &tree("1")?, &tree("1000")?)?;
         Cargo::new(["test", "-p", package]).test(totals)?;
     }
-    Ok(())
+    // What the deque does where a pop has to fence, on machines where it need not.
+    let full_fences = Cargo::new(["test", "-p", "ganger-deque", "--tests"]);
+    full_fences.env("GANGER_MEMBARRIER", "off").test(totals)?;
+    let no_features = Cargo::new(["clippy", "-p", "ganger-deque", "--no-default-features"]);
+    no_features.args(["--", "-D", "warnings"]).run()
 }
 
 /// Checks what `cargo tree` prints: a package a line, the first one `package` itself.

@@ -1,29 +1,82 @@
-//! Calls of cargo, shown as they are made.
+//! Calls of cargo, shown as they are made; and the tests that it builds, one by one.
 
 use crate::Failure;
-use crate::root::root;
+use crate::root::Tree;
 use crate::totals::Totals;
 use std::env;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A call of cargo in the workspace's folder.
 pub(crate) struct Cargo {
     command: Command,
     shown: String,
+    target: PathBuf,
+}
+
+/// One test, and the program that has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Test {
+    program: PathBuf,
+    /// Where cargo would run it.
+    folder: PathBuf,
+    /// The name of its file in `tests`, or `unit`.
+    pub(crate) file: String,
+    pub(crate) name: String,
+}
+
+/// What became of a test.
+pub(crate) struct Run {
+    pub(crate) ending: Ending,
+    pub(crate) time: Duration,
+    /// All that it printed.
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Passed,
+    Failed,
+    /// It was ended at its time limit.
+    Hung,
 }
 
 impl Cargo {
     pub(crate) fn new<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
-        let args: Vec<String> = args.into_iter().map(Into::into).collect();
-        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(&args).current_dir(root());
+        let command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        Self::call(command, "cargo").args(args)
+    }
+
+    /// Of the nightly toolchain, which is not installed by the way.
+    pub(crate) fn nightly<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Self {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo"]);
+        command.env("RUSTUP_AUTO_INSTALL", "0");
+        Self::call(command, "cargo +nightly").args(args)
+    }
+
+    fn call(mut command: Command, shown: &str) -> Self {
+        let Tree { root, target } = Tree::own();
+        command.current_dir(root);
         Self {
             command,
-            shown: format!("cargo {}", args.join(" ")),
+            shown: shown.to_owned(),
+            target,
         }
+    }
+
+    /// In another copy of the workspace.
+    pub(crate) fn at(mut self, tree: &Tree) -> Self {
+        self.target.clone_from(&tree.target);
+        self.command
+            .current_dir(&tree.root)
+            .env("CARGO_TARGET_DIR", &tree.target);
+        self
     }
 
     pub(crate) fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
@@ -54,8 +107,9 @@ impl Cargo {
     pub(crate) fn under_loom(self) -> Self {
         let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
         flags.push_str(" --cfg loom");
+        let target = self.target.join("loom");
         self.env("RUSTFLAGS", flags.trim_start())
-            .env("CARGO_TARGET_DIR", target().join("loom"))
+            .env("CARGO_TARGET_DIR", target)
     }
 
     /// Runs it with its output where this program's is.
@@ -92,15 +146,26 @@ impl Cargo {
     }
 
     /// Runs it and returns its standard error, which it shows when it fails.
-    pub(crate) fn stderr(mut self) -> Result<String, Failure> {
-        println!("$ {}", self.shown);
-        let output = self.command.stdout(Stdio::inherit()).output()?;
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        if !output.status.success() {
+    pub(crate) fn stderr(self) -> Result<String, Failure> {
+        let shown = self.shown.clone();
+        println!("$ {shown}");
+        self.quietly().map_err(|stderr| {
             eprint!("{stderr}");
+            format!("`{shown}` failed").into()
+        })
+    }
+
+    /// Runs it without showing anything and returns its standard error, whether it fails or not:
+    /// plain text, whatever the environment says.
+    pub(crate) fn quietly(mut self) -> Result<String, String> {
+        self.command.env("CARGO_TERM_COLOR", "never");
+        let output = self.command.output().map_err(|error| error.to_string())?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            Ok(stderr)
+        } else {
+            Err(stderr)
         }
-        check(&self.shown, output.status)?;
-        Ok(stderr)
     }
 }
 
@@ -112,7 +177,161 @@ fn check(shown: &str, status: ExitStatus) -> Result<(), Failure> {
     }
 }
 
-/// Where cargo builds.
-fn target() -> PathBuf {
-    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+impl Test {
+    /// The tests in the programs that `cargo test --no-run` has built, by what it said.
+    pub(crate) fn list(stderr: &str, tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
+        let mut tests = Vec::new();
+        for (source, program) in executables(stderr) {
+            let program = tree.root.join(program);
+            let list = Command::new(&program)
+                .args(["--list", "--format", "terse"])
+                .output()?;
+            if !list.status.success() {
+                return Err(format!("{} --list: {}", program.display(), list.status).into());
+            }
+            let list = String::from_utf8(list.stdout)?;
+            let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+            tests.extend(names.map(|name| Self {
+                program: program.clone(),
+                folder: tree.package(package),
+                file: file(source).to_owned(),
+                name: name.to_owned(),
+            }));
+        }
+        Ok(tests)
+    }
+
+    /// Runs it in a process of its own, which is ended at the `limit`.
+    pub(crate) fn run(&self, env: &[(&str, String)], limit: Option<Duration>) -> Run {
+        let mut command = Command::new(&self.program);
+        command
+            .args(["--exact", &self.name, "--nocapture"])
+            .envs(env.iter().map(|(key, value)| (key, value)))
+            .current_dir(&self.folder);
+        let start = Instant::now();
+        let (ending, text) = match output(command, limit) {
+            Ok(None) => (Ending::Hung, String::new()),
+            Ok(Some((status, text))) => {
+                let one = Totals {
+                    passed: 1,
+                    failed: 0,
+                };
+                let counted = text.lines().any(|line| Totals::of_line(line) == one);
+                if status.success() && counted {
+                    (Ending::Passed, text)
+                } else {
+                    (Ending::Failed, text)
+                }
+            }
+            Err(error) => (Ending::Failed, error.to_string()),
+        };
+        let time = start.elapsed();
+        Run { ending, time, text }
+    }
+}
+
+/// Runs a program that starts no other, and returns what it printed; `None` when it was ended at the
+/// limit.
+fn output(
+    mut command: Command,
+    limit: Option<Duration>,
+) -> io::Result<Option<(ExitStatus, String)>> {
+    let (mut reader, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?);
+    let mut child = command.stderr(writer).spawn()?;
+    // This program's ends of the pipe: the reader below is at the end when the child's are gone.
+    drop(command);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = reader.read_to_end(&mut bytes).map(|_| bytes);
+        // Nobody listens any longer when the time is up.
+        let _unheard = sender.send(read);
+    });
+    match receiver.recv_timeout(limit.unwrap_or(Duration::MAX)) {
+        Ok(read) => {
+            let text = String::from_utf8_lossy(&read?).into_owned();
+            Ok(Some((child.wait()?, text)))
+        }
+        Err(_) => {
+            child.kill()?;
+            child.wait()?;
+            Ok(None)
+        }
+    }
+}
+
+/// The source files and test programs in what `cargo test --no-run` says.
+///
+/// `  Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-0123456789abcdef)`
+fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
+    stderr.lines().filter_map(|line| {
+        let line = line.trim_start().strip_prefix("Executable ")?;
+        let (source, program) = line.strip_suffix(')')?.split_once(" (")?;
+        Some((source.trim_start_matches("unittests ").trim(), program))
+    })
+}
+
+/// What a test program is called after its source, `tests/drop.rs` or `tests/drop/main.rs`.
+fn file(source: &str) -> &str {
+    let Some((_, path)) = source.split_once("tests/") else {
+        return "unit";
+    };
+    let path = path.trim_end_matches("/main.rs");
+    Path::new(path)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_in_what_cargo_says() {
+        let stderr = "   Compiling ganger-deque v0.1.0 (/crates/deque)\n    Finished `release`\n  \
+                      Executable unittests src/lib.rs (target/loom/release/deps/ganger_deque-1)\n  \
+                      Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-2)\n";
+        let found: Vec<_> = executables(stderr).collect();
+        let programs = [
+            "target/loom/release/deps/ganger_deque-1",
+            "target/loom/release/deps/loom_drop-2",
+        ];
+        assert_eq!(
+            found,
+            [
+                ("src/lib.rs", programs[0]),
+                ("tests/loom_drop.rs", programs[1])
+            ]
+        );
+    }
+
+    #[test]
+    fn test_programs_are_called_after_their_sources() {
+        for (source, name) in [
+            ("src/lib.rs", "unit"),
+            ("src/main.rs", "unit"),
+            ("tests/drop.rs", "drop"),
+            ("tests/outcomes/main.rs", "outcomes"),
+        ] {
+            assert_eq!(file(source), name);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_ended() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let limit = |millis| Some(Duration::from_millis(millis));
+        let hung = output(shell("echo begun; exec sleep 600"), limit(50)).unwrap();
+        assert!(hung.is_none());
+        let script = "echo out; echo err >&2; exit 3";
+        let (status, text) = output(shell(script), limit(600_000)).unwrap().unwrap();
+        assert_eq!((status.code(), text.as_str()), (Some(3), "out\nerr\n"));
+    }
 }

@@ -4,16 +4,15 @@
 //! in the files `tests/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
 
 use crate::Failure;
-use crate::cargo::Cargo;
-use crate::root::root;
+use crate::cargo::{Cargo, Ending, Run, Test};
+use crate::root::{Tree, root};
 use crate::totals::Totals;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
@@ -34,37 +33,25 @@ pub(crate) struct Options {
     crates: Vec<String>,
 }
 
-/// One test, and the program that has it.
-struct Model {
-    package: String,
-    program: PathBuf,
-    /// The test file, or `unit`.
-    file: String,
-    name: String,
-}
-
 /// Builds the models and runs them all, also when one fails.
 pub(crate) fn run(options: &Options, totals: &mut Totals) -> Result<(), Failure> {
+    let tree = Tree::own();
     let mut models = Vec::new();
-    for package in chosen(&options.crates, packages()?)? {
-        models.extend(build(&package)?);
+    for package in chosen(&options.crates, packages()?, "models")? {
+        let stderr = build(&tree, &package, None)?.stderr()?;
+        let tests = Test::list(&stderr, &tree, &package)?;
+        let tests = tests.into_iter().filter(is_model);
+        models.extend(tests.map(|model| (package.clone(), model)));
     }
     if models.is_empty() {
         return Err("there are no models".into());
     }
-    let queue = Mutex::new(models.into_iter());
     let results = Mutex::new(Totals::default());
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZeroUsize::get) {
-            scope.spawn(|| {
-                // A lock is poisoned only if a thread has panicked, and then the scope panics too.
-                while let Some(model) = queue.lock().ok().and_then(|mut queue| queue.next()) {
-                    let passed = model.run(options);
-                    if let Ok(mut results) = results.lock() {
-                        results.count(passed);
-                    }
-                }
-            });
+    at_a_time(cores(), models, |_, (package, model)| {
+        let passed = run_one(&package, &model, options);
+        // A lock is poisoned only if a thread has panicked, and then the caller panics too.
+        if let Ok(mut results) = results.lock() {
+            results.count(passed);
         }
     });
     let results = results.into_inner()?;
@@ -94,131 +81,102 @@ pub(crate) fn packages() -> Result<Vec<String>, Failure> {
     Ok(packages)
 }
 
-fn folder(package: &str) -> PathBuf {
-    root()
-        .join("crates")
-        .join(package.trim_start_matches("ganger-"))
-}
-
-fn chosen(asked: &[String], packages: Vec<String>) -> Result<Vec<String>, Failure> {
+/// Those of `packages` that were asked for, by package or by folder; without any, all of them.
+/// `what` they have is for the error.
+pub(crate) fn chosen(
+    asked: &[String],
+    packages: Vec<String>,
+    what: &str,
+) -> Result<Vec<String>, Failure> {
     if asked.is_empty() {
         return Ok(packages);
     }
     let find = |name: &String| {
         let same = |package: &&String| *package == name || package[7..] == **name;
         let found = packages.iter().find(same).cloned();
-        found.ok_or_else(|| format!("{name} has no models; these have: {}", packages.join(", ")))
+        found.ok_or_else(|| format!("{name} has no {what}; these have: {}", packages.join(", ")))
     };
     Ok(asked.iter().map(find).collect::<Result<_, _>>()?)
 }
 
-/// Builds a package's test programs and asks them for their models.
-fn build(package: &str) -> Result<Vec<Model>, Failure> {
-    let test = Cargo::new(["test", "--release", "--no-run", "--lib", "-p", package]).under_loom();
-    let has_files = fs::read_dir(folder(package).join("tests"))
-        .is_ok_and(|mut all| all.any(|file| file.is_ok_and(|file| is_model_file(&file.path()))));
-    let test = if has_files {
-        test.args(["--test", "loom_*"])
-    } else {
-        test
-    };
-    let mut models = Vec::new();
-    for (source, program) in executables(&test.stderr()?) {
-        let program = root().join(program);
-        let list = Command::new(&program)
-            .args(["--list", "--format", "terse"])
-            .output()?;
-        if !list.status.success() {
-            return Err(format!("{} --list: {}", program.display(), list.status).into());
+/// The call that builds a package's test programs with models; or one of them, a file in `tests`
+/// or `unit`.
+pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Result<Cargo, Failure> {
+    let test = Cargo::new(["test", "--release", "--no-run", "--all-features", "-p"]);
+    let test = test.args([package]);
+    let test = test.at(tree).under_loom();
+    Ok(match only {
+        Some("unit") => test.args(["--lib"]),
+        Some(file) => test.args(["--test", file]),
+        None if has_model_files(&tree.package(package).join("tests"))? => {
+            test.args(["--lib", "--test", "loom_*"])
         }
-        let source = Path::new(source);
-        let is_file = is_model_file(source);
-        let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-        let file = if is_file {
-            stem.into_owned()
-        } else {
-            "unit".to_owned()
-        };
-        let list = String::from_utf8(list.stdout)?;
-        let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
-        models.extend(
-            names
-                .filter(|name| is_file || name.contains("loom_"))
-                .map(|name| Model {
-                    package: package.to_owned(),
-                    program: program.clone(),
-                    file: file.clone(),
-                    name: name.to_owned(),
-                }),
-        );
-    }
-    Ok(models)
-}
-
-fn is_model_file(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with("loom_") && name.ends_with(".rs")
-}
-
-/// The source files and test programs in what `cargo test --no-run` says.
-///
-/// `  Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-0123456789abcdef)`
-fn executables(stderr: &str) -> impl Iterator<Item = (&str, &str)> {
-    stderr.lines().filter_map(|line| {
-        let line = line.trim_start().strip_prefix("Executable ")?;
-        let (source, program) = line.strip_suffix(')')?.split_once(" (")?;
-        Some((source.trim_start_matches("unittests ").trim(), program))
+        None => test.args(["--lib"]),
     })
 }
 
-impl Model {
-    /// Runs it, and says how it went in one line, or with all its output when it failed.
-    fn run(&self, options: &Options) -> bool {
-        let mut command = Command::new(&self.program);
-        command
-            .args(["--exact", &self.name, "--nocapture"])
-            .current_dir(folder(&self.package));
-        if options.deep {
-            command.env("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string());
-            command.env("LOOM_MAX_DURATION", options.seconds.to_string());
-        }
-        let start = Instant::now();
-        let output = command.output();
-        let time = start.elapsed();
-        let (passed, text) = match output {
-            Ok(output) => {
-                let stdout = String::from_utf8_lossy(&output.stdout);
-                let ran = Totals {
-                    passed: 1,
-                    failed: 0,
-                };
-                let counted = stdout.lines().any(|line| Totals::of_line(line) == ran);
-                let text = format!("{stdout}{}", String::from_utf8_lossy(&output.stderr));
-                (output.status.success() && counted, text)
-            }
-            Err(error) => (false, error.to_string()),
-        };
-        let cut = options.deep && time >= Duration::from_secs(options.seconds);
-        let verdict = match (passed, cut) {
-            (true, false) => "ok",
-            (true, true) => "ok (stopped at the time limit)",
-            (false, _) => "FAILED",
-        };
-        let Self {
-            package,
-            file,
-            name,
-            ..
-        } = self;
-        println!(
-            "{:>7.1} s  {package} {file} {name}: {verdict}",
-            time.as_secs_f64()
-        );
-        if !passed {
-            println!("{text}");
-        }
-        passed
+fn has_model_files(folder: &Path) -> Result<bool, Failure> {
+    if !folder.is_dir() {
+        return Ok(false);
     }
+    for file in fs::read_dir(folder)? {
+        let name = file?.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("loom_") && name.ends_with(".rs") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(crate) fn is_model(test: &Test) -> bool {
+    test.file.starts_with("loom_") || test.name.contains("loom_")
+}
+
+/// As many as the machine can run at a time.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Does all the work, `threads` pieces at a time; each gets the number of its thread, too.
+pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(usize, T) + Sync) {
+    let queue = Mutex::new(work.into_iter());
+    let (queue, run) = (&queue, &run);
+    thread::scope(|scope| {
+        for number in 0..threads {
+            scope.spawn(move || {
+                // A lock is poisoned only if a thread has panicked, and then the scope panics too.
+                while let Some(piece) = queue.lock().ok().and_then(|mut queue| queue.next()) {
+                    run(number, piece);
+                }
+            });
+        }
+    });
+}
+
+/// Runs a model, and says how it went in one line, or with all its output when it failed.
+fn run_one(package: &str, model: &Test, options: &Options) -> bool {
+    let env = [
+        ("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string()),
+        ("LOOM_MAX_DURATION", options.seconds.to_string()),
+    ];
+    let Run { ending, time, text } = model.run(if options.deep { &env } else { &[] }, None);
+    let passed = ending == Ending::Passed;
+    let cut = options.deep && time >= Duration::from_secs(options.seconds);
+    let verdict = match (passed, cut) {
+        (true, false) => "ok",
+        (true, true) => "ok (stopped at the time limit)",
+        (false, _) => "FAILED",
+    };
+    let Test { file, name, .. } = model;
+    println!(
+        "{:>7.1} s  {package} {file} {name}: {verdict}",
+        time.as_secs_f64()
+    );
+    if !passed {
+        println!("{text}");
+    }
+    passed
 }
 
 #[cfg(test)]
@@ -226,33 +184,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_programs_are_found_in_what_cargo_says() {
-        let stderr = "   Compiling ganger-deque v0.1.0 (/crates/deque)\n    Finished `release`\n  \
-                      Executable unittests src/lib.rs (target/loom/release/deps/ganger_deque-1)\n  \
-                      Executable tests/loom_drop.rs (target/loom/release/deps/loom_drop-2)\n";
-        let found: Vec<_> = executables(stderr).collect();
-        let programs = [
-            "target/loom/release/deps/ganger_deque-1",
-            "target/loom/release/deps/loom_drop-2",
-        ];
-        assert_eq!(
-            found,
-            [
-                ("src/lib.rs", programs[0]),
-                ("tests/loom_drop.rs", programs[1])
-            ]
-        );
-        assert!(is_model_file(Path::new("tests/loom_drop.rs")));
-        assert!(!is_model_file(Path::new("src/lib.rs")));
-    }
-
-    #[test]
     fn crates_are_chosen_by_package_or_folder() {
         let all = || vec!["ganger-deque".to_owned(), "ganger-mpsc".to_owned()];
-        let asked = |name: &str| chosen(&[name.to_owned()], all());
+        let asked = |name: &str| chosen(&[name.to_owned()], all(), "models");
         assert_eq!(asked("mpsc").unwrap(), ["ganger-mpsc"]);
         assert_eq!(asked("ganger-deque").unwrap(), ["ganger-deque"]);
-        assert_eq!(chosen(&[], all()).unwrap(), all());
+        assert_eq!(chosen(&[], all(), "models").unwrap(), all());
         let error = asked("relay").unwrap_err().to_string();
         assert_eq!(
             error,
@@ -263,5 +200,17 @@ mod tests {
     #[test]
     fn crates_with_models_are_found() {
         assert!(packages().unwrap().contains(&"ganger-sync".to_owned()));
+    }
+
+    #[test]
+    fn all_the_work_is_done() {
+        let done = Mutex::new(Vec::new());
+        at_a_time(3, Vec::from_iter(0..100), |thread, piece| {
+            assert!(thread < 3);
+            done.lock().unwrap().push(piece);
+        });
+        let mut done = done.into_inner().unwrap();
+        done.sort_unstable();
+        assert_eq!(done, Vec::from_iter(0..100));
     }
 }

@@ -6,8 +6,11 @@ mod ci;
 mod clippy;
 mod features;
 mod loom;
+mod mutants;
 mod readme;
 mod root;
+mod sanitize;
+mod soak;
 mod step;
 mod tidy;
 mod totals;
@@ -39,6 +42,21 @@ enum Task {
     /// Each model has a bound on preemptions with which it takes seconds: the bounded set, which
     /// the gate runs. The deep set raises the bound of all of them.
     Loom(loom::Options),
+    /// Checks that the tests notice mistakes: applies each of a list, alone, and runs them
+    ///
+    /// Each mutant of a crate's list in `xtask/mutants` must make a test fail; the table at the end
+    /// shows which. A mutant that survives is an error, unless the list says why it must.
+    Mutants(mutants::Options),
+    /// Runs the tests of the lock-free crates under AddressSanitizer and ThreadSanitizer
+    ///
+    /// Needs a nightly toolchain, and rust-src of it to look into the standard library as well. The
+    /// table at the end says what was run and what could not be. Reports that are known to be wrong
+    /// are suppressed by the lists in `xtask/sanitize`, with reasons; any other is an error.
+    Sanitize(sanitize::Options),
+    /// Stresses a crate with real threads for as long as you like, with an account of every item
+    ///
+    /// A failure prints what was lost or doubled, and the seed that repeats it.
+    Soak(soak::Options),
     /// Checks the house rules that a machine can check
     ///
     /// Prints a line `path:line: what` for each finding, and fails if there is one.
@@ -49,6 +67,9 @@ fn main() -> ExitCode {
     let result = match Options::parse().task {
         Task::Ci(options) => return ci::run(&options),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
+        Task::Mutants(options) => mutants::run(&options),
+        Task::Sanitize(options) => sanitize::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Tidy => tidy::run(),
     };
     match result {

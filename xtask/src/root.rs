@@ -1,9 +1,35 @@
-//! Where the project is, and which files belong to it.
+//! Where the project is, where it is built, and which files belong to it.
 
 use crate::Failure;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// A copy of the workspace: this one, or another that is built apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    pub(crate) root: PathBuf,
+    /// Where cargo builds it.
+    pub(crate) target: PathBuf,
+}
+
+impl Tree {
+    /// The one that this program belongs to.
+    pub(crate) fn own() -> Self {
+        let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        Self {
+            root: root().to_owned(),
+            target: root().join(target),
+        }
+    }
+
+    /// The folder of a package.
+    pub(crate) fn package(&self, package: &str) -> PathBuf {
+        let folder = package.trim_start_matches("ganger-");
+        self.root.join("crates").join(folder)
+    }
+}
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
@@ -16,11 +42,7 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn files() -> Result<Vec<PathBuf>, Failure> {
     let mut files = match git_files() {
         Some(files) => files,
-        None => {
-            let mut files = Vec::new();
-            walk(Path::new(""), &mut files)?;
-            files
-        }
+        None => walk(root())?,
     };
     // What has been removed but not committed yet is listed by git.
     files.retain(|path| root().join(path).is_file());
@@ -44,18 +66,23 @@ fn git_files() -> Option<Vec<PathBuf>> {
     (output.status.success() && !files.is_empty()).then_some(files)
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    for entry in fs::read_dir(root().join(folder))? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_folder = entry.file_type()?.is_dir();
-        if is_folder && !name.to_string_lossy().starts_with('.') && name != "target" {
-            walk(&folder.join(name), files)?;
-        } else if !is_folder {
-            files.push(folder.join(name));
+/// All files below `root` that are not hidden and not built, relative to it.
+pub(crate) fn walk(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let path = folder.join(&name);
+            if !entry.file_type()?.is_dir() {
+                files.push(path);
+            } else if !name.to_string_lossy().starts_with('.') && name != "target" {
+                folders.push(path);
+            }
         }
     }
-    Ok(())
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -64,9 +91,7 @@ mod tests {
 
     #[test]
     fn both_ways_find_the_sources() {
-        let mut walked = Vec::new();
-        walk(Path::new(""), &mut walked).unwrap();
-        for files in [files().unwrap(), walked] {
+        for files in [files().unwrap(), walk(root()).unwrap()] {
             assert!(files.contains(&Path::new("xtask").join("src").join("root.rs")));
             assert!(!files.iter().any(|path| path.starts_with("target")));
         }

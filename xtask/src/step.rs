@@ -2,7 +2,7 @@
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, alone, clippy, features, loom, readme, tidy, wordfreq};
+use crate::{Failure, alone, clippy, features, loom, readme, soak, tidy, wordfreq};
 use clap::ValueEnum;
 
 /// One step of the gate.
@@ -22,8 +22,12 @@ pub(crate) enum Step {
     Test,
     /// the deque and the mailbox stand alone: tests and dependencies
     Alone,
+    /// the workloads work with every peer
+    Benches,
     /// the documentation builds without warnings
     Doc,
+    /// ten seconds of stress lose and double no item
+    Soak,
     /// the bounded loom models pass
     Loom,
     /// the example program counts the words of this project
@@ -55,9 +59,11 @@ impl Step {
             Self::Features => features::run(),
             Self::Test => readme::test_command()?.test(totals),
             Self::Alone => alone::run(totals),
+            Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
             Self::Doc => Cargo::new(["doc", "--workspace", "--no-deps"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
+            Self::Soak => soak::run(&soak::Options::default()),
             Self::Loom => loom::run(&loom::Options::default(), totals),
             Self::Wordfreq => wordfreq::run(),
         }

@@ -1,0 +1,155 @@
+//! The ways in which a crate's tests are run, and how a list names a test.
+
+use crate::Failure;
+use crate::cargo::{Cargo, Test};
+use crate::loom;
+use crate::root::Tree;
+use std::fs;
+
+const STD: &str = " (std)";
+const FENCED: &str = " (full fences)";
+
+/// A way to run tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Loom models, in every interleaving within their bounds.
+    Model,
+    /// With real threads.
+    Std,
+    /// The same, with full fences even where light ones could be free: that is other code.
+    Fenced,
+}
+
+/// What a list names as a mutant's killer: a file in `tests` or `unit`, or one test of it as
+/// `file::test`. Those whose name has `loom_` are meant as models unless `(std)` follows; with
+/// `(full fences)` others are meant with these. So it is what the table shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Killer {
+    pub(crate) kind: Kind,
+    file: String,
+    test: Option<String>,
+}
+
+impl Kind {
+    /// The ways in which a package's tests are run, the models first.
+    pub(crate) fn all(tree: &Tree, package: &str) -> Result<Vec<Self>, Failure> {
+        let manifest = fs::read_to_string(tree.package(package).join("Cargo.toml"))?;
+        let mut kinds = vec![Self::Model, Self::Std];
+        if manifest.contains("membarrier") {
+            kinds.push(Self::Fenced);
+        }
+        Ok(kinds)
+    }
+
+    /// Builds a package's tests, or those in the killer's file; `Err` within is what the compiler
+    /// says.
+    pub(crate) fn build(
+        self,
+        tree: &Tree,
+        package: &str,
+        killer: Option<&Killer>,
+    ) -> Result<Result<Vec<Test>, String>, Failure> {
+        let file = killer.map(|killer| killer.file.as_str());
+        let call = match self {
+            Self::Model => loom::build(tree, package, file)?,
+            Self::Std | Self::Fenced => {
+                let test = Cargo::new(["test", "--no-run", "-p", package]).at(tree);
+                match file {
+                    None => test,
+                    Some("unit") => test.args(["--lib"]),
+                    Some(file) => test.args(["--test", file]),
+                }
+            }
+        };
+        // Nobody attaches a debugger.
+        let call = call
+            .env("CARGO_PROFILE_DEV_DEBUG", "none")
+            .env("CARGO_PROFILE_RELEASE_DEBUG", "none");
+        let stderr = match call.quietly() {
+            Ok(stderr) => stderr,
+            Err(stderr) => return Ok(Err(stderr)),
+        };
+        let tests = Test::list(&stderr, tree, package)?.into_iter();
+        let tests = tests.filter(|test| self != Self::Model || loom::is_model(test));
+        Ok(Ok(tests.collect()))
+    }
+
+    /// What the environment of the tests has in addition.
+    pub(crate) fn env(self) -> Vec<(&'static str, String)> {
+        // What fails for one mutant is not kept for the next one.
+        let alike = ("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1".to_owned());
+        match self {
+            Self::Model | Self::Std => vec![alike],
+            Self::Fenced => vec![alike, ("GANGER_MEMBARRIER", "off".to_owned())],
+        }
+    }
+
+    /// What people know a test by.
+    pub(crate) fn called(self, test: &Test) -> String {
+        let Test { file, name, .. } = test;
+        let how = match self {
+            Self::Std if loom::is_model(test) => STD,
+            Self::Model | Self::Std => "",
+            Self::Fenced => FENCED,
+        };
+        format!("{file}::{name}{how}")
+    }
+}
+
+impl Killer {
+    pub(crate) fn new(text: &str) -> Self {
+        let (name, kind) = if let Some(name) = text.strip_suffix(FENCED) {
+            (name, Kind::Fenced)
+        } else if let Some(name) = text.strip_suffix(STD) {
+            (name, Kind::Std)
+        } else if text.contains("loom_") {
+            (text, Kind::Model)
+        } else {
+            (text, Kind::Std)
+        };
+        let (file, test) = match name.split_once("::") {
+            Some((file, test)) => (file, Some(test.to_owned())),
+            None => (name, None),
+        };
+        Self {
+            kind,
+            file: file.to_owned(),
+            test,
+        }
+    }
+
+    /// Whether it means this test, among those of its kind.
+    pub(crate) fn means(&self, file: &str, name: &str) -> bool {
+        self.file == file && self.test.as_deref().is_none_or(|test| test == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killer_is_a_file_or_a_test_of_some_kind() {
+        for (text, kind, file, test) in [
+            ("stress", Kind::Std, "stress", None),
+            (
+                "stress::two (full fences)",
+                Kind::Fenced,
+                "stress",
+                Some("two"),
+            ),
+            ("loom_drop", Kind::Model, "loom_drop", None),
+            ("loom_drop::one (std)", Kind::Std, "loom_drop", Some("one")),
+            ("unit::a::tests::b", Kind::Std, "unit", Some("a::tests::b")),
+            ("unit::loom_a::b", Kind::Model, "unit", Some("loom_a::b")),
+        ] {
+            let killer = Killer::new(text);
+            assert_eq!((killer.kind, killer.file.as_str()), (kind, file));
+            assert_eq!(killer.test.as_deref(), test);
+        }
+        assert!(Killer::new("stress").means("stress", "two"));
+        assert!(Killer::new("stress::two").means("stress", "two"));
+        assert!(!Killer::new("stress::two").means("stress", "twofold"));
+        assert!(!Killer::new("stress").means("stres", "two"));
+    }
+}

@@ -1,0 +1,277 @@
+//! The mutation check: each mutant of a list, alone, must make a test fail.
+//!
+//! A test suite that passes says little unless it would fail if the code were wrong. The lists in
+//! `xtask/mutants`, one a crate, are ways in which it could be: what a line of the protocol is for is
+//! known when the test is known that fails without it.
+//!
+//! 1. The workspace is copied, once for each job, and the original must pass all the tests.
+//! 2. Each mutant is applied to a copy and built, and the tests are run until one fails: those that
+//!    the list names as its killer, the bounded loom models, the crate's other tests. A test that
+//!    exceeds its time limit has failed too. Examples in the documentation are not run: they show,
+//!    they do not test.
+//! 3. A mutant that survives is an error, unless the list says that it is equivalent to the original
+//!    or why no test can show the difference. One that is killed although the list says so is an
+//!    error as well.
+
+mod copy;
+mod kind;
+mod list;
+mod trial;
+mod verdict;
+
+use crate::Failure;
+use crate::loom::{at_a_time, chosen, cores};
+use crate::root::{Tree, root};
+use copy::Copy;
+use kind::Killer;
+use list::{Changes, Expected, Mutant};
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use trial::Trial;
+use verdict::{Row, aligned, summary, table};
+
+/// Where the lists are, called after the crates' folders.
+const LISTS: &str = "xtask/mutants";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Runs these mutants only
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// Lists the mutants, checks that each still fits the sources, and runs none
+    #[arg(long)]
+    list: bool,
+
+    /// How many mutants are run at a time [default: one a core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+
+    /// The crates, by package or by folder [default: all that have a list]
+    #[arg(value_name = "CRATE")]
+    crates: Vec<String>,
+}
+
+/// A mutant with what it makes of the sources.
+type Prepared = (Mutant, Changes);
+
+/// Runs the mutants of each crate, also when one survives.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let mut crates = Vec::new();
+    for package in chosen(&options.crates, packages()?, "mutants")? {
+        let mutants = prepare(&package)?;
+        crates.push((package, mutants));
+    }
+    select(&mut crates, &options.only)?;
+    if options.list {
+        for (package, mutants) in &crates {
+            println!("{package}: {} mutants\n{}", mutants.len(), listed(mutants));
+        }
+        return Ok(());
+    }
+    let folder = Tree::own().target.join("mutants");
+    fs::create_dir_all(&folder)?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.try_lock()
+        .map_err(|error| format!("another run is at work in {}: {error}", folder.display()))?;
+    let mut complaints = Vec::new();
+    for (package, mutants) in &crates {
+        let jobs = options.jobs.unwrap_or_else(cores).clamp(1, mutants.len());
+        let rows = run_crate(package, mutants, jobs, &folder)?;
+        println!("\n{}", table(&rows));
+        match summary(&rows) {
+            Ok(summary) => println!("{package}: {summary}"),
+            Err(complaint) => complaints.push(format!("{package}: {complaint}")),
+        }
+    }
+    if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(complaints.join("\n").into())
+    }
+}
+
+/// The packages that have a list.
+fn packages() -> Result<Vec<String>, Failure> {
+    let mut packages = Vec::new();
+    for entry in fs::read_dir(root().join(LISTS))? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+            && let Some(name) = path.file_stem()
+        {
+            packages.push(format!("ganger-{}", name.to_string_lossy()));
+        }
+    }
+    packages.sort();
+    Ok(packages)
+}
+
+/// Reads a package's list and applies it to the sources; the error names all that do not fit.
+fn prepare(package: &str) -> Result<Vec<Prepared>, Failure> {
+    let name = package.trim_start_matches("ganger-");
+    let path = format!("{LISTS}/{name}.toml");
+    let text = fs::read_to_string(root().join(&path))?;
+    let mutants = list::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+    let mut prepared = Vec::new();
+    let mut wrong = Vec::new();
+    for mutant in mutants {
+        let read = |path: &str| Ok(fs::read_to_string(root().join(path))?);
+        match mutant.changes(&format!("crates/{name}"), read) {
+            Ok(changes) => prepared.push((mutant, changes)),
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(prepared)
+    } else {
+        let wrong = wrong.join("\n  ");
+        Err(format!("{path} does not fit the sources:\n  {wrong}").into())
+    }
+}
+
+/// Keeps the mutants that were asked for, and the crates that have one.
+fn select(crates: &mut Vec<(String, Vec<Prepared>)>, only: &[String]) -> Result<(), Failure> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    let all = || crates.iter().flat_map(|(_, mutants)| mutants);
+    if let Some(name) = only
+        .iter()
+        .find(|&name| all().all(|(mutant, _)| mutant.name != *name))
+    {
+        return Err(format!("no mutant is called {name}; --list shows them").into());
+    }
+    for (_, mutants) in crates.iter_mut() {
+        mutants.retain(|(mutant, _)| only.contains(&mutant.name));
+    }
+    crates.retain(|(_, mutants)| !mutants.is_empty());
+    Ok(())
+}
+
+fn listed(mutants: &[Prepared]) -> String {
+    let line = |(mutant, _): &Prepared| {
+        let expected = match (&mutant.expected, &mutant.killer) {
+            (Expected::Killed, Some(killer)) => killer.clone(),
+            (Expected::Killed, None) => String::new(),
+            (Expected::Equivalent(_), _) => "(equivalent)".to_owned(),
+            (Expected::Unshown(_), _) => "(no test can show it)".to_owned(),
+        };
+        [mutant.name.clone(), mutant.why.clone(), expected]
+    };
+    aligned(&Vec::from_iter(mutants.iter().map(line)))
+}
+
+/// Runs the original and then each mutant, and returns the verdicts in the list's order.
+fn run_crate<'a>(
+    package: &str,
+    mutants: &'a [Prepared],
+    jobs: usize,
+    folder: &Path,
+) -> Result<Vec<Row<'a>>, Failure> {
+    let mut copies = Vec::new();
+    for job in 1..=jobs {
+        copies.push(Mutex::new(Copy::new(&folder.join(format!("job-{job}")))?));
+    }
+    let start = Instant::now();
+    println!("{package}: the original");
+    let trial = {
+        let first = copies[0].lock().expect("nobody panics with it");
+        Trial::of_original(package, &first.tree, jobs)?
+    };
+    println!("{} tests pass in {}", trial.len(), seconds(start.elapsed()));
+    for (Mutant { name, killer, .. }, _) in mutants {
+        if let Some(killer) = killer.as_deref()
+            && !trial.knows(&Killer::new(killer))
+        {
+            return Err(format!("{name}: there is no test {killer}").into());
+        }
+    }
+    let rows = Mutex::new(Vec::new());
+    at_a_time(
+        jobs,
+        mutants.iter().enumerate().collect(),
+        |job, (place, prepared)| {
+            let (mutant, changes) = prepared;
+            let start = Instant::now();
+            let mut copy = copies[job].lock().expect("nobody panics with it");
+            let killer = mutant.killer.as_deref().map(Killer::new);
+            let verdict = copy
+                .apply(changes)
+                .and_then(|()| trial.of_mutant(&copy.tree, killer.as_ref()));
+            let time = start.elapsed();
+            let mut rows = rows.lock().expect("nobody panics with it");
+            let row = verdict.map(|verdict| {
+                let done = rows.len() + 1;
+                let time_taken = seconds(time);
+                println!(
+                    "[{done}/{}] {}: {verdict} in {time_taken}",
+                    mutants.len(),
+                    mutant.name
+                );
+                Row {
+                    mutant,
+                    verdict,
+                    time,
+                }
+            });
+            rows.push((place, row.map_err(|error| error.to_string())));
+        },
+    );
+    let mut rows = rows.into_inner().expect("nobody panics with it");
+    rows.sort_by_key(|(place, _)| *place);
+    Ok(rows
+        .into_iter()
+        .map(|(_, row)| row)
+        .collect::<Result<_, _>>()?)
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.0} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_fits_the_sources() {
+        for package in packages().unwrap() {
+            assert!(!prepare(&package).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn mutants_are_selected_by_name() {
+        let mutant = |name: &str| {
+            let text =
+                format!("[[mutant]]\nname='{name}'\nwhy='w'\nfile='f'\nfind='a'\nreplace='b'");
+            (list::parse(&text).unwrap().remove(0), Changes::new())
+        };
+        let all = || {
+            let (a, b) = (vec![mutant("one"), mutant("two")], vec![mutant("three")]);
+            vec![("a".to_owned(), a), ("b".to_owned(), b)]
+        };
+        let names = |crates: &[(String, Vec<Prepared>)]| -> Vec<String> {
+            let name = |(mutant, _): &Prepared| mutant.name.clone();
+            crates
+                .iter()
+                .flat_map(|(_, mutants)| mutants)
+                .map(name)
+                .collect()
+        };
+        let mut crates = all();
+        select(&mut crates, &[]).unwrap();
+        assert_eq!(names(&crates), ["one", "two", "three"]);
+        select(&mut crates, &["two".to_owned()]).unwrap();
+        assert_eq!((crates.len(), names(&crates)), (1, vec!["two".to_owned()]));
+        let error = select(&mut all(), &["four".to_owned()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no mutant is called four; --list shows them"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! The sanitizers: how each is built in, and what its reports look like.
+
+use super::nightly::Nightly;
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::root::{Tree, root};
+use std::fs;
+
+/// For how long a soak runs, which would be done after one otherwise.
+const SOAK_SECONDS: u64 = 5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sanitizer {
+    /// Accesses outside of what is allocated, or after it was freed; leaks.
+    Address,
+    /// Accesses of two threads that nothing orders.
+    Thread,
+}
+
+impl Sanitizer {
+    pub(super) const ALL: [Self; 2] = [Self::Address, Self::Thread];
+
+    /// What rustc and the command line call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Thread => "thread",
+        }
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Address => "AddressSanitizer",
+            Self::Thread => "ThreadSanitizer",
+        }
+    }
+
+    /// A part of the name of its library.
+    pub(super) fn runtime(self) -> &'static str {
+        match self {
+            Self::Address => "_rt.asan",
+            Self::Thread => "_rt.tsan",
+        }
+    }
+
+    /// A copy of this workspace's settings, with a target folder of the sanitizer's own: its flag
+    /// changes every crate.
+    pub(super) fn tree(self) -> Tree {
+        let Tree { root, target } = Tree::own();
+        let target = target.join(format!("sanitize-{}", self.name()));
+        Tree { root, target }
+    }
+
+    /// The call that builds a package's tests.
+    pub(super) fn build(self, nightly: &Nightly, package: &str) -> Cargo {
+        let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+        flags.push_str(&format!(" -Zsanitizer={}", self.name()));
+        if self == Self::Thread && !nightly.has_sources {
+            // rustc refuses to link code with and code without this one.
+            flags.push_str(" -Cunsafe-allow-abi-mismatch=sanitizer");
+        }
+        let test = ["test", "--no-run", "--lib", "--tests", "-p", package];
+        let test = Cargo::nightly(test)
+            .at(&self.tree())
+            .env("RUSTFLAGS", flags.trim_start())
+            .args(["--target", &nightly.host]);
+        if nightly.has_sources {
+            test.args(["-Zbuild-std"])
+        } else {
+            test
+        }
+    }
+
+    /// The environment that the tests run in.
+    pub(super) fn env(self, nightly: &Nightly) -> Result<Vec<(&'static str, String)>, Failure> {
+        let soak = ("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_string());
+        match self {
+            Self::Address => Ok(vec![soak]),
+            Self::Thread => {
+                let file = self.tree().target.join("suppressions.txt");
+                let files = root().join("xtask").join("sanitize");
+                let mut all = fs::read_to_string(files.join("thread.txt"))?;
+                if !nightly.has_sources {
+                    all.push_str(&fs::read_to_string(files.join("thread-std.txt"))?);
+                }
+                fs::write(&file, all)?;
+                let file = file.display().to_string();
+                let options = format!("suppressions={file:?} print_suppressions=1");
+                Ok(vec![soak, ("TSAN_OPTIONS", options)])
+            }
+        }
+    }
+}
+
+/// How many reports there are in what a test has printed.
+pub(super) fn reports(text: &str) -> usize {
+    let starts = [
+        "WARNING: ThreadSanitizer: ",
+        "ERROR: AddressSanitizer: ",
+        "ERROR: LeakSanitizer: ",
+    ];
+    let is_start = |line: &&str| starts.iter().any(|start| line.contains(start));
+    text.lines().filter(is_start).count()
+}
+
+/// How many reports were suppressed, by what ThreadSanitizer says when a program ends.
+///
+/// `ThreadSanitizer: Matched 3 suppressions (pid=1):`
+pub(super) fn suppressed(text: &str) -> usize {
+    let number = |line: &str| {
+        let rest = line.split_once("ThreadSanitizer: Matched ")?.1;
+        rest.split_once(' ')?.0.parse::<usize>().ok()
+    };
+    text.lines().filter_map(number).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_counted() {
+        let text = "running 1 test\n==================\nWARNING: ThreadSanitizer: data race (pid=1)\n\
+                    SUMMARY: ThreadSanitizer: data race a.rs\nThreadSanitizer: reported 1 warnings\n\
+                    ==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n\
+                    ==7==ERROR: LeakSanitizer: detected memory leaks\n";
+        assert_eq!(reports(text), 3);
+        assert_eq!(reports("test result: ok. 1 passed"), 0);
+    }
+
+    #[test]
+    fn suppressed_reports_are_counted() {
+        let text = "ThreadSanitizer: Matched 3 suppressions (pid=1):\n1 race:a\n2 race:b\n";
+        assert_eq!(suppressed(text), 3);
+        assert_eq!(suppressed("ThreadSanitizer: reported 2 warnings\n"), 0);
+    }
+
+    #[test]
+    fn every_suppression_has_its_reason_above() {
+        for file in ["thread.txt", "thread-std.txt"] {
+            let text = fs::read_to_string(root().join("xtask/sanitize").join(file)).unwrap();
+            for part in text.split("\n\n").filter(|part| part.contains("race:")) {
+                assert!(part.starts_with("# "), "{file}: {part}");
+            }
+        }
+    }
+}
