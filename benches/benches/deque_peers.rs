@@ -4,7 +4,8 @@
 //! runs on the machine makes figures worse: compare minima, and distrust a median far above.
 
 use clap::Parser;
-use ganger_benches::deque::{Group, Table, platform};
+use ganger_benches::contest::{Table, platform};
+use ganger_benches::deque::{DEQUES, Group};
 
 /// ganger-deque beside crossbeam-deque and st3
 #[derive(Debug, Parser)]
@@ -33,7 +34,13 @@ struct Options {
 
 fn main() {
     let options = Options::parse();
-    let platform = platform();
+    let fences = if ganger_sync::fence::is_asymmetric() {
+        "Ganger's fences asymmetric: membarrier"
+    } else {
+        "Ganger's fences full"
+    };
+    let platform = platform(&DEQUES, fences);
+    let table = Table { columns: &DEQUES };
     let groups = Group::ALL
         .into_iter()
         .filter(|group| options.only.is_empty() || options.only.contains(group));
@@ -42,13 +49,13 @@ fn main() {
         .map(|contest| contest.run(options.reps.into()));
     if options.markdown {
         let outcomes: Vec<_> = outcomes.collect();
-        print!("{}", Table::markdown(&outcomes));
+        print!("{}", table.markdown(&outcomes));
         println!("\nThe minimum of {}. {platform}.", options.reps);
     } else {
         println!("{platform}; {} repetitions\n", options.reps);
         print!("{}", Table::head());
         for outcome in outcomes {
-            print!("{}", Table::lines(&outcome));
+            print!("{}", table.lines(&outcome));
         }
     }
 }

@@ -1,8 +1,11 @@
-//! The processes that the benchmarks of the scheduler run, and the gate that they report to.
+//! What the benchmarks run: processes for the scheduler, with the gate that they report to, and
+//! workloads for the deque and the mailbox beside their peers.
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
+pub mod contest;
 pub mod deque;
+pub mod mailbox;
 
 mod ask;
 mod fan_in;

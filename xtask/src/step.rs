@@ -60,7 +60,7 @@ impl Step {
             Self::Test => readme::test_command()?.test(totals),
             Self::Alone => alone::run(totals),
             Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
-            Self::Doc => Cargo::new(["doc", "--workspace", "--no-deps"])
+            Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
             Self::Soak => soak::run(&soak::Options::default()),

@@ -5,9 +5,9 @@
 //! run, and tells the other how many only when it runs out: nothing but the deque costs anything while
 //! there is work.
 
-use super::contest::{Run, Workload};
-use super::cpu;
+use super::contest::Workload;
 use super::traits::{Deque, Stealer};
+use crate::contest::{Run, cpu};
 use std::hint;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;

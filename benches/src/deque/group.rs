@@ -1,8 +1,8 @@
 //! The workloads by name, with their sizes.
 
-use super::contest::Contest;
+use super::contest::{Workload, contest};
 use super::{Fib, Filled, ForkJoin, Ganger, Owner, Probe, Prowl, PushPop, StealHalf, Tree};
-use std::fmt;
+use crate::contest::{Contest, UnknownGroup, find};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -20,13 +20,6 @@ pub enum Group {
     /// Two workers and a tree of tasks.
     ForkJoin,
 }
-
-/// No group has this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownGroup(
-    /// The name.
-    pub String,
-);
 
 impl Group {
     /// All, in the order of the tables.
@@ -59,7 +52,7 @@ impl Group {
             Self::Steal => steal(quick),
             Self::Probe => {
                 let attempts = if quick { 1 << 14 } else { 1 << 20 };
-                vec![Contest::new(&Probe { attempts })]
+                vec![contest(&Probe { attempts })]
             }
             Self::Owner => owner(quick),
             Self::ForkJoin => fork_join(quick),
@@ -69,24 +62,27 @@ impl Group {
 
 fn push_pop(quick: bool) -> Vec<Contest> {
     let pairs = if quick { 1 << 14 } else { 1 << 21 };
-    let contest = |depth| {
+    let of_depth = |depth| {
         let rounds = pairs / depth;
-        Contest::new(&PushPop { depth, rounds })
+        contest(&PushPop { depth, rounds })
     };
-    [1, 8, 64, 256, 1_024].map(contest).into()
+    [1, 8, 64, 256, 1_024].map(of_depth).into()
 }
 
 fn steal(quick: bool) -> Vec<Contest> {
     let rounds = if quick { 5 } else { 300 };
-    let contest = |filled| {
+    let of_filled = |filled| {
         let steal = |exposed| StealHalf {
             filled,
             exposed,
             rounds,
         };
-        Contest::new(&steal(true)).and::<Ganger>("ganger-deque, not exposed", &steal(false))
+        contest(&steal(true)).and(
+            "ganger-deque, not exposed",
+            steal(false).prepare::<Ganger>(),
+        )
     };
-    [Filled::Here, Filled::Elsewhere].map(contest).into()
+    [Filled::Here, Filled::Elsewhere].map(of_filled).into()
 }
 
 fn owner(quick: bool) -> Vec<Contest> {
@@ -94,7 +90,7 @@ fn owner(quick: bool) -> Vec<Contest> {
     let mut contests = Vec::new();
     for depth in [8, 64] {
         let mut add = |thieves, prowl| {
-            contests.push(Contest::new(&Owner {
+            contests.push(contest(&Owner {
                 depth,
                 thieves,
                 prowl,
@@ -113,29 +109,18 @@ fn owner(quick: bool) -> Vec<Contest> {
 
 fn fork_join(quick: bool) -> Vec<Contest> {
     let height = if quick { 12 } else { 20 };
-    let tree = |work| Contest::new(&ForkJoin(Tree::new(height, work)));
+    let tree = |work| contest(&ForkJoin(Tree::new(height, work)));
     let fib = ForkJoin(Fib(if quick { 18 } else { 32 }));
-    vec![tree(0), tree(6), Contest::new(&fib)]
+    vec![tree(0), tree(6), contest(&fib)]
 }
 
 impl FromStr for Group {
     type Err = UnknownGroup;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let mut groups = Self::ALL.into_iter();
-        let group = groups.find(|group| group.name() == name);
-        group.ok_or_else(|| UnknownGroup(name.to_owned()))
+        find(name, &Self::ALL, Self::name)
     }
 }
-
-impl fmt::Display for UnknownGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Group::ALL.map(Group::name).join(", ");
-        write!(f, "there is no group `{}`; there are {names}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownGroup {}
 
 #[cfg(test)]
 mod tests {
@@ -158,7 +143,7 @@ mod tests {
         {
             let outcome = contest.run(1);
             for row in &outcome.rows {
-                let name = format!("{}, {}", outcome.name, row.deque);
+                let name = format!("{}, {}", outcome.name, row.name);
                 assert_eq!(row.samples.len(), outcome.metrics.len(), "{name}");
                 for (metric, samples) in outcome.metrics.iter().zip(&row.samples) {
                     let may_be_zero = ["steals", "stolen of 10^6"].contains(metric);

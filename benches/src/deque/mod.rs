@@ -6,38 +6,31 @@
 //! ganger, crossbeam, st3    the deques
 //! push_pop, steal, probe,   a workload each
 //!   owner, fork_join
-//! contest                   runs a workload with all deques in turn
-//! table, platform           what is printed
-//! cpu                       pinning, and the clock of a thread
+//! contest, group            who takes part, and in what
 //! ```
 //!
 //! The program is `cargo bench -p ganger-benches --bench deque_peers`.
 
 mod contest;
-mod cpu;
 mod crossbeam;
 mod fork_join;
 mod ganger;
 mod group;
 mod owner;
-mod platform;
 mod probe;
 mod push_pop;
 mod st3;
 mod steal;
-mod table;
 mod traits;
 
-pub use contest::{Contest, Outcome, Row, Run, Workload};
+pub use contest::{DEQUES, Workload, contest};
 pub use crossbeam::Crossbeam;
 pub use fork_join::{Fib, ForkJoin, Job, Tree};
 pub use ganger::Ganger;
-pub use group::{Group, UnknownGroup};
+pub use group::Group;
 pub use owner::{Owner, Prowl};
-pub use platform::platform;
 pub use probe::Probe;
 pub use push_pop::PushPop;
 pub use st3::St3;
 pub use steal::{Filled, StealHalf};
-pub use table::Table;
 pub use traits::{BATCH, Deque, Stealer};

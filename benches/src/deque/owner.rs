@@ -7,10 +7,14 @@
 //! away the least of many figures would be the one that is wrong. So a run in which anybody had to
 //! wait is repeated, and a few times later it has no figures.
 
-use super::contest::{Run, Workload};
-use super::cpu::{self, Clocks};
-use super::push_pop::{cycle, nanoseconds, pushed};
+use super::contest::Workload;
+use super::push_pop::{cycle, pushed};
 use super::traits::{Deque, Stealer};
+use crate::contest::{
+    Run,
+    cpu::{self, Clocks},
+    nanoseconds,
+};
 use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

@@ -1,8 +1,8 @@
 //! A thief that finds nothing.
 
-use super::contest::{Run, Workload};
-use super::push_pop::nanoseconds;
+use super::contest::Workload;
 use super::traits::{Deque, Stealer};
+use crate::contest::{Run, nanoseconds};
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -1,8 +1,9 @@
 //! An owner alone: as many pushes as the depth, then as many pops.
 
-use super::contest::{Run, Workload};
+use super::contest::Workload;
 use super::traits::Deque;
-use std::time::{Duration, Instant};
+use crate::contest::{Run, nanoseconds};
+use std::time::Instant;
 
 /// Time for one push and one pop.
 #[derive(Clone, Copy, Debug)]
@@ -55,9 +56,4 @@ pub(super) fn cycle<D: Deque>(deque: &D, depth: u64, rounds: u64) -> u64 {
 /// The sum of what [`cycle`] pushes.
 pub(super) fn pushed(depth: u64, rounds: u64) -> u64 {
     rounds * (depth * (depth + 1) / 2)
-}
-
-/// Nanoseconds for each of so many.
-pub(super) fn nanoseconds(time: Duration, each: u64) -> f64 {
-    time.as_nanos() as f64 / each as f64
 }

@@ -1,10 +1,9 @@
 //! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from: only that
 //! is measured, and the clock is read once for all of them.
 
-use super::contest::{Run, Workload};
-use super::cpu;
-use super::push_pop::nanoseconds;
+use super::contest::Workload;
 use super::traits::{BATCH, Deque, Stealer};
+use crate::contest::{Run, cpu, nanoseconds};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};

@@ -117,7 +117,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Puts an item behind the newest. O(1), one allocation, no atomic operation.
+    /// Puts an item behind the newest. O(1), one node, no atomic operation.
     pub fn push_back(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {
@@ -130,7 +130,7 @@ impl<T> Batch<T> {
         self.len += 1;
     }
 
-    /// Puts an item in front of the oldest. O(1), one allocation, no atomic operation.
+    /// Puts an item in front of the oldest. O(1), one node, no atomic operation.
     pub fn push_front(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {

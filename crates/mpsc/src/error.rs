@@ -41,6 +41,43 @@ impl<T> fmt::Debug for SendError<T> {
     }
 }
 
+/// Why [`BoundedSender::try_send`](crate::BoundedSender::try_send) has not sent the item, which is
+/// here.
+#[derive(Error, Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// There is no room for it now.
+    #[error("sending on a full channel")]
+    Full(T),
+    /// The receiver is gone or has closed the channel.
+    #[error("sending on a closed channel")]
+    Disconnected(T),
+}
+
+impl<T> TrySendError<T> {
+    /// What was to be sent.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(item) | Self::Disconnected(item) => item,
+        }
+    }
+}
+
+impl<T> From<SendError<T>> for TrySendError<T> {
+    fn from(SendError(item): SendError<T>) -> Self {
+        Self::Disconnected(item)
+    }
+}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
 /// Nothing is left in the channel and nothing will come.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 #[error("receiving on a closed channel")]

@@ -1,21 +1,40 @@
 #![doc = include_str!("../README.md")]
 
+mod backlog;
 mod batch;
+mod bounded;
+mod cache;
 mod channel;
 mod error;
+mod exchange;
 mod iter;
+#[cfg(test)]
+mod loom_exchange;
+#[cfg(test)]
+mod loom_room;
 mod node;
 mod outcome;
 mod queue;
 mod receiver;
+mod room;
 mod sender;
+#[cfg(feature = "async")]
+mod task;
 mod word;
 
 pub use batch::{Batch, BatchIntoIter, BatchIter};
-pub use channel::channel;
-pub use error::{Closed, RecvError, RecvTimeoutError, SendError, TryRecvError};
+pub use bounded::BoundedSender;
+pub use channel::{bounded, channel};
+pub use error::{Closed, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
 pub use iter::{IntoIter, Iter, TryIter};
 pub use outcome::{Closing, Park, Pushed, Sealed};
 pub use queue::Queue;
 pub use receiver::Receiver;
 pub use sender::Sender;
+#[cfg(feature = "async")]
+pub use task::AsyncReceiver;
+
+/// What queues keep of the memory of nodes, to use it again.
+pub mod node_cache {
+    pub use crate::cache::{DEFAULT_LIMIT, NODES_PER_THREAD, clear, limit, set_limit};
+}

@@ -12,12 +12,15 @@
 //! and whoever walks the chain takes only the address from a link. Both compile to nothing.
 
 use crate::Batch;
+use crate::cache::{self, Size};
 use crate::word;
 use ganger_sync::cell::UnsafeCell;
-use std::ptr;
+use std::alloc::{Layout, dealloc};
+use std::ptr::{self, NonNull};
 
 /// One item and a link. `next` is written by whoever owns the list that the node is in, and the
 /// item is not written after creation.
+#[repr(C)]
 pub(crate) struct Node<T> {
     next: UnsafeCell<*mut Node<T>>,
     item: UnsafeCell<T>,
@@ -27,14 +30,31 @@ impl<T> Node<T> {
     /// The word keeps its tags in the low bits of a node's address.
     const TAGS_FIT: () = assert!(align_of::<Self>() > word::TAGS);
 
-    /// One allocation. The caller owns the node and must [`free`](Self::free) it.
+    const LAYOUT: Layout = Layout::new::<Self>();
+
+    /// The size of the blocks that nodes live in; `None` for nodes that the cache does not keep.
+    const SIZE: Option<Size> = if cfg!(loom) {
+        None
+    } else {
+        Size::of(Self::LAYOUT)
+    };
+
+    /// From the cache, or one allocation. The caller owns the node and must [`free`](Self::free) it.
     #[inline]
     pub(crate) fn alloc(item: T) -> *mut Self {
         const { Self::TAGS_FIT };
-        Box::into_raw(Box::new(Self {
+        let memory = match Self::SIZE {
+            Some(size) => cache::take(size),
+            None => cache::allocate(Self::LAYOUT),
+        };
+        let node = memory.cast::<Self>().as_ptr();
+        let value = Self {
             next: UnsafeCell::new(ptr::null_mut()),
             item: UnsafeCell::new(item),
-        }))
+        };
+        // SAFETY: fresh memory of a sufficient layout.
+        unsafe { node.write(value) };
+        node
     }
 
     /// Gives the node's memory back and moves the item out.
@@ -43,9 +63,66 @@ impl<T> Node<T> {
     /// `node` came from [`alloc`](Self::alloc), the caller owns it, and nobody uses it afterwards.
     #[inline]
     pub(crate) unsafe fn free(node: *mut Self) -> T {
-        // SAFETY: it was a box (alloc), and the caller owns it.
-        let node = unsafe { Box::from_raw(node) };
-        node.item.into_inner()
+        // SAFETY: a node, and the caller's; it is not used as one afterwards.
+        let value = unsafe { node.read() };
+        match Self::SIZE {
+            // SAFETY: it came from `take` with this size.
+            Some(size) => unsafe { cache::give(NonNull::new_unchecked(node.cast()), size) },
+            // SAFETY: it came from `allocate` with this layout.
+            None => unsafe { dealloc(node.cast(), Self::LAYOUT) },
+        }
+        value.item.into_inner()
+    }
+
+    /// How many nodes a chain has; none for null.
+    ///
+    /// # Safety
+    /// The nodes are valid and exposed, the last link is null, and nobody writes a link meanwhile.
+    pub(crate) unsafe fn count(newest: *mut Self) -> usize {
+        let mut count = 0;
+        let mut node = Self::revive(newest);
+        while !node.is_null() {
+            count += 1;
+            // SAFETY: a node of the chain (precondition).
+            node = Self::revive(unsafe { Self::next(node) });
+        }
+        count
+    }
+
+    /// Frees a chain, or nothing for null, and puts its items behind those of `items`, the newest
+    /// first.
+    ///
+    /// # Safety
+    /// The caller owns the chain, and nobody uses it afterwards. Its nodes are exposed, and its last
+    /// link is null.
+    pub(crate) unsafe fn free_chain(newest: *mut Self, items: &mut Vec<T>) {
+        let mut node = Self::revive(newest);
+        while !node.is_null() {
+            if items.len() == items.capacity() {
+                items.reserve(Self::SIZE.map_or(1, cache::room));
+            }
+            // Asked again, after the allocator, which may use queues itself.
+            let room = items.capacity() - items.len();
+            let most = Self::SIZE.map_or(1, cache::room).min(room);
+            let (first, mut last, mut count) = (node, node, 0);
+            while !node.is_null() && count < most {
+                last = node;
+                // SAFETY: a node of the chain, whose item is not used in it again.
+                unsafe {
+                    let older = Self::revive(Self::next(node));
+                    Self::set_next(node, older);
+                    items.push((*node).item.with(|item| item.read()));
+                    node = older;
+                }
+                count += 1;
+            }
+            match Self::SIZE {
+                // SAFETY: a list of blocks that came from `take` with this size, and are ours.
+                Some(size) => unsafe { cache::give_list(first.cast(), last.cast(), count, size) },
+                // SAFETY: one node, which came from `allocate` with this layout, and is ours.
+                None => unsafe { dealloc(first.cast(), Self::LAYOUT) },
+            }
+        }
     }
 
     /// # Safety

@@ -75,7 +75,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// drain or close that returns the item. A park happens before the push, seal or close that takes
 /// its token; a seal or close happens before the operation that finds the queue closed.
 ///
-/// The queue is one pointer in size, and allocates one node an item. Dropping it drops what is left
+/// The queue is one pointer in size, and takes one node an item. Dropping it drops what is left
 /// in it, without recursion.
 ///
 /// ```
@@ -134,7 +134,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Puts an item behind all others. One allocation; O(1) but for lost races.
+    /// Puts an item behind all others. One node; O(1) but for lost races.
     ///
     /// # Errors
     /// [`Closed`] with the item if the queue is closed.
@@ -151,7 +151,7 @@ impl<T> Queue<T> {
     }
 
     /// Puts all items of `iter` behind all others, in order and with nothing of anybody else's
-    /// between them, at the price of one push and an allocation an item.
+    /// between them, at the price of one push and a node an item.
     ///
     /// With no items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
     /// closed. If the iterator panics, what it yielded so far is dropped.
@@ -197,6 +197,22 @@ impl<T> Queue<T> {
     #[inline]
     #[must_use = "what a drain takes out is in the queue no longer"]
     pub fn drain(&self) -> Batch<T> {
+        // SAFETY: out of the word, and displaced by nobody else: the chain, or null, is ours. Its
+        // nodes were exposed and linked down to null before they were published.
+        unsafe { Batch::from_newest(self.take_chain()) }
+    }
+
+    /// Takes everything out, and puts it behind what is in `items`, the newest item first: so that
+    /// popping them one by one gives the oldest first. O(n) in what it takes; allocates only for
+    /// `items`.
+    pub(crate) fn drain_newest_first(&self, items: &mut Vec<T>) {
+        // SAFETY: as in `drain`.
+        unsafe { Node::free_chain(self.take_chain(), items) };
+    }
+
+    /// Takes the chain out of the word; null if there is none.
+    #[inline]
+    fn take_chain(&self) -> *mut Node<T> {
         // Ordering: Relaxed, because nothing is read through it before the swap below acquires.
         // Whoever was told about an item sees it here, since being told orders this read behind
         // the push.
@@ -210,13 +226,11 @@ impl<T> Queue<T> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                // SAFETY: out of the word, and displaced by nobody else: the chain is ours. Its
-                // nodes were exposed and linked down to null before they were published.
-                Ok(chain) => return unsafe { Batch::from_newest(Word::from_raw(chain).newest()) },
+                Ok(chain) => return Word::from_raw(chain).newest(),
                 Err(now) => seen = Word::from_raw(now),
             }
         }
-        Batch::new()
+        std::ptr::null_mut()
     }
 
     /// Announces that the consumer is about to sleep. O(1) but for lost races.
@@ -331,6 +345,18 @@ impl<T> Queue<T> {
     pub fn is_empty(&self) -> bool {
         // Ordering: Relaxed, because nothing is read through it.
         !Word::from_raw(self.word.load(Ordering::Relaxed)).has_items()
+    }
+
+    /// How many items there are. O(n).
+    ///
+    /// # Safety
+    /// Nobody drains or closes the queue meanwhile.
+    pub(crate) unsafe fn count(&self) -> usize {
+        // Ordering: Acquire pairs with the Release in `publish`, for every node of the chain.
+        let newest = Word::from_raw(self.word.load(Ordering::Acquire)).newest();
+        // SAFETY: the nodes were exposed and linked down to null before they were published; only
+        // drains and closes take them out and change their links, and there are none.
+        unsafe { Node::count(newest) }
     }
 
     /// Whether it is closed to pushers; there may be items left. Once true, it stays true. O(1).

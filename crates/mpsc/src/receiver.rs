@@ -1,12 +1,12 @@
 //! The receiving side of a channel.
 
 use crate::Batch;
+use crate::backlog::Backlog;
 use crate::channel::Shared;
 use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::iter::{IntoIter, Iter, TryIter};
 use crate::outcome::{Closing, Park};
 use ganger_sync::sync::Arc;
-use std::cell::RefCell;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// Drained and not yet received; all of it is older than what is in the queue.
-    backlog: RefCell<Batch<T>>,
+    backlog: Backlog<T>,
 }
 
-// Nobody's code runs while the backlog is borrowed.
+// Nobody's code runs while the backlog changes.
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
@@ -35,7 +35,7 @@ impl<T> Receiver<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         Self {
             shared,
-            backlog: RefCell::new(Batch::new()),
+            backlog: Backlog::new(),
         }
     }
 
@@ -56,13 +56,13 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiver.try_recv(), Ok(1));
     /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
     /// ```
+    #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let mut backlog = self.backlog.borrow_mut();
-        if backlog.is_empty() {
-            *backlog = self.shared.queue.drain();
-        }
-        match backlog.pop_front() {
-            Some(item) => Ok(item),
+        match self.backlog.pop(&self.shared.queue) {
+            Some(item) => {
+                self.give_room(1);
+                Ok(item)
+            }
             // Not `is_closed`: since the drain an item may have come, and after it the end.
             None if self.shared.queue.is_finished() => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
@@ -132,8 +132,8 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiver.drain().len(), 2);
     /// ```
     pub fn drain(&self) -> Batch<T> {
-        let mut batch = self.backlog.take();
-        batch.append(self.shared.queue.drain());
+        let batch = self.backlog.take(&self.shared.queue);
+        self.give_room(batch.len());
         batch
     }
 
@@ -163,10 +163,36 @@ impl<T> Receiver<T> {
     /// ```
     pub fn close(&self) -> Batch<T> {
         let Closing { batch, parked } = self.shared.queue.close();
-        debug_assert!(!parked, "the receiver is here, so it does not sleep");
-        let mut rest = self.backlog.take();
+        let mut rest = self.backlog.take_own();
         rest.append(batch);
+        self.end_waits();
+        if parked {
+            // Not this caller, which is awake, but a task that shares the receiver with it.
+            self.shared.wake();
+        }
         rest
+    }
+
+    /// How many items there are, sent and not yet received. More may come at any moment. O(n) in
+    /// what is not yet drained, so not for every turn of a loop.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send_all(1..=3).unwrap();
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// sender.send(4).unwrap();
+    /// assert_eq!(receiver.len(), 3);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // SAFETY: this is the only consumer, and it does nothing else meanwhile.
+        self.backlog.len() + unsafe { self.shared.queue.count() }
+    }
+
+    /// Whether there is no item at this moment. O(1).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.backlog.len() == 0 && self.shared.queue.is_empty()
     }
 
     /// Whether nothing will come but what has been sent already: this side closed the channel, or
@@ -176,18 +202,40 @@ impl<T> Receiver<T> {
         self.shared.queue.is_closed()
     }
 
+    /// The same receiver for an asynchronous task.
+    #[cfg(feature = "async")]
+    #[must_use]
+    pub fn into_async(self) -> crate::AsyncReceiver<T> {
+        crate::AsyncReceiver::new(self)
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// Says that so many items have been received.
+    #[inline]
+    fn give_room(&self, items: usize) {
+        if let Some(room) = &self.shared.room {
+            room.give(items);
+        }
+    }
+
+    /// Lets senders that wait for room know that the channel is closed.
+    fn end_waits(&self) {
+        if let Some(room) = &self.shared.room {
+            room.wake_all();
+        }
+    }
+
     /// Blocks until there may be something to see, or until `timeout` has passed. May return early.
     fn sleep(&self, timeout: Option<Duration>) {
         match self.shared.queue.park() {
             Park::Parked => {}
             Park::NotEmpty | Park::Closed => return,
         }
-        match timeout {
-            None => self.shared.parker.park(),
-            Some(timeout) => {
-                self.shared.parker.park_timeout(timeout);
-            }
-        }
+        self.shared.sleep(timeout);
         // The deadline came first, or the token was that of an earlier sleep whose deadline came
         // first. If somebody already has this park's token, it ends the next sleep early: no harm,
         // and better than waiting here for a sender that may be suspended.
@@ -197,7 +245,12 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        drop(self.close());
+        let rest = self.shared.queue.close();
+        self.end_waits();
+        #[cfg(feature = "async")]
+        self.shared.forget_waker();
+        self.backlog.clear();
+        drop(rest);
     }
 }
 
@@ -223,7 +276,7 @@ impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver")
             .field("queue", &self.shared.queue)
-            .field("backlog", &self.backlog.borrow().len())
+            .field("backlog", &self.backlog)
             .finish_non_exhaustive()
     }
 }

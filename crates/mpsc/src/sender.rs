@@ -19,12 +19,16 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
+    pub(crate) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
     /// The caller has counted this sender.
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }
     }
 
-    /// Sends one item. One allocation; O(1) but for lost races.
+    /// Sends one item. One node; O(1) but for lost races.
     ///
     /// # Errors
     /// [`SendError`] with the item if the receiver is gone or has closed the channel. An item that
@@ -42,7 +46,7 @@ impl<T> Sender<T> {
     }
 
     /// Sends all items of `iter`, in order and with nothing of another sender's between them, at
-    /// the price of one send and an allocation an item. If the iterator panics, nothing is sent.
+    /// the price of one send and a node an item. If the iterator panics, nothing is sent.
     ///
     /// # Errors
     /// [`SendError`] with all the items if the receiver is gone or has closed the channel. No items
@@ -69,7 +73,7 @@ impl<T> Sender<T> {
         match pushed {
             Ok(Pushed::First | Pushed::Queued) => Ok(()),
             Ok(Pushed::Unparked) => {
-                self.shared.parker.unpark();
+                self.shared.wake();
                 Ok(())
             }
             Err(Closed(refused)) => Err(SendError(refused)),
@@ -94,7 +98,7 @@ impl<T> Drop for Sender<T> {
         if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1
             && self.shared.queue.seal() == Sealed::Unparked
         {
-            self.shared.parker.unpark();
+            self.shared.wake();
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Which types may go to, and be shared with, other threads.
 #![allow(missing_docs)]
 
+#[cfg(feature = "async")]
+use ganger_mpsc::AsyncReceiver;
 use ganger_mpsc::{
-    Batch, BatchIntoIter, BatchIter, Closed, Closing, Queue, Receiver, SendError, Sender,
+    Batch, BatchIntoIter, BatchIter, BoundedSender, Closed, Closing, Queue, Receiver, SendError,
+    Sender, TrySendError,
 };
 use std::cell::Cell;
+use std::marker::PhantomPinned;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
@@ -59,6 +63,29 @@ assert_is!(Receiver<Sent>: Send, UnwindSafe, RefUnwindSafe);
 assert_is_not!(Receiver<u8>: Sync);
 assert_is_not!(Receiver<Local>: Send);
 
+assert_is!(BoundedSender<Sent>: Send, Sync, Clone);
+assert_is!(BoundedSender<PhantomPinned>: Unpin);
+assert_is_not!(BoundedSender<Local>: Send);
+assert_is_not!(BoundedSender<Local>: Sync);
+
+#[cfg(feature = "async")]
+mod asynchronous {
+    use super::*;
+
+    assert_is!(AsyncReceiver<Sent>: Send, UnwindSafe, RefUnwindSafe);
+    assert_is!(AsyncReceiver<PhantomPinned>: Unpin);
+    assert_is!(AsyncReceiver<u8>: futures_core::FusedStream<Item = u8>);
+    assert_is_not!(AsyncReceiver<u8>: Sync);
+    assert_is_not!(AsyncReceiver<Local>: Send);
+
+    /// A task that receives may move from thread to thread.
+    const _: fn(&mut AsyncReceiver<Sent>) = |receiver| {
+        fn is_send(_: impl Send) {}
+        is_send(receiver.recv());
+    };
+}
+
+assert_is!(TrySendError<Sent>: Send, std::error::Error);
 assert_is!(SendError<Batch<Sent>>: Send, std::error::Error);
 assert_is!(Closed<Sent>: Send, std::error::Error);
 

@@ -3,7 +3,8 @@
 #![cfg(not(loom))]
 
 use ganger_mpsc::{
-    Batch, Park, Pushed, Queue, Receiver, RecvTimeoutError, Sealed, Sender, TryRecvError, channel,
+    Batch, BoundedSender, Park, Pushed, Queue, Receiver, RecvTimeoutError, Sealed, Sender,
+    TryRecvError, TrySendError, bounded, channel,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -222,28 +223,25 @@ fn channel_op() -> impl Strategy<Value = ChannelOp> {
 }
 
 /// A channel, and what it must do. The senders take turns.
-struct ChannelModel {
-    senders: VecDeque<Sender<u32>>,
+struct ChannelModel<S> {
+    senders: VecDeque<S>,
     receiver: Receiver<u32>,
     items: VecDeque<u32>,
     closed: bool,
+    capacity: Option<usize>,
 }
 
-impl ChannelModel {
-    fn new() -> Self {
-        let (sender, receiver) = channel();
-        Self {
-            senders: VecDeque::from([sender]),
-            receiver,
-            items: VecDeque::new(),
-            closed: false,
-        }
-    }
+/// Either kind of sender.
+trait AnySender: Clone {
+    /// Sends items, the way of the kind; sees to it that it does what `model` must do.
+    fn send(model: &mut ChannelModel<Self>, items: &[u32], together: bool) -> TestCaseResult;
 
-    fn send(&mut self, items: &[u32], together: bool) -> TestCaseResult {
-        self.senders
-            .rotate_left(usize::from(!self.senders.is_empty()));
-        let Some(sender) = self.senders.front() else {
+    fn is_closed(&self) -> bool;
+}
+
+impl AnySender for Sender<u32> {
+    fn send(model: &mut ChannelModel<Self>, items: &[u32], together: bool) -> TestCaseResult {
+        let Some(sender) = model.next_sender() else {
             return Ok(());
         };
         let refused = if together {
@@ -254,13 +252,64 @@ impl ChannelModel {
             sent.err()
                 .map(|refused| VecDeque::from([refused.into_inner()]))
         };
-        if self.closed && !items.is_empty() {
+        if model.closed && !items.is_empty() {
             prop_assert_eq!(refused, Some(items.iter().copied().collect()));
         } else {
             prop_assert_eq!(refused, None);
-            self.items.extend(items);
+            model.items.extend(items);
         }
         Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+impl AnySender for BoundedSender<u32> {
+    fn send(model: &mut ChannelModel<Self>, items: &[u32], together: bool) -> TestCaseResult {
+        for &item in items {
+            let has_room = model.capacity.is_some_and(|most| model.items.len() < most);
+            let expected = match (model.closed, has_room) {
+                (true, _) => Err(TrySendError::Disconnected(item)),
+                (false, true) => Ok(()),
+                (false, false) => Err(TrySendError::Full(item)),
+            };
+            let Some(sender) = model.next_sender() else {
+                return Ok(());
+            };
+            // One that would wait cannot be called here.
+            if together && !matches!(expected, Err(TrySendError::Full(_))) {
+                let sent = sender.send(item).map_err(TrySendError::from);
+                prop_assert_eq!(sent, expected);
+            } else {
+                prop_assert_eq!(sender.try_send(item), expected);
+            }
+            model.items.extend(expected.is_ok().then_some(item));
+        }
+        Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+impl<S: AnySender> ChannelModel<S> {
+    fn new((sender, receiver): (S, Receiver<u32>), capacity: Option<usize>) -> Self {
+        Self {
+            senders: VecDeque::from([sender]),
+            receiver,
+            items: VecDeque::new(),
+            closed: false,
+            capacity,
+        }
+    }
+
+    fn next_sender(&mut self) -> Option<&S> {
+        self.senders
+            .rotate_left(usize::from(!self.senders.is_empty()));
+        self.senders.front()
     }
 
     fn expected(&mut self) -> Result<u32, TryRecvError> {
@@ -273,10 +322,10 @@ impl ChannelModel {
 
     fn run(&mut self, op: &ChannelOp, fresh: &mut dyn Iterator<Item = u32>) -> TestCaseResult {
         match *op {
-            ChannelOp::Send => self.send(&[fresh.next().unwrap()], false)?,
+            ChannelOp::Send => S::send(self, &[fresh.next().unwrap()], false)?,
             ChannelOp::SendAll(count) => {
                 let items: Vec<_> = fresh.take(count).collect();
-                self.send(&items, true)?;
+                S::send(self, &items, true)?;
             }
             ChannelOp::TryRecv => prop_assert_eq!(self.receiver.try_recv(), self.expected()),
             ChannelOp::RecvTimeout => {
@@ -307,6 +356,8 @@ impl ChannelModel {
                 self.closed = true;
             }
         }
+        prop_assert_eq!(self.receiver.len(), self.items.len());
+        prop_assert_eq!(self.receiver.is_empty(), self.items.is_empty());
         prop_assert_eq!(self.receiver.is_closed(), self.closed);
         for sender in &self.senders {
             prop_assert_eq!(sender.is_closed(), self.closed);
@@ -315,15 +366,27 @@ impl ChannelModel {
     }
 }
 
+fn check(mut model: ChannelModel<impl AnySender>, ops: &[ChannelOp]) -> TestCaseResult {
+    let mut fresh = 0_u32..;
+    for op in ops {
+        model.run(op, &mut fresh)?;
+    }
+    model.senders.clear();
+    prop_assert!(model.receiver.into_iter().eq(model.items));
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn a_channel_does_what_a_deque_does(ops in vec(channel_op(), 0..60)) {
-        let mut model = ChannelModel::new();
-        let mut fresh = 0_u32..;
-        for op in ops {
-            model.run(&op, &mut fresh)?;
-        }
-        model.senders.clear();
-        prop_assert!(model.receiver.into_iter().eq(model.items));
+        check(ChannelModel::new(channel(), None), &ops)?;
+    }
+
+    #[test]
+    fn a_bounded_channel_does_what_a_deque_does(
+        capacity in 1..10_usize,
+        ops in vec(channel_op(), 0..60),
+    ) {
+        check(ChannelModel::new(bounded(capacity), Some(capacity)), &ops)?;
     }
 }

@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 #![cfg(not(loom))]
 
+mod support;
+
 use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, RecvTimeoutError, SendError, channel};
 use ganger_sync::Parker;
 use std::ops::Range;
@@ -9,36 +11,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-
-/// Long enough for any wake-up that is on its way; a test that waits for one that is lost fails.
-const LOST: Duration = Duration::from_secs(60);
-
-/// `count`, or as many times that as the environment asks for.
-fn scaled(count: usize) -> usize {
-    let factor = std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap());
-    count * factor
-}
-
-/// Which item of which producer.
-type Item = (usize, usize);
-
-/// Sees to it that each producer's items come once, in order, and all of them.
-struct Order(Vec<usize>);
-
-impl Order {
-    fn new(producers: usize) -> Self {
-        Self(vec![0; producers])
-    }
-
-    fn check(&mut self, (producer, number): Item) {
-        assert_eq!(number, self.0[producer], "producer {producer}");
-        self.0[producer] += 1;
-    }
-
-    fn is_complete(&self, items: usize) -> bool {
-        self.0.iter().all(|next| *next == items)
-    }
-}
+use support::{Item, LOST, Order, scaled};
 
 /// Pushes items `0..count`: three single ones, then three together, and so on.
 fn push_mixed(

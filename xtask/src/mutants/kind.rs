@@ -53,7 +53,8 @@ impl Kind {
         let call = match self {
             Self::Model => loom::build(tree, package, file)?,
             Self::Std | Self::Fenced => {
-                let test = Cargo::new(["test", "--no-run", "-p", package]).at(tree);
+                let test = Cargo::new(["test", "--no-run", "--all-features", "-p", package]);
+                let test = test.at(tree);
                 match file {
                     None => test,
                     Some("unit") => test.args(["--lib"]),

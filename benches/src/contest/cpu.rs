@@ -3,33 +3,33 @@
 
 use std::time::{Duration, Instant};
 
-pub(super) use system::pin;
+pub(crate) use system::pin;
 
 /// How many processors threads can be pinned to; 1 where they cannot.
-pub(super) fn count() -> usize {
+pub(crate) fn count() -> usize {
     system::allowed().len().max(1)
 }
 
 /// Times by the wall clock and by the clock of the calling thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clocks {
+pub(crate) struct Clocks {
     wall: Instant,
     thread: Duration,
 }
 
 impl Clocks {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self {
             thread: system::thread_time(),
             wall: Instant::now(),
         }
     }
 
-    pub(super) fn wall(&self) -> Duration {
+    pub(crate) fn wall(&self) -> Duration {
         self.wall.elapsed()
     }
 
-    pub(super) fn thread(&self) -> Duration {
+    pub(crate) fn thread(&self) -> Duration {
         system::thread_time() - self.thread
     }
 }
@@ -44,7 +44,7 @@ mod system {
     /// The calling thread is pinned until this is dropped; then it may run where it could before.
     #[must_use]
     #[derive(Debug)]
-    pub(in super::super) struct Pinned(Option<CpuSet>);
+    pub(crate) struct Pinned(Option<CpuSet>);
 
     /// The processors that the process was given. Read before any thread is pinned, for threads
     /// inherit their parent's.
@@ -60,7 +60,7 @@ mod system {
     }
 
     /// Pins the calling thread to the `nth` processor, if there are so many.
-    pub(in super::super) fn pin(nth: usize) -> Pinned {
+    pub(crate) fn pin(nth: usize) -> Pinned {
         let Some(&cpu) = ALLOWED.get(nth) else {
             return Pinned(None);
         };
@@ -95,14 +95,14 @@ mod system {
     /// Nothing.
     #[must_use]
     #[derive(Debug)]
-    pub(in super::super) struct Pinned;
+    pub(crate) struct Pinned;
 
     pub(super) fn allowed() -> &'static [usize] {
         &[]
     }
 
     /// Does nothing.
-    pub(in super::super) fn pin(_nth: usize) -> Pinned {
+    pub(crate) fn pin(_nth: usize) -> Pinned {
         Pinned
     }
 

@@ -1,11 +1,15 @@
 //! Outcomes as text: as they come for people to read, or all together for a README.
 
-use super::contest::{DEQUES, Outcome};
+use super::Outcome;
 use std::fmt::Write;
 
-/// Prints a deque a line: the minimum and the median of its figures, and how Ganger's compare.
+/// Prints an entrant a line: the minimum and the median of its figures, and how Ganger's compare.
 #[derive(Clone, Copy, Debug)]
-pub struct Table;
+pub struct Table {
+    /// The entrants with a column of their own in Markdown; all others are variants. The first is
+    /// Ganger's, and the first of every outcome.
+    pub columns: &'static [&'static str],
+}
 
 impl Table {
     /// The line above all others.
@@ -14,13 +18,13 @@ impl Table {
         let title = "workload, unit";
         format!(
             "{title:<56} {:<26} {:>8} {:>8} {:>9} {:>9}\n{:<56} {:<26} {:>8} {:>8} {:>9} {:>9}\n",
-            "deque", "min", "median", "ganger/it", "ganger/it", "", "", "", "", "of mins", "median",
+            "queue", "min", "median", "ganger/it", "ganger/it", "", "", "", "", "of mins", "median",
         )
     }
 
     /// The lines of one workload.
     #[must_use]
-    pub fn lines(outcome: &Outcome) -> String {
+    pub fn lines(&self, outcome: &Outcome) -> String {
         let mut text = String::new();
         for (metric, unit) in outcome.metrics.iter().enumerate() {
             let mut title = format!("{}, {unit}", outcome.name);
@@ -29,12 +33,12 @@ impl Table {
                 let ours = &outcome.rows[0].samples[metric];
                 let ratios = [ratio(min(ours), min(samples)), pairwise(ours, samples)];
                 let [of_mins, of_pairs] = ratios.map(|ratio| match ratio {
-                    Some(ratio) if row.deque != DEQUES[0] => figure(ratio),
+                    Some(ratio) if row.name != self.columns[0] => figure(ratio),
                     _ => String::new(),
                 });
                 let line = format!(
                     "{title:<56} {:<26} {:>8} {:>8} {:>9} {:>9}",
-                    row.deque,
+                    row.name,
                     figure(min(samples)),
                     figure(median(samples.clone())),
                     of_mins,
@@ -47,34 +51,56 @@ impl Table {
         text
     }
 
-    /// A Markdown table, a workload a line and a deque a column: the minimum, and in brackets how many
-    /// times that of another deque Ganger's is. A variant has a line of its own.
+    /// A Markdown table, a workload a line and an entrant a column: the minimum, and in brackets how
+    /// many times that of another entrant Ganger's is. The best is bold, if there are others. A variant has a line of its
+    /// own, in which its figure is in Ganger's place.
     #[must_use]
-    pub fn markdown(outcomes: &[Outcome]) -> String {
-        let others = DEQUES.len() - 1;
+    pub fn markdown(&self, outcomes: &[Outcome]) -> String {
         let mut text = String::from("| workload |");
-        for deque in DEQUES {
-            let _ = write!(text, " {deque} |");
+        for name in self.columns {
+            let _ = write!(text, " {name} |");
         }
-        let _ = writeln!(text, "\n|---|{}", "---|".repeat(DEQUES.len()));
+        let _ = writeln!(text, "\n|---|{}", "---|".repeat(self.columns.len()));
         for outcome in outcomes {
             for (metric, unit) in outcome.metrics.iter().enumerate() {
-                let _ = write!(text, "| {}, {unit} |", outcome.name);
-                let minima = outcome.rows.iter().map(|row| min(&row.samples[metric]));
-                let minima: Vec<f64> = minima.collect();
-                let _ = write!(text, " **{}** |", figure(minima[0]));
-                for &theirs in &minima[1..DEQUES.len()] {
-                    let _ = match ratio(minima[0], theirs) {
-                        Some(ratio) => write!(text, " {} ({ratio:.2} x) |", figure(theirs)),
-                        None => write!(text, " {} |", figure(theirs)),
-                    };
-                }
-                text.push('\n');
-                for (variant, min) in outcome.rows.iter().zip(minima).skip(DEQUES.len()) {
-                    let name = format!("{}, {unit}: {}", outcome.name, variant.deque);
-                    let _ = writeln!(text, "| {name} | {} |{}", figure(min), " |".repeat(others));
+                let title = format!("{}, {unit}", outcome.name);
+                let of = |name: &str| {
+                    let row = outcome.rows.iter().find(|row| row.name == name);
+                    row.map_or(f64::NAN, |row| min(&row.samples[metric]))
+                };
+                let _ = writeln!(text, "| {title} |{}", self.cells(of));
+                for row in &outcome.rows {
+                    if !self.columns.contains(&row.name) {
+                        let variant = min(&row.samples[metric]);
+                        let of = |name: &str| {
+                            let is_ours = name == self.columns[0];
+                            if is_ours { variant } else { of(name) }
+                        };
+                        let _ = writeln!(text, "| {title}: {} |{}", row.name, self.cells(of));
+                    }
                 }
             }
+        }
+        text
+    }
+
+    /// The cells of one line, given the minimum of each entrant.
+    fn cells(&self, min_of: impl Fn(&str) -> f64) -> String {
+        let minima: Vec<f64> = self.columns.iter().map(|name| min_of(name)).collect();
+        let (ours, best) = (minima[0], min(&minima));
+        let is_contested = minima.iter().filter(|x| !x.is_nan()).count() > 1;
+        let mut text = String::new();
+        for (nth, &theirs) in minima.iter().enumerate() {
+            // What prints the same is as good.
+            let _ = if is_contested && figure(theirs) == figure(best) {
+                write!(text, " **{}**", figure(theirs))
+            } else {
+                write!(text, " {}", figure(theirs))
+            };
+            if let Some(ratio) = ratio(ours, theirs).filter(|_| nth > 0) {
+                let _ = write!(text, " ({ratio:.2} x)");
+            }
+            text.push_str(" |");
         }
         text
     }
@@ -122,18 +148,22 @@ fn figure(x: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deque::Row;
+    use crate::contest::Row;
+
+    const TABLE: Table = Table {
+        columns: &["a", "b", "c", "d"],
+    };
 
     fn outcome() -> Outcome {
-        let row = |deque, samples: &[f64]| Row {
-            deque,
+        let row = |name, samples: &[f64]| Row {
+            name,
             samples: vec![samples.to_vec()],
         };
         Outcome {
             name: "walk".to_owned(),
             metrics: &["ns"],
             rows: vec![
-                row(DEQUES[0], &[2.0, 3.0, 10.0]),
+                row("a", &[2.0, 3.0, 10.0]),
                 row("b", &[4.0, 12.0, 100.0]),
                 row("c", &[0.0, 0.0, 0.0]),
                 row("variant", &[1.0, 1.0, 1.0]),
@@ -143,30 +173,49 @@ mod tests {
 
     #[test]
     fn a_line_has_minimum_median_and_both_ratios() {
-        let text = Table::lines(&outcome());
+        let text = TABLE.lines(&outcome());
         let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
             .collect();
-        assert_eq!(lines[0], ["walk,", "ns", "ganger-deque", "2.00", "3.00"]);
+        assert_eq!(lines[0], ["walk,", "ns", "a", "2.00", "3.00"]);
         // The pairs: 2/4, 3/12 and 10/100.
         assert_eq!(lines[1], ["b", "4.00", "12.0", "0.50", "0.25"]);
         assert_eq!(lines[2], ["c", "0.00", "0.00"]);
     }
 
     #[test]
-    fn markdown_has_a_line_for_a_workload() {
-        let text = Table::markdown(&[outcome()]);
+    fn markdown_has_a_line_for_a_workload_and_one_for_a_variant() {
+        let text = TABLE.markdown(&[outcome()]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines,
             [
-                "| workload | ganger-deque | crossbeam-deque | st3 |",
-                "|---|---|---|---|",
-                "| walk, ns | **2.00** | 4.00 (0.50 x) | 0.00 |",
-                "| walk, ns: variant | 1.00 | | |",
+                "| workload | a | b | c | d |",
+                "|---|---|---|---|---|",
+                "| walk, ns | 2.00 | 4.00 (0.50 x) | **0.00** | – |",
+                "| walk, ns: variant | 1.00 | 4.00 (0.25 x) | **0.00** | – |",
             ]
         );
+    }
+
+    #[test]
+    fn the_best_is_bold_whoever_it_is_and_only_the_best() {
+        let cells = |minima: [f64; 4]| {
+            let nth = |name: &str| TABLE.columns.iter().position(|&column| column == name);
+            TABLE.cells(|name| minima[nth(name).unwrap()])
+        };
+        let nan = f64::NAN;
+        assert_eq!(
+            cells([2.0, 4.0, nan, 8.0]),
+            " **2.00** | 4.00 (0.50 x) | – | 8.00 (0.25 x) |"
+        );
+        assert_eq!(
+            cells([4.0, 2.0, 2.001, 8.0]),
+            " 4.00 | **2.00** (2.00 x) | **2.00** (2.00 x) | 8.00 (0.50 x) |"
+        );
+        assert_eq!(cells([1.0, nan, nan, nan]), " 1.00 | – | – | – |");
+        assert_eq!(cells([nan; 4]), " – | – | – | – |");
     }
 
     #[test]

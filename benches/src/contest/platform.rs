@@ -1,6 +1,5 @@
 //! What the figures are of.
 
-use super::contest::DEQUES;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 use std::{env, fs, thread};
@@ -8,29 +7,30 @@ use std::{env, fs, thread};
 /// The versions that this program was built with.
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
-/// The processor, the system, the compiler, the deques with their versions, the fences of Ganger's
-/// in this process, and the date, in one line.
+/// The processor, the system, the compiler, these packages with their versions, what else there is
+/// to say, and the date, in one line.
 #[must_use]
-pub fn platform() -> String {
+pub fn platform(packages: &[&str], remark: &str) -> String {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let deques = DEQUES.map(|name| {
-        let version = version(LOCK, name).unwrap_or("?");
-        format!("{name} {version}")
-    });
-    let fences = if ganger_sync::fence::is_asymmetric() {
-        "asymmetric: membarrier"
-    } else {
-        "full"
-    };
+    let packages: Vec<_> = packages
+        .iter()
+        .map(|name| format!("{name} {}", version(name)))
+        .collect();
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     format!(
-        "{}, {cpus} CPUs, {}; {}; {}; Ganger's fences {fences}; {}",
+        "{}, {cpus} CPUs, {}; {}; {}; {remark}; {}",
         cpu_model().unwrap_or_else(|| env::consts::ARCH.to_owned()),
         system(),
         rustc().unwrap_or_else(|| "rustc ?".to_owned()),
-        deques.join(", "),
+        packages.join(", "),
         date(since.unwrap_or_default()),
     )
+}
+
+/// The version of a package that this program was built with.
+#[must_use]
+pub fn version(package: &str) -> &'static str {
+    locked(LOCK, package).unwrap_or("?")
 }
 
 fn cpu_model() -> Option<String> {
@@ -57,7 +57,7 @@ fn rustc() -> Option<String> {
 }
 
 /// The version of a package in a lock file.
-fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
+fn locked<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name);
     let version = lines.nth(1)?.strip_prefix("version = \"")?;
@@ -114,8 +114,13 @@ mod tests {
     fn versions_are_those_of_the_lock_file() {
         let lock = "[[package]]\nname = \"a-b\"\nversion = \"2.0.0\"\n\n\
                     [[package]]\nname = \"a\"\nversion = \"1.2.3\"\nsource = \"x\"\n";
-        assert_eq!(version(lock, "a"), Some("1.2.3"));
-        assert_eq!(version(lock, "b"), None);
-        assert!(!platform().contains('?'), "{}", platform());
+        assert_eq!(locked(lock, "a"), Some("1.2.3"));
+        assert_eq!(locked(lock, "b"), None);
+        let line = platform(&["ganger-deque", "st3"], "remark");
+        assert!(
+            line.contains(", st3 0.") && line.contains("; remark; 2"),
+            "{line}"
+        );
+        assert!(!line.contains('?'), "{line}");
     }
 }

@@ -1,0 +1,166 @@
+//! A workload that several queues run in turn, and the table of what came of it.
+//!
+//! ```text
+//! contest    takes turns (this file)
+//! table      what is printed
+//! group      workloads by name
+//! platform   what the figures are of
+//! cpu        pinning, and the clock of a thread
+//! ```
+
+pub(crate) mod cpu;
+mod group;
+mod platform;
+mod table;
+
+pub use group::UnknownGroup;
+pub(crate) use group::find;
+pub use platform::{platform, version};
+pub use table::Table;
+
+use std::fmt;
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Runs a prepared workload once and returns its figures, one for each metric; `NAN` for what could
+/// not be measured. It allocates its queues itself, unless there are many.
+pub type Run = Box<dyn FnMut() -> Vec<f64>>;
+
+/// A workload and all that run it, ready to run.
+pub struct Contest {
+    name: String,
+    metrics: &'static [&'static str],
+    entrants: Vec<(&'static str, Run)>,
+}
+
+/// The figures of one workload.
+#[derive(Debug)]
+pub struct Outcome {
+    /// That of the workload.
+    pub name: String,
+    /// What was measured, with units. Of every figure, less is better.
+    pub metrics: &'static [&'static str],
+    /// The entrants, Ganger's first, and the variants.
+    pub rows: Vec<Row>,
+}
+
+/// The figures of one entrant.
+#[derive(Debug)]
+pub struct Row {
+    /// The name of the entrant.
+    pub name: &'static str,
+    /// For each metric the figures of all repetitions, in order.
+    pub samples: Vec<Vec<f64>>,
+}
+
+impl Contest {
+    /// A workload by that name; the first entrant is the one that the others are compared with.
+    #[must_use]
+    pub fn new(
+        name: String,
+        metrics: &'static [&'static str],
+        entrants: Vec<(&'static str, Run)>,
+    ) -> Self {
+        Self {
+            name,
+            metrics,
+            entrants,
+        }
+    }
+
+    /// The same with another entrant, usually one that runs a variant of the workload.
+    #[must_use]
+    pub fn and(mut self, name: &'static str, run: Run) -> Self {
+        self.entrants.push((name, run));
+        self
+    }
+
+    /// The name of the workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lets every entrant run once, so that all are warm, and then `reps` times, one after the other
+    /// within each repetition.
+    ///
+    /// # Panics
+    /// When an entrant has not done what it was told to do, or measured something else.
+    #[must_use]
+    pub fn run(mut self, reps: usize) -> Outcome {
+        let empty = |name| Row {
+            name,
+            samples: vec![Vec::with_capacity(reps); self.metrics.len()],
+        };
+        let mut rows: Vec<Row> = self.entrants.iter().map(|&(name, _)| empty(name)).collect();
+        for (_, run) in &mut self.entrants {
+            run();
+        }
+        for rep in 0..reps {
+            let _gap = gap(rep);
+            for (row, (_, run)) in rows.iter_mut().zip(&mut self.entrants) {
+                let figures = run();
+                assert_eq!(figures.len(), row.samples.len());
+                for (samples, figure) in row.samples.iter_mut().zip(figures) {
+                    samples.push(figure);
+                }
+            }
+        }
+        Outcome {
+            name: self.name,
+            metrics: self.metrics,
+            rows,
+        }
+    }
+}
+
+/// Moves what is allocated while it is there. Where a queue lies can make a processor twice as slow,
+/// and an allocator that is asked for the same gives the same: each repetition has it elsewhere.
+fn gap(rep: usize) -> Vec<u8> {
+    const LINE: usize = 64;
+    const LINES: usize = 64;
+    black_box(Vec::with_capacity(LINE * (1 + 13 * rep % LINES)))
+}
+
+/// Nanoseconds for each of so many.
+pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
+    time.as_nanos() as f64 / each as f64
+}
+
+impl fmt::Debug for Contest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entrants = self.entrants.iter().map(|(name, _)| name);
+        f.debug_struct("Contest")
+            .field("name", &self.name)
+            .field("entrants", &entrants.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    #[test]
+    fn entrants_take_turns_and_the_first_round_does_not_count() {
+        const NAMES: [&str; 3] = ["a", "b", "c"];
+        let turns = Rc::new(RefCell::new(Vec::new()));
+        let entrant = |name| {
+            let turns = Rc::clone(&turns);
+            let run: Run = Box::new(move || {
+                turns.borrow_mut().push(name);
+                vec![f64::from(u32::try_from(turns.borrow().len()).unwrap())]
+            });
+            (name, run)
+        };
+        let (variant, run) = entrant(NAMES[2]);
+        let others = NAMES[..2].iter().copied().map(entrant).collect();
+        let contest = Contest::new("roll".to_owned(), &["turns"], others).and(variant, run);
+        let outcome = contest.run(2);
+        assert_eq!(*turns.borrow(), [NAMES; 3].concat());
+        let samples: Vec<_> = outcome.rows.iter().map(|row| &row.samples[0][..]).collect();
+        assert_eq!(samples, [[4.0, 7.0], [5.0, 8.0], [6.0, 9.0]]);
+    }
+}

@@ -1,0 +1,72 @@
+//! Who takes part when a workload runs with all queues.
+
+use super::ganger::Ganger;
+use super::payload::Payload;
+use super::peers::{AsyncChannel, Concurrent, Crossbeam, Flume, Kanal, Seg, Std, Tokio};
+use super::traits::Mailbox;
+use crate::contest::{Contest, Run};
+
+/// The queues of every contest; Ganger's is the first.
+pub const MAILBOXES: [&str; 9] = [
+    name::<Ganger<u64>>(),
+    name::<Std<u64>>(),
+    name::<Crossbeam<u64>>(),
+    name::<Flume<u64>>(),
+    name::<Kanal<u64>>(),
+    name::<Tokio<u64>>(),
+    name::<AsyncChannel<u64>>(),
+    name::<Concurrent<u64>>(),
+    name::<Seg<u64>>(),
+];
+
+/// What queues are made to do.
+pub trait Workload<P: Payload> {
+    /// What the tables call it, with its size; not with what is sent.
+    fn name(&self) -> String;
+
+    /// What it measures, with units. Of every figure, less is better.
+    fn metrics(&self) -> &'static [&'static str];
+
+    /// Everything that is not to be measured.
+    fn prepare<M: Mailbox<P>>(&self) -> Run;
+}
+
+/// The workload with all queues.
+#[must_use]
+pub fn contest<P: Payload>(workload: &impl Workload<P>) -> Contest {
+    let runs = [
+        workload.prepare::<Ganger<P>>(),
+        workload.prepare::<Std<P>>(),
+        workload.prepare::<Crossbeam<P>>(),
+        workload.prepare::<Flume<P>>(),
+        workload.prepare::<Kanal<P>>(),
+        workload.prepare::<Tokio<P>>(),
+        workload.prepare::<AsyncChannel<P>>(),
+        workload.prepare::<Concurrent<P>>(),
+        workload.prepare::<Seg<P>>(),
+    ];
+    let entrants = MAILBOXES.into_iter().zip(runs).collect();
+    Contest::new(title::<P>(&workload.name()), workload.metrics(), entrants)
+}
+
+/// What the tables call a workload with such payloads.
+pub(super) fn title<P: Payload>(workload: &str) -> String {
+    format!("{workload}, {}", P::NAME)
+}
+
+pub(super) const fn name<M: Mailbox<u64>>() -> &'static str {
+    M::NAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contest::version;
+
+    #[test]
+    fn names_are_those_of_packages() {
+        for name in MAILBOXES.into_iter().filter(|&name| name != "std") {
+            assert_ne!(version(name), "?", "{name}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A task that polls a receiver by hand.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use ganger_mpsc::{AsyncReceiver, RecvError};
+use ganger_sync::Parker;
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// Sleeps on a thread, and counts how often it is woken.
+pub(crate) struct Task {
+    parker: Parker,
+    wakes: AtomicUsize,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        // Ordering: Relaxed, because a test that reads it has been told that this is over.
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.parker.unpark();
+    }
+}
+
+impl Task {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            parker: Parker::new(),
+            wakes: AtomicUsize::new(0),
+        })
+    }
+
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        Arc::clone(self).into()
+    }
+
+    pub(crate) fn poll<T>(
+        self: &Arc<Self>,
+        receiver: &mut AsyncReceiver<T>,
+    ) -> Poll<Result<T, RecvError>> {
+        receiver.poll_recv(&mut Context::from_waker(&self.waker()))
+    }
+
+    /// Sleeps until it is woken, or was since the last sleep. Under loom a wake-up that is lost is
+    /// a deadlock, which the model reports.
+    pub(crate) fn sleep(&self) {
+        const LOST: Duration = Duration::from_secs(60);
+        assert!(self.parker.park_timeout(LOST), "a wake-up was lost");
+    }
+
+    /// Polls, and sleeps, until there is something; counts the sleeps.
+    pub(crate) fn receive<T>(
+        self: &Arc<Self>,
+        receiver: &mut AsyncReceiver<T>,
+        sleeps: &mut usize,
+    ) -> Result<T, RecvError> {
+        loop {
+            if let Poll::Ready(received) = self.poll(receiver) {
+                return received;
+            }
+            *sleeps += 1;
+            self.sleep();
+        }
+    }
+
+    /// How often it was woken.
+    pub(crate) fn wakes(&self) -> usize {
+        // Ordering: as in `wake`.
+        self.wakes.load(Ordering::Relaxed)
+    }
+}
