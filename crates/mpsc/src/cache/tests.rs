@@ -191,6 +191,7 @@ fn a_list_of_every_length_into_every_room() {
             assert_eq!(room(model.size), ROUNDS - kept % ROUNDS);
             model.give_list(list);
             assert!(model.in_use.is_empty());
+            assert_eq!(room(model.size), ROUNDS - (kept + list) % ROUNDS);
             model.settle();
             assert_eq!(room(model.size), ROUNDS);
         }
