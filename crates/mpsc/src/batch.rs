@@ -307,6 +307,20 @@ impl<T: fmt::Debug> fmt::Debug for BatchIter<'_, T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::Queue;
+
+    #[test]
+    fn what_was_drained_grows_at_either_end() {
+        let queue = Queue::new();
+        let _first = queue.push_all(1..3).unwrap();
+        let mut batch = queue.drain();
+        batch.push_back(3);
+        batch.push_front(0);
+        let _first = queue.push_all(4..6).unwrap();
+        batch.append(queue.drain());
+        batch.push_back(6);
+        assert!(batch.into_iter().eq(0..7));
+    }
 
     #[test]
     fn it_can_be_filled_from_either_end_again_after_it_ran_empty() {

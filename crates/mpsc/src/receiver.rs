@@ -284,7 +284,29 @@ impl<T> fmt::Debug for Receiver<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use crate::{RecvTimeoutError, channel};
+    use std::cell::RefCell;
     use std::time::Duration;
+
+    /// Says when it is dropped.
+    struct Item<'a>(u8, &'a RefCell<Vec<u8>>);
+
+    impl Drop for Item<'_> {
+        fn drop(&mut self) {
+            self.1.borrow_mut().push(self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_dropped_in_order() {
+        let dropped = RefCell::new(Vec::new());
+        let (sender, receiver) = channel();
+        let items = |numbers: std::ops::Range<u8>| numbers.map(|number| Item(number, &dropped));
+        assert!(sender.send_all(items(0..3)).is_ok());
+        drop(receiver.recv());
+        assert!(sender.send_all(items(3..6)).is_ok());
+        drop(receiver);
+        assert_eq!(*dropped.borrow(), [0, 1, 2, 3, 4, 5]);
+    }
 
     #[test]
     fn a_receive_that_times_out_takes_its_park_back() {

@@ -380,3 +380,16 @@ fn a_burst_goes_back_as_it_is_received() {
         assert_eq!(receiver.try_recv(), Ok([ITEMS - 1; 3]));
     });
 }
+
+#[test]
+fn what_is_refused_leaves_nothing_behind() {
+    alone(|| {
+        let queue = Queue::new();
+        let _nothing = queue.close();
+        for item in 0..10 {
+            assert_eq!(queue.push(item).unwrap_err().into_inner(), item);
+        }
+        let refused = queue.push_all(0..10).unwrap_err().into_inner();
+        assert!(refused.into_iter().eq(0..10));
+    });
+}

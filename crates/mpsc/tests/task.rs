@@ -10,7 +10,7 @@ mod task;
 use futures_core::{FusedStream, Stream};
 use ganger_mpsc::{AsyncReceiver, Receiver, RecvError, Sender, TryRecvError, bounded, channel};
 use std::pin::{Pin, pin};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use support::{LOST, Order, scaled};
@@ -379,4 +379,31 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
         };
         assert_eq!(items.as_deref(), Ok(expected), "{when:?}");
     }
+}
+
+/// An executor may run a task in the midst of waking it.
+struct AtOnce(Mutex<(AsyncReceiver<u32>, Vec<u32>)>);
+
+impl Wake for AtOnce {
+    fn wake(self: Arc<Self>) {
+        let waker = Arc::clone(&self).into();
+        let (receiver, items) = &mut *self.0.lock().unwrap();
+        let mut context = Context::from_waker(&waker);
+        while let Poll::Ready(Ok(item)) = receiver.poll_recv(&mut context) {
+            items.push(item);
+        }
+    }
+}
+
+#[test]
+fn a_waker_may_poll_at_once() {
+    let (sender, receiver) = channel();
+    let task = Arc::new(AtOnce(Mutex::new((receiver.into_async(), Vec::new()))));
+    Arc::clone(&task).wake();
+    for item in 0..10 {
+        sender.send(item).unwrap();
+        assert!(task.0.lock().unwrap().1.iter().copied().eq(0..=item));
+    }
+    drop(sender);
+    assert_eq!(Arc::strong_count(&task), 1);
 }

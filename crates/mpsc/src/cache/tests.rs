@@ -280,3 +280,16 @@ fn a_thread_s_destructors_may_send_and_receive() {
     }
     assert_ne!(without.count(), 0);
 }
+
+#[test]
+fn a_thread_that_gave_up_everything_has_room_for_as_much_again() {
+    let mut model = Model::new(10);
+    model.take_many(ROUNDS + 10);
+    model.give_many(ROUNDS + 10);
+    for magazine in LOCAL.with(|local| local.0[model.size.0].empty()) {
+        // SAFETY: the pair has given it up.
+        unsafe { free_all(magazine, model.size) };
+    }
+    model.kept.clear();
+    assert_eq!(room(model.size), ROUNDS);
+}
