@@ -1,4 +1,4 @@
-//! The memory of a queue with one message, and how often a queue in use allocates.
+//! The memory of queues with one message each, and how often a queue in use allocates.
 
 use super::contest::Workload;
 use super::counting::counted;
@@ -7,6 +7,9 @@ use super::payload::Payload;
 use super::traits::Mailbox;
 use crate::contest::Run;
 use ganger_mpsc::{Queue, node_cache};
+
+/// How many queues have one message, so that what they share counts as what it is for each.
+const QUEUES: usize = 10_000;
 
 /// Bytes and allocations, of one thread that sends bursts to itself. The queue's own value is in it
 /// where it has to be on the heap.
@@ -35,18 +38,25 @@ impl<P: Payload> Workload<P> for Heap {
         let Self { burst, rounds } = *self;
         Box::new(move || {
             M::forget();
-            let ((sender, mut mailbox), first) = counted(|| {
-                let (sender, mailbox) = M::channel();
-                M::send(&sender, P::of(1));
-                (sender, mailbox)
+            let mut queues = Vec::with_capacity(QUEUES);
+            let ((), first) = counted(|| {
+                for _ in 0..QUEUES {
+                    let (sender, mailbox) = M::channel();
+                    M::send(&sender, P::of(1));
+                    queues.push((sender, mailbox));
+                }
             });
-            assert_eq!(mailbox.try_recv().map(P::weight), Some(P::WORDS));
+            for (_sender, mailbox) in &mut queues {
+                assert_eq!(mailbox.try_recv().map(P::weight), Some(P::WORDS));
+            }
+            drop(queues);
+            let (sender, mut mailbox) = M::channel();
             cycle(&sender, &mut mailbox, burst, rounds);
             let (_, steady) = counted(|| cycle(&sender, &mut mailbox, burst, rounds));
             let messages = (burst * rounds) as f64;
             vec![
-                first.bytes as f64,
-                first.allocations as f64,
+                first.bytes as f64 / QUEUES as f64,
+                first.allocations as f64 / QUEUES as f64,
                 steady.allocations as f64 * 1e6 / messages,
             ]
         })
@@ -63,9 +73,11 @@ impl Heap {
         let Self { burst, rounds } = self;
         Box::new(move || {
             node_cache::clear();
+            let queues: Vec<_> = (0..QUEUES).map(|_| Queue::new()).collect();
+            let push = |queue: &Queue<P>| assert!(queue.push(P::of(1)).is_ok());
+            let ((), first) = counted(|| queues.iter().for_each(push));
+            drop(queues);
             let queue = Queue::new();
-            let (_, first) = counted(|| assert!(queue.push(P::of(1)).is_ok()));
-            assert_eq!(queue.drain().len(), 1);
             let bursts = || {
                 for _ in 0..rounds {
                     for number in 1..=burst {
@@ -77,8 +89,8 @@ impl Heap {
             bursts();
             let ((), steady) = counted(bursts);
             vec![
-                first.bytes as f64,
-                first.allocations as f64,
+                first.bytes as f64 / QUEUES as f64,
+                first.allocations as f64 / QUEUES as f64,
                 steady.allocations as f64 * 1e6 / (burst * rounds) as f64,
             ]
         })

@@ -1,39 +1,45 @@
 //! What a receiver has taken out of the shared queue and not yet handed over.
 //!
-//! **Problem.** A drain gives a chain of nodes, the newest first, of which the oldest is wanted first.
-//! Turning the links round and then following them again means to wait for memory twice an item.
+//! **Problem.** A receiver that is faster than its senders takes each item alone, and each time the
+//! queue's word travels from their processor to its own and back: all of them wait for that, for every
+//! item.
 //!
-//! **Rejected.** A `VecDeque`: the items would have to go in from the back, and how many there are is
-//! not known before the end.
+//! **Rejected.** To leave senders alone for some time after every drain: who waits for one item would
+//! wait longer.
 //!
-//! **Protocol.** One walk along the chain puts the items into a vector, the newest at the bottom, and
-//! gives all nodes back at once. Popping from the top gives the oldest. It is filled only when it is
-//! empty, so nothing newer ever gets on top.
+//! **Protocol.** A drain that found a few items, and a sender at work at the same moment, makes the next
+//! one wait for a moment, and twice as long if it finds the same, up to a limit. Any other drain makes
+//! the next one wait half as long. So nobody waits who takes turns with a sender, on one thread or on
+//! two.
 
+use crate::node::Node;
 use crate::{Batch, Queue};
-use std::cell::UnsafeCell;
+use ganger_sync::hint;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
 
-/// How much memory an empty backlog keeps for the next drain, in bytes.
-const KEPT: usize = 16 * 1_024;
+/// From how many items on a drain was worth it.
+const MANY: usize = 64;
+
+/// How many pauses the shortest wait takes, and the longest: under two microseconds. Models have no
+/// time to pass.
+const SHORT: u32 = if cfg!(loom) { 0 } else { 4 };
+const LONG: u32 = if cfg!(loom) { 0 } else { 32 };
 
 /// Items that one thread has: the receiver's.
 pub(crate) struct Backlog<T> {
-    /// The newest first. No reference to it leaves a method here, and no method runs code of
-    /// anybody else's while it has one, but for the allocator, which has no receiver at hand.
-    items: UnsafeCell<Vec<T>>,
+    /// No reference to it leaves a method here, and no method runs code of anybody else's, an allocator's
+    /// included, while it has one.
+    items: UnsafeCell<Batch<T>>,
+    /// How many pauses come before the next drain.
+    pauses: Cell<u32>,
 }
 
 impl<T> Backlog<T> {
-    /// Items without size take no memory however many there are.
-    const KEPT_ITEMS: usize = match KEPT.checked_div(size_of::<T>()) {
-        Some(items) => items,
-        None => usize::MAX,
-    };
-
     pub(crate) const fn new() -> Self {
         Self {
-            items: UnsafeCell::new(Vec::new()),
+            items: UnsafeCell::new(Batch::new()),
+            pauses: Cell::new(0),
         }
     }
 
@@ -42,49 +48,39 @@ impl<T> Backlog<T> {
     pub(crate) fn pop(&self, queue: &Queue<T>) -> Option<T> {
         // SAFETY: not `Sync`, and see the field.
         let items = unsafe { &mut *self.items.get() };
-        if items.is_empty() || items.capacity() > Self::KEPT_ITEMS {
-            Self::refill(items, queue);
-        }
-        items.pop()
-    }
-
-    /// What a pop does besides popping, when there is something to do: not often.
-    #[inline(never)]
-    fn refill(items: &mut Vec<T>, queue: &Queue<T>) {
         if items.is_empty() {
-            queue.drain_newest_first(items);
+            items.append(self.drain(queue));
         }
-        Self::trim(items);
+        let node = items.pop_node();
+        // SAFETY: out of the list, and ours.
+        node.map(|node| unsafe { Node::free(node) })
     }
 
     /// Takes everything, here and in the queue.
     pub(crate) fn take(&self, queue: &Queue<T>) -> Batch<T> {
         let mut batch = self.take_own();
-        batch.append(queue.drain());
+        batch.append(self.drain(queue));
+        batch
+    }
+
+    /// Takes everything that is in the queue. Out of the way of what most pops do.
+    #[inline(never)]
+    fn drain(&self, queue: &Queue<T>) -> Batch<T> {
+        let pauses = self.pauses.get();
+        (0..pauses).for_each(|_| hint::spin_loop());
+        let (batch, company) = queue.drain_in_company();
+        self.pauses.set(if company && batch.len() < MANY {
+            (2 * pauses).clamp(SHORT, LONG)
+        } else {
+            pauses / 2
+        });
         batch
     }
 
     /// Takes everything that is here.
     pub(crate) fn take_own(&self) -> Batch<T> {
         // SAFETY: as in `pop`.
-        let items = unsafe { &mut *self.items.get() };
-        let batch = items.drain(..).rev().collect();
-        Self::trim(items);
-        batch
-    }
-
-    /// Returns memory while a burst goes by, half of it each time, so that a pop stays O(1).
-    fn trim(items: &mut Vec<T>) {
-        if items.capacity() > Self::KEPT_ITEMS && items.len() <= items.capacity() / 4 {
-            items.shrink_to((2 * items.len()).max(Self::KEPT_ITEMS));
-        }
-    }
-
-    /// Drops everything that is here, the oldest first. If the drop of one panics, the others are
-    /// dropped all the same.
-    pub(crate) fn clear(&mut self) {
-        self.items.get_mut().reverse();
-        self.items.get_mut().clear();
+        std::mem::take(unsafe { &mut *self.items.get() })
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,328 +1,272 @@
 //! Memory of nodes that is used again.
 //!
-//! **Problem.** A message is a node, and a node that one thread allocates and another one frees is what
-//! general allocators are slowest at: it costs more than all the rest of a send and a receive.
+//! **Problem.** A message is a node, which one thread makes and another one frees. Asking an allocator
+//! each time costs more than all the rest of a send and a receive.
 //!
 //! **Rejected.** A pool in each queue: a million mailboxes would each keep their own. A pool that all
-//! threads share: two contended operations a message. Nodes that go back to the thread they came
-//! from: a list for each pair of threads.
+//! threads share: two contended operations a message. Free lists, and magazines of them (Bonwick and
+//! Adams, "Magazines and Vmem", USENIX 2001): nodes of several producers get mixed, so that producers
+//! write to one another's cache lines, and each step along a chain leads to a line that is not
+//! there yet. Per-slab free lists, as mimalloc has them (Leijen, Zorn and de Moura, APLAS 2019): to
+//! take a block is to read what another processor wrote.
 //!
-//! **Protocol.** Magazines, after Bonwick and Adams ("Magazines and Vmem", USENIX 2001, section 3). A
-//! magazine is a list of at most [`ROUNDS`] blocks of one size. Each thread has two for each size, one
-//! that it takes from and gives to, and a spare that is full.
-//! 1. *Take*: from the first; if that is empty, it becomes the spare, or a full one from the
-//!    [`Exchange`]. No luck: ask the allocator.
-//! 2. *Give*: to the first; if that is full then, it becomes the spare, and the spare goes to the
-//!    exchange. No room there: give its blocks to the allocator.
+//! **Protocol.** Blocks of one size come from [`Slab`]s, in groups of 64 neighbours, and a set of blocks
+//! of a group is a word of bits. Each thread has, for each size, a set to take from, and a few sets that
+//! it has given.
+//! 1. *Take*: the lowest of the set. If that is empty: a large set that was given here; the next group
+//!    of the slab; a spare slab; one from the [`Exchange`]; one from the allocator.
+//! 2. *Give*: into the set for the block's group. If its place is taken by another group's set, that
+//!    one goes back to its slab first.
+//! 3. A slab that is complete becomes the spare, or goes to the exchange, or to the allocator.
 //!
-//! So there is an atomic operation for one message in [`ROUNDS`] at the most, and none on the thread
+//! **Price.** A slab in which one block stays in use is of no use to anybody else. That is why slabs are
+//! small, and why a thread takes a new one rather than the last few blocks of many: traffic that came
+//! in disorder would never get out of it.
+//!
+//! So taking reads nothing but the thread's own words, and writes nothing; nodes that are made one after
+//! the other are neighbours; there is an atomic operation for one message in 64, and none on the thread
 //! that sends to itself.
 //!
-//! Under loom nodes come from the allocator, so that it sees each as a new one; the exchange has
-//! models of its own.
+//! Under loom nodes come from the allocator, so that it sees each as a new one; slabs and the exchange
+//! have models of their own.
 
+use crate::blocks::{Blocks, Set};
 use crate::exchange::Exchange;
+use crate::slab::{SIZES, SLAB, Size, Slab};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::Cell;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 #[cfg(loom)]
 use std::sync::LazyLock;
 
-/// Blocks in a full magazine.
-const ROUNDS: usize = 64;
+/// Slabs that the exchange keeps, at the most.
+const SLOTS: usize = 1_024;
 
-/// Full magazines that the exchange keeps of each size, at the most.
-const SLOTS: usize = 16;
+/// The memory that nodes are taken from, piece by piece, in bytes. The nodes in a piece are of one size,
+/// and it is used again when all of them are free.
+pub const SLAB_BYTES: usize = SLAB;
 
-/// Sizes are multiples of this, and blocks are aligned to it.
-const STEP: usize = 16;
-
-/// How many sizes there are.
-const SIZES: usize = 16;
-
-/// The most nodes of a size that each thread keeps for itself: see [`set_limit`].
-pub const NODES_PER_THREAD: usize = 2 * ROUNDS;
-
-/// The most nodes of a size that threads share, unless told otherwise: see [`set_limit`].
-pub const DEFAULT_LIMIT: usize = SLOTS * ROUNDS;
+/// The most unused memory that is kept for whichever thread needs it, in bytes, unless told otherwise:
+/// see [`set_limit`].
+pub const DEFAULT_LIMIT: usize = SLOTS * SLAB_BYTES;
 
 #[cfg(not(loom))]
-static EXCHANGES: [Exchange<Block, SLOTS>; SIZES] = [const { Exchange::new() }; SIZES];
+static EXCHANGE: Exchange<Slab, SLOTS> = Exchange::new();
 /// Nobody uses it; and no atomic of loom's can be made beforehand.
 #[cfg(loom)]
-static EXCHANGES: LazyLock<[Exchange<Block, SLOTS>; SIZES]> =
-    LazyLock::new(|| std::array::from_fn(|_| Exchange::new()));
+static EXCHANGE: LazyLock<Exchange<Slab, SLOTS>> = LazyLock::new(Exchange::new);
 
-/// How many slots of each exchange are in use.
+/// How many slots of the exchange are in use.
 #[cfg(not(loom))]
 static LIMIT: AtomicUsize = AtomicUsize::new(SLOTS);
 #[cfg(loom)]
 static LIMIT: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(SLOTS));
 
 thread_local! {
-    static LOCAL: Local = const { Local([const { Pair::new() }; SIZES]) };
+    static LOCAL: Local = const { Local([const { Blocks::new() }; SIZES]) };
+    /// Gives up what is in the other one when the thread ends.
+    static END: End = const { End };
 }
 
-/// Sets how many unused nodes of each size are kept for whichever thread needs them: at most
-/// [`DEFAULT_LIMIT`], in steps of 64. Beside these, each thread keeps at most
-/// [`NODES_PER_THREAD`] of each size for itself; there are sizes of 16, 32 and so on up to 256 bytes, and larger nodes
-/// are not kept. What is kept above a lower limit is used up; [`clear`] returns it at once.
+/// What one thread keeps. Without a destructor, so that reaching it needs no look at whether it is
+/// there; except where threads have keys in the place of memory of their own, because they would lose
+/// it otherwise if its turn came before `END`'s.
+struct Local([Blocks; SIZES]);
+
+impl Local {
+    /// Gives everything up; slabs that are complete then, to `keep`.
+    fn release(&self, keep: fn(NonNull<Slab>)) {
+        for (index, blocks) in self.0.iter().enumerate() {
+            blocks.release(Size(index), keep);
+        }
+    }
+}
+
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "freebsd",
+    target_vendor = "apple",
+    target_env = "msvc"
+)))]
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.release(share);
+    }
+}
+
+/// See [`is_alive`].
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        release(share);
+    }
+}
+
+/// Whether the thread may keep blocks, because it will give them up when it ends: asked before it
+/// keeps any.
+fn is_alive() -> bool {
+    END.try_with(|_end| {}).is_ok()
+}
+
+/// Gives up all that this thread keeps; slabs that are complete then, to `keep`.
+fn release(keep: fn(NonNull<Slab>)) {
+    // What is gone has given it up.
+    let _gone = LOCAL.try_with(|local| local.release(keep));
+}
+
+/// Sets how many bytes of unused memory are kept for whichever thread needs them: at most
+/// [`DEFAULT_LIMIT`], in steps of [`SLAB_BYTES`].
+///
+/// Beside these, each thread keeps at most one unused slab for each size of nodes that it has used, and
+/// parts of ten: of those that it takes nodes from, and of those that it freed nodes in. Sizes are 16
+/// bytes, 32 and so on up to 256; larger nodes come from the allocator one by one. What is kept above a
+/// lower limit is used up; [`clear`] returns it at once. Memory that holds an item is not counted: it is
+/// in use, with all of its slab.
 ///
 /// ```
-/// use ganger_mpsc::node_cache;
+/// use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, SLAB_BYTES};
 ///
-/// node_cache::set_limit(100);
-/// assert_eq!(node_cache::limit(), 128);
+/// node_cache::set_limit(100_000);
+/// assert_eq!(node_cache::limit(), 25 * SLAB_BYTES);
 /// node_cache::set_limit(usize::MAX);
-/// assert_eq!(node_cache::limit(), node_cache::DEFAULT_LIMIT);
+/// assert_eq!(node_cache::limit(), DEFAULT_LIMIT);
 /// ```
-pub fn set_limit(nodes: usize) {
+pub fn set_limit(bytes: usize) {
     // Ordering: Relaxed, because nothing depends on when it is seen.
-    LIMIT.store(nodes.div_ceil(ROUNDS).min(SLOTS), Ordering::Relaxed);
+    LIMIT.store(bytes.div_ceil(SLAB).min(SLOTS), Ordering::Relaxed);
 }
 
-/// How many unused nodes of each size are kept for whichever thread needs them.
+/// How many bytes of unused memory are kept for whichever thread needs them.
 #[must_use]
 pub fn limit() -> usize {
     // Ordering: Relaxed, as in `set_limit`.
-    LIMIT.load(Ordering::Relaxed) * ROUNDS
+    LIMIT.load(Ordering::Relaxed) * SLAB
 }
 
 /// Returns to the allocator what is kept for whichever thread needs it, and what the calling thread
-/// keeps for itself; other threads keep theirs, until they end. O(n) in what it returns.
+/// keeps for itself; other threads keep theirs, until they end. Memory that holds an item is returned
+/// when it does no longer. O(n) in what it returns.
 pub fn clear() {
-    for (index, exchange) in EXCHANGES.iter().enumerate() {
-        let size = Size(index);
-        // A thread-local that is gone has returned its blocks.
-        let own = LOCAL.try_with(|local| local.0[index].empty());
-        let own = own.into_iter().flatten();
-        let shared = std::iter::from_fn(|| exchange.take());
-        for magazine in own.chain(shared) {
-            // SAFETY: it was kept, and is no longer: ours.
-            unsafe { free_all(magazine, size) };
-        }
-    }
-}
-
-/// A block's size, as an index.
-#[derive(Clone, Copy)]
-pub(crate) struct Size(usize);
-
-impl Size {
-    /// The size for values of that layout; `None` if they are too large to be worth it, or aligned
-    /// to more than a block is.
-    pub(crate) const fn of(layout: Layout) -> Option<Self> {
-        if layout.align() > STEP || layout.size() == 0 || layout.size() > SIZES * STEP {
-            return None;
-        }
-        Some(Self((layout.size() - 1) / STEP))
-    }
-
-    const fn layout(self) -> Layout {
-        // SAFETY: the alignment is a power of two, and the size a small multiple of it.
-        unsafe { Layout::from_size_align_unchecked((self.0 + 1) * STEP, STEP) }
-    }
+    release(free);
+    // Others may put more there meanwhile.
+    let kept = std::iter::from_fn(|| EXCHANGE.take()).take(SLOTS);
+    kept.filter_map(NonNull::new).for_each(free);
 }
 
 /// Memory for a value of that size, with anything in it. O(1).
 #[inline]
 pub(crate) fn take(size: Size) -> NonNull<u8> {
-    let kept = LOCAL.try_with(|local| local.0[size.0].take(size));
-    match kept {
-        Ok(Some(block)) => block.cast(),
-        _ => allocate(size.layout()),
+    let taken = LOCAL.try_with(|local| {
+        let blocks = &local.0[size.0];
+        blocks.take(size).unwrap_or_else(|| refill(blocks, size))
+    });
+    taken.unwrap_or_else(|_gone| take_alone(size))
+}
+
+/// What [`take`] does when the thread has no set of blocks to take from.
+#[cold]
+fn refill(blocks: &Blocks, size: Size) -> NonNull<u8> {
+    if !is_alive() {
+        return take_alone(size);
+    }
+    loop {
+        if blocks.refill(size)
+            && let Some(block) = blocks.take(size)
+        {
+            return block;
+        }
+        // Foreign code, which may use queues itself: so the next look is from the beginning.
+        keep(blocks, fetch());
     }
 }
 
-/// Takes memory back. O(1), but for a magazine that nobody has room for.
+/// [`take`] for a thread that keeps nothing any longer: the other blocks of a slab go back at once, and
+/// the slab is used for nothing else until this one does.
+#[cold]
+fn take_alone(size: Size) -> NonNull<u8> {
+    let slab = fetch();
+    // SAFETY: it is ours alone, so that its blocks are, too. One of them stays ours, so that it is
+    // not complete when the others are back.
+    unsafe {
+        Slab::open(slab);
+        let _not_yet = Slab::give_back(slab, size.blocks() - 1, size);
+        slab.cast::<u8>().add(size.bytes())
+    }
+}
+
+/// Takes memory back, of at least one value. O(1).
 ///
 /// # Safety
 /// It came from [`take`] with the same size, and nobody uses it any longer.
 #[inline]
-pub(crate) unsafe fn give(memory: NonNull<u8>, size: Size) {
-    let block = memory.cast::<Block>();
-    // SAFETY: by the contract of this function it is ours, and as large and aligned as any block.
-    let surplus = LOCAL.try_with(|local| unsafe { local.0[size.0].give(block) });
-    match surplus {
-        Ok(None) => {}
-        // SAFETY: the pair has given it up.
-        Ok(Some(magazine)) => unsafe { share(magazine, size) },
-        // SAFETY: it came from `allocate` with this layout, and is ours.
-        Err(_) => unsafe { dealloc(memory.as_ptr(), size.layout()) },
-    }
-}
-
-/// How many blocks [`give_list`] takes at the most; at least one.
-#[inline]
-pub(crate) fn room(size: Size) -> usize {
-    LOCAL
-        .try_with(|local| ROUNDS - local.0[size.0].len.get())
-        .unwrap_or(ROUNDS)
-}
-
-/// Takes `count` blocks back that are linked from `first` to `last`. O(1) but as for [`give`].
-///
-/// # Safety
-/// As for [`give`], for each of them; and [`room`] said that there is room.
-pub(crate) unsafe fn give_list(first: *mut Block, last: *mut Block, count: usize, size: Size) {
-    let surplus = LOCAL.try_with(|local| {
-        let pair = &local.0[size.0];
-        // SAFETY: ours.
-        unsafe { (*last).next = pair.first.get() };
-        pair.first.set(first);
-        pair.len.set(pair.len.get() + count);
-        debug_assert!(pair.len.get() <= ROUNDS);
-        if pair.len.get() == ROUNDS {
-            pair.unload()
-        } else {
-            None
+pub(crate) unsafe fn give(set: Set, size: Size) {
+    let given = LOCAL.try_with(|local| {
+        let blocks = &local.0[size.0];
+        if !blocks.give(set) {
+            // SAFETY: by the contract of this function the blocks are ours.
+            unsafe { begin(blocks, set, size) };
         }
     });
-    match surplus {
-        Ok(None) => {}
-        // SAFETY: the pair has given it up.
-        Ok(Some(magazine)) => unsafe { share(magazine, size) },
-        // SAFETY: by the contract of this function they are ours.
-        Err(_) => unsafe {
-            (*last).next = ptr::null_mut();
-            free_all(first, size);
-        },
+    if given.is_err() {
+        // SAFETY: as above.
+        unsafe { give_alone(set, size) };
     }
 }
 
-/// Memory from the allocator.
-#[cold]
-pub(crate) fn allocate(layout: Layout) -> NonNull<u8> {
-    // SAFETY: no layout here has size zero.
-    NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
-}
-
-/// Leaves a full magazine in the exchange, or returns its blocks.
+/// What [`give`] does when the blocks are of another group.
 ///
 /// # Safety
-/// The magazine is the caller's, of that size, and full.
+/// As for [`give`].
 #[cold]
-unsafe fn share(magazine: *mut Block, size: Size) {
-    // Ordering: Relaxed, as in `set_limit`.
-    if !EXCHANGES[size.0].put(magazine, LIMIT.load(Ordering::Relaxed)) {
+unsafe fn begin(blocks: &Blocks, set: Set, size: Size) {
+    if is_alive() {
+        // SAFETY: they were given before.
+        if let Some(slab) = unsafe { blocks.begin(set).give_back(size) } {
+            keep(blocks, slab);
+        }
+    } else {
         // SAFETY: by the contract of this function.
-        unsafe { free_all(magazine, size) };
+        unsafe { give_alone(set, size) };
     }
 }
 
+/// [`give`] for a thread that keeps nothing any longer.
+///
 /// # Safety
-/// The list is the caller's, and of that size.
-unsafe fn free_all(mut block: *mut Block, size: Size) {
-    while !block.is_null() {
-        // SAFETY: a block of the list, which is ours; it came from `allocate` with this layout.
-        unsafe {
-            let next = (*block).next;
-            dealloc(block.cast(), size.layout());
-            block = next;
-        }
+/// As for [`give`].
+#[cold]
+unsafe fn give_alone(set: Set, size: Size) {
+    // SAFETY: by the contract of this function.
+    if let Some(slab) = unsafe { set.give_back(size) } {
+        share(slab);
     }
 }
 
-/// A block that is not in use.
-pub(crate) struct Block {
-    next: *mut Block,
-}
-
-/// One thread's magazines.
-struct Local([Pair; SIZES]);
-
-/// One thread's magazines of one size. The thread alone uses it, and no code of anybody else's runs
-/// while it changes.
-struct Pair {
-    /// Taken from, and given to; null if empty.
-    first: Cell<*mut Block>,
-    /// How many blocks are in the first; never full.
-    len: Cell<usize>,
-    /// A full magazine, or null.
-    spare: Cell<*mut Block>,
-}
-
-impl Pair {
-    const fn new() -> Self {
-        Self {
-            first: Cell::new(ptr::null_mut()),
-            len: Cell::new(0),
-            spare: Cell::new(ptr::null_mut()),
-        }
-    }
-
-    #[inline]
-    fn take(&self, size: Size) -> Option<NonNull<Block>> {
-        let block = NonNull::new(self.first.get()).or_else(|| self.reload(size))?;
-        // SAFETY: a block of ours, in no use.
-        self.first.set(unsafe { block.as_ref() }.next);
-        self.len.set(self.len.get() - 1);
-        Some(block)
-    }
-
-    /// Puts a full magazine in the place of the first, which is empty, and returns its first block.
-    #[cold]
-    fn reload(&self, size: Size) -> Option<NonNull<Block>> {
-        let mut full = self.spare.replace(ptr::null_mut());
-        if full.is_null() {
-            full = EXCHANGES[size.0].take()?;
-        }
-        self.first.set(full);
-        self.len.set(ROUNDS);
-        NonNull::new(full)
-    }
-
-    /// Keeps a block, and returns a full magazine if it has two then.
-    ///
-    /// # Safety
-    /// The block is the caller's, of this pair's size, and nobody uses it.
-    #[inline]
-    unsafe fn give(&self, block: NonNull<Block>) -> Option<*mut Block> {
-        // SAFETY: by the contract of this function it is ours.
-        unsafe {
-            block.write(Block {
-                next: self.first.get(),
-            });
-        }
-        self.first.set(block.as_ptr());
-        self.len.set(self.len.get() + 1);
-        if self.len.get() == ROUNDS {
-            self.unload()
-        } else {
-            None
-        }
-    }
-
-    /// Makes the first magazine, which is full, the spare, and returns what was that.
-    #[cold]
-    fn unload(&self) -> Option<*mut Block> {
-        self.len.set(0);
-        let surplus = self.spare.replace(self.first.replace(ptr::null_mut()));
-        (!surplus.is_null()).then_some(surplus)
-    }
-
-    /// Gives up everything.
-    fn empty(&self) -> [*mut Block; 2] {
-        self.len.set(0);
-        [&self.first, &self.spare].map(|list| list.replace(ptr::null_mut()))
+/// Keeps a slab that the caller has to itself, for this thread or for others.
+fn keep(blocks: &Blocks, slab: NonNull<Slab>) {
+    if let Err(slab) = blocks.keep(slab) {
+        share(slab);
     }
 }
 
-impl Drop for Local {
-    fn drop(&mut self) {
-        for (index, pair) in self.0.iter().enumerate() {
-            let size = Size(index);
-            let [first, spare] = pair.empty();
-            // SAFETY: the pair has given them up.
-            unsafe {
-                free_all(first, size);
-                if !spare.is_null() {
-                    share(spare, size);
-                }
-            }
-        }
+/// A slab from whoever left one, or from the allocator. The caller has it to itself.
+fn fetch() -> NonNull<Slab> {
+    let left = EXCHANGE.take().and_then(NonNull::new);
+    left.unwrap_or_else(Slab::allocate)
+}
+
+/// Leaves a slab that the caller has to itself to whoever needs one, or to the allocator.
+fn share(slab: NonNull<Slab>) {
+    // Ordering: Relaxed, as in `set_limit`.
+    if !EXCHANGE.put(slab.as_ptr(), LIMIT.load(Ordering::Relaxed)) {
+        free(slab);
     }
+}
+
+/// Returns a slab that the caller has to itself to the allocator.
+fn free(slab: NonNull<Slab>) {
+    // SAFETY: all slabs are from `Slab::allocate`, and it is the caller's.
+    unsafe { Slab::free(slab) };
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod batch;
+mod blocks;
 mod bounded;
 mod cache;
 mod channel;
@@ -12,12 +13,15 @@ mod iter;
 mod loom_exchange;
 #[cfg(test)]
 mod loom_room;
+#[cfg(test)]
+mod loom_slab;
 mod node;
 mod outcome;
 mod queue;
 mod receiver;
 mod room;
 mod sender;
+mod slab;
 #[cfg(feature = "async")]
 mod task;
 mod word;
@@ -36,5 +40,5 @@ pub use task::AsyncReceiver;
 
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {
-    pub use crate::cache::{DEFAULT_LIMIT, NODES_PER_THREAD, clear, limit, set_limit};
+    pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
 }

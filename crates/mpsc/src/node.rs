@@ -12,10 +12,13 @@
 //! and whoever walks the chain takes only the address from a link. Both compile to nothing.
 
 use crate::Batch;
-use crate::cache::{self, Size};
+use crate::blocks::Set;
+use crate::cache;
+use crate::slab::Size;
 use crate::word;
 use ganger_sync::cell::UnsafeCell;
-use std::alloc::{Layout, dealloc};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// One item and a link. `next` is written by whoever owns the list that the node is in, and the
@@ -45,7 +48,7 @@ impl<T> Node<T> {
         const { Self::TAGS_FIT };
         let memory = match Self::SIZE {
             Some(size) => cache::take(size),
-            None => cache::allocate(Self::LAYOUT),
+            None => Self::allocate(),
         };
         let node = memory.cast::<Self>().as_ptr();
         let value = Self {
@@ -57,21 +60,34 @@ impl<T> Node<T> {
         node
     }
 
+    /// Memory for a node that is too large or too wide for the cache.
+    fn allocate() -> NonNull<u8> {
+        // SAFETY: a node has a link, so its size is not zero.
+        let memory = unsafe { alloc(Self::LAYOUT) };
+        NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(Self::LAYOUT))
+    }
+
     /// Gives the node's memory back and moves the item out.
     ///
     /// # Safety
     /// `node` came from [`alloc`](Self::alloc), the caller owns it, and nobody uses it afterwards.
     #[inline]
     pub(crate) unsafe fn free(node: *mut Self) -> T {
-        // SAFETY: a node, and the caller's; it is not used as one afterwards.
-        let value = unsafe { node.read() };
+        // SAFETY: a node, and the caller's; the item is not used in it again.
+        let item = unsafe { (*node).item.with(|item| item.read()) };
         match Self::SIZE {
-            // SAFETY: it came from `take` with this size.
-            Some(size) => unsafe { cache::give(NonNull::new_unchecked(node.cast()), size) },
+            // SAFETY: it came from `take` with this size, and is not used any longer.
+            Some(size) => unsafe { cache::give(Set::of(Self::block(node), size), size) },
             // SAFETY: it came from `allocate` with this layout.
             None => unsafe { dealloc(node.cast(), Self::LAYOUT) },
         }
-        value.item.into_inner()
+        item
+    }
+
+    /// The memory that a node is in.
+    fn block(node: *mut Self) -> NonNull<u8> {
+        // SAFETY: a node is not at zero.
+        unsafe { NonNull::new_unchecked(node.cast()) }
     }
 
     /// How many nodes a chain has; none for null.
@@ -89,40 +105,10 @@ impl<T> Node<T> {
         count
     }
 
-    /// Frees a chain, or nothing for null, and puts its items behind those of `items`, the newest
-    /// first.
-    ///
-    /// # Safety
-    /// The caller owns the chain, and nobody uses it afterwards. Its nodes are exposed, and its last
-    /// link is null.
-    pub(crate) unsafe fn free_chain(newest: *mut Self, items: &mut Vec<T>) {
-        let mut node = Self::revive(newest);
-        while !node.is_null() {
-            if items.len() == items.capacity() {
-                items.reserve(Self::SIZE.map_or(1, cache::room));
-            }
-            // Asked again, after the allocator, which may use queues itself.
-            let room = items.capacity() - items.len();
-            let most = Self::SIZE.map_or(1, cache::room).min(room);
-            let (first, mut last, mut count) = (node, node, 0);
-            while !node.is_null() && count < most {
-                last = node;
-                // SAFETY: a node of the chain, whose item is not used in it again.
-                unsafe {
-                    let older = Self::revive(Self::next(node));
-                    Self::set_next(node, older);
-                    items.push((*node).item.with(|item| item.read()));
-                    node = older;
-                }
-                count += 1;
-            }
-            match Self::SIZE {
-                // SAFETY: a list of blocks that came from `take` with this size, and are ours.
-                Some(size) => unsafe { cache::give_list(first.cast(), last.cast(), count, size) },
-                // SAFETY: one node, which came from `allocate` with this layout, and is ours.
-                None => unsafe { dealloc(first.cast(), Self::LAYOUT) },
-            }
-        }
+    /// Where the node that was made before this one would be if they were neighbours.
+    #[inline]
+    pub(crate) fn before(node: *mut Self) -> *mut Self {
+        node.wrapping_byte_sub(Self::SIZE.map_or(0, Size::bytes))
     }
 
     /// # Safety
@@ -160,6 +146,58 @@ impl<T> Node<T> {
     #[inline]
     pub(crate) fn revive(link: *mut Self) -> *mut Self {
         ptr::with_exposed_provenance_mut(link.addr())
+    }
+}
+
+/// Memory of nodes on its way back to the cache: that of neighbours goes back at once. What is left
+/// goes back when it is dropped.
+pub(crate) struct Freed<T> {
+    /// All of them free. Empty for nodes that the cache does not keep.
+    blocks: Set,
+    node: PhantomData<*mut Node<T>>,
+}
+
+impl<T> Freed<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            blocks: Set::EMPTY,
+            node: PhantomData,
+        }
+    }
+
+    /// Takes the node's memory and moves the item out.
+    ///
+    /// # Safety
+    /// As for [`Node::free`].
+    #[inline]
+    pub(crate) unsafe fn free(&mut self, node: *mut Node<T>) -> T {
+        let Some(size) = Node::<T>::SIZE else {
+            // SAFETY: by the contract of this function.
+            return unsafe { Node::free(node) };
+        };
+        // SAFETY: a node, and the caller's; the item is not used in it again.
+        let item = unsafe { (*node).item.with(|item| item.read()) };
+        if let Some(others) = self.blocks.add(Set::of(Node::block(node), size)) {
+            Self::give(others);
+        }
+        item
+    }
+
+    #[inline(never)]
+    fn give(blocks: Set) {
+        if let Some(size) = Node::<T>::SIZE {
+            // SAFETY: they came from `take` with this size, and are not used any longer.
+            unsafe { cache::give(blocks, size) };
+        }
+    }
+}
+
+impl<T> Drop for Freed<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.blocks.is_empty() {
+            Self::give(self.blocks);
+        }
     }
 }
 

@@ -197,26 +197,27 @@ impl<T> Queue<T> {
     #[inline]
     #[must_use = "what a drain takes out is in the queue no longer"]
     pub fn drain(&self) -> Batch<T> {
+        self.drain_in_company().0
+    }
+
+    /// [`Drain`](Self::drain)s, and says whether a pusher came in between meanwhile.
+    #[inline]
+    pub(crate) fn drain_in_company(&self) -> (Batch<T>, bool) {
+        let (chain, company) = self.take_chain();
         // SAFETY: out of the word, and displaced by nobody else: the chain, or null, is ours. Its
         // nodes were exposed and linked down to null before they were published.
-        unsafe { Batch::from_newest(self.take_chain()) }
+        (unsafe { Batch::from_newest(chain) }, company)
     }
 
-    /// Takes everything out, and puts it behind what is in `items`, the newest item first: so that
-    /// popping them one by one gives the oldest first. O(n) in what it takes; allocates only for
-    /// `items`.
-    pub(crate) fn drain_newest_first(&self, items: &mut Vec<T>) {
-        // SAFETY: as in `drain`.
-        unsafe { Node::free_chain(self.take_chain(), items) };
-    }
-
-    /// Takes the chain out of the word; null if there is none.
+    /// Takes the chain out of the word, or null if there is none; and says whether the word changed
+    /// meanwhile.
     #[inline]
-    fn take_chain(&self) -> *mut Node<T> {
+    fn take_chain(&self) -> (*mut Node<T>, bool) {
         // Ordering: Relaxed, because nothing is read through it before the swap below acquires.
         // Whoever was told about an item sees it here, since being told orders this read behind
         // the push.
         let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
+        let mut company = false;
         while seen.has_items() {
             // Ordering: Acquire pairs with the Release of the swap in `publish`, for every node of
             // the chain. Relaxed on failure, as for the read above.
@@ -226,11 +227,11 @@ impl<T> Queue<T> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(chain) => return Word::from_raw(chain).newest(),
-                Err(now) => seen = Word::from_raw(now),
+                Ok(chain) => return (Word::from_raw(chain).newest(), company),
+                Err(now) => (seen, company) = (Word::from_raw(now), true),
             }
         }
-        std::ptr::null_mut()
+        (std::ptr::null_mut(), company)
     }
 
     /// Announces that the consumer is about to sleep. O(1) but for lost races.

@@ -7,9 +7,16 @@ use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::iter::{IntoIter, Iter, TryIter};
 use crate::outcome::{Closing, Park};
 use ganger_sync::sync::Arc;
+use ganger_sync::{hint, thread};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
+
+/// How often a receiver that waits pauses before it yields. Models have no time to pass.
+const SPINS: u32 = if cfg!(loom) { 0 } else { 7 };
+
+/// How often it yields before it sleeps.
+const YIELDS: u32 = if cfg!(loom) { 0 } else { 3 };
 
 /// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
 ///
@@ -25,6 +32,9 @@ pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// Drained and not yet received; all of it is older than what is in the queue.
     backlog: Backlog<T>,
+    /// Whether there is a bound: said here, too, because senders keep changing the memory beside
+    /// `room`, and a receive from the backlog should not have to wait for that.
+    is_bounded: bool,
 }
 
 // Nobody's code runs while the backlog changes.
@@ -34,6 +44,7 @@ impl<T> RefUnwindSafe for Receiver<T> {}
 impl<T> Receiver<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         Self {
+            is_bounded: shared.room.is_some(),
             shared,
             backlog: Backlog::new(),
         }
@@ -85,6 +96,7 @@ impl<T> Receiver<T> {
             match self.try_recv() {
                 Ok(item) => return Ok(item),
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) if self.spin() => {}
                 Err(TryRecvError::Empty) => self.sleep(None),
             }
         }
@@ -113,6 +125,7 @@ impl<T> Receiver<T> {
             match self.try_recv() {
                 Ok(item) => return Ok(item),
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) if self.spin() => continue,
                 Err(TryRecvError::Empty) => {}
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -217,6 +230,14 @@ impl<T> Receiver<T> {
     /// Says that so many items have been received.
     #[inline]
     fn give_room(&self, items: usize) {
+        if self.is_bounded && items != 0 {
+            self.give_room_of_bounded(items);
+        }
+    }
+
+    /// Out of the way of what most receives do.
+    #[inline(never)]
+    fn give_room_of_bounded(&self, items: usize) {
         if let Some(room) = &self.shared.room {
             room.give(items);
         }
@@ -227,6 +248,21 @@ impl<T> Receiver<T> {
         if let Some(room) = &self.shared.room {
             room.wake_all();
         }
+    }
+
+    /// Waits for a moment, a few microseconds at the most, with ever longer pauses, in which senders
+    /// have the queue to themselves; and then lets other threads run. Says whether there is something
+    /// to see. It is worth it because a sleep and a wake-up take longer.
+    fn spin(&self) -> bool {
+        let queue = &self.shared.queue;
+        let has_changed = || !queue.is_empty() || queue.is_closed();
+        (0..SPINS).any(|spin| {
+            (0..1 << spin).for_each(|_| hint::spin_loop());
+            has_changed()
+        }) || (0..YIELDS).any(|_| {
+            thread::yield_now();
+            has_changed()
+        })
     }
 
     /// Blocks until there may be something to see, or until `timeout` has passed. May return early.
@@ -249,7 +285,7 @@ impl<T> Drop for Receiver<T> {
         self.end_waits();
         #[cfg(feature = "async")]
         self.shared.forget_waker();
-        self.backlog.clear();
+        drop(self.backlog.take_own());
         drop(rest);
     }
 }

@@ -103,6 +103,24 @@ impl<T> AsyncReceiver<T> {
         self.receiver.close()
     }
 
+    /// How many items there are: see [`Receiver::len`]. O(n) in what is not yet drained.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.receiver.len()
+    }
+
+    /// Whether there is no item at this moment. O(1).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.receiver.is_empty()
+    }
+
+    /// Whether nothing will come but what has been sent already: see [`Receiver::is_closed`].
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.receiver.is_closed()
+    }
+
     /// The receiver that blocks a thread.
     #[must_use]
     pub fn into_blocking(self) -> Receiver<T> {

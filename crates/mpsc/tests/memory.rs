@@ -5,25 +5,39 @@
 #[path = "support/counting.rs"]
 mod counting;
 
-use counting::{Tally, all_blocks, blocks, count};
-use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, NODES_PER_THREAD};
+use counting::{Tally, count, slabs};
+use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, SLAB_BYTES};
 use ganger_mpsc::{Queue, Receiver, bounded, channel};
+use std::cell::Cell;
 use std::panic::resume_unwind;
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Nodes in a magazine: what threads hand over to each other at a time.
-const MAGAZINE: usize = 64;
+/// Slabs of one size that a thread keeps, or keeps a part of, at the most: the one that it has just
+/// taken nodes of, the one whose groups it goes on with, eight that it freed nodes of, and a spare.
+const KEPT: usize = 11;
 
-/// The node of a small item.
-const SMALL: usize = 16;
+/// Slabs that are kept for all threads together, at the most.
+const SHARED: usize = DEFAULT_LIMIT / SLAB_BYTES;
+
+/// An item of which a slab has room for few: a node takes 256 bytes.
+type Large = [usize; 31];
+
+/// Bytes in a slab, without what an allocator may need for itself.
+const SLAB: usize = SLAB_BYTES - 16;
+
+/// How many messages of that type a slab has room for: one less than its bytes, for the count.
+const fn per_slab<T>() -> usize {
+    let node = (size_of::<T>() + size_of::<usize>()).next_multiple_of(16);
+    SLAB / node - 1
+}
 
 /// Runs a test alone, in a thread of its own, with an empty cache, because the cache belongs to the
 /// process; and sees to it that nothing is left when the thread has ended and the cache is cleared.
 fn alone(test: impl FnOnce() + Send + 'static) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    assert_eq!(all_blocks(), 0);
+    assert_eq!(slabs(), 0);
     // Unlike the end of a scope, a join waits for the thread's destructors.
     let result = thread::spawn(test).join();
     node_cache::set_limit(DEFAULT_LIMIT);
@@ -31,7 +45,7 @@ fn alone(test: impl FnOnce() + Send + 'static) {
     if let Err(panic) = result {
         resume_unwind(panic);
     }
-    assert_eq!(all_blocks(), 0, "leaked");
+    assert_eq!(slabs(), 0, "leaked");
 }
 
 fn push<T>(queue: &Queue<T>, item: T) {
@@ -39,9 +53,9 @@ fn push<T>(queue: &Queue<T>, item: T) {
 }
 
 /// Sends so many items, and then receives them.
-fn burst(items: usize) {
+fn burst<T: Copy>(item: T, items: usize) {
     let (sender, receiver) = channel();
-    (0..items).for_each(|item| sender.send(item).unwrap());
+    (0..items).for_each(|_| sender.send(item).unwrap());
     assert_eq!(receiver.try_iter().count(), items);
 }
 
@@ -64,78 +78,132 @@ fn an_empty_queue_is_a_word_and_nothing_else() {
     });
 }
 
+/// Each message takes so many bytes of a slab, and a slab has room for nothing else but its count.
+fn takes<T: Copy>(item: T, bytes: usize) {
+    const SLABS: usize = 3;
+    let messages = SLABS * (SLAB / bytes - 1);
+    node_cache::clear();
+    let queue = Queue::new();
+    let ((), tally) = count(|| (0..messages).for_each(|_| push(&queue, item)));
+    assert_eq!((tally.allocated, tally.freed), (SLABS, 0));
+    assert_eq!(tally.bytes, (SLABS * SLAB).cast_signed());
+    let ((), tally) = count(|| push(&queue, item));
+    assert_eq!((tally.allocated, tally.freed), (1, 0));
+    let batch = queue.drain();
+    let mut places: Vec<*const T> = batch.iter().map(std::ptr::from_ref).collect();
+    places.sort_unstable();
+    assert!(places.iter().all(|item| item.is_aligned()));
+    assert_eq!(places.len(), messages + 1);
+    for pair in places.windows(2) {
+        assert!(pair[1].addr() - pair[0].addr() >= bytes, "two in one place");
+    }
+}
+
+#[test]
+fn a_message_is_a_piece_of_a_slab() {
+    alone(|| {
+        takes((), 16);
+        takes(7_u8, 16);
+        takes(7_u64, 16);
+        takes([7_u64; 2], 32);
+        takes(7_u128, 32);
+        takes([7_u64; 5], 48);
+        takes([7_u64; 6], 64);
+        takes([7_u64; 31], 256);
+    });
+}
+
 /// Aligned to more than nodes that are kept.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Wide(#[allow(dead_code, reason = "it takes room")] u8);
 
-/// What one message takes, from the allocator and without the help of the cache.
-fn bytes_of_one<T>(item: T) -> isize {
-    node_cache::clear();
+/// Each message is an allocation of so many bytes, neither taken from the cache nor given to it.
+fn is_never_kept<T: Copy>(item: T, bytes: usize) {
+    const ITEMS: usize = 200;
     let queue = Queue::new();
-    let (_, tally) = count(|| push(&queue, item));
-    assert_eq!((tally.allocated, tally.freed), (1, 0));
+    let ((), tally) = count(|| (0..ITEMS).for_each(|_| push(&queue, item)));
+    assert_eq!((tally.allocated, tally.freed), (ITEMS, 0));
+    assert_eq!(tally.bytes, (ITEMS * bytes).cast_signed());
     let batch = queue.drain();
-    assert_eq!(batch.len(), 1);
-    let front: *const T = batch.front().unwrap();
-    assert!(front.is_aligned());
-    tally.bytes
+    assert!(
+        batch
+            .iter()
+            .all(|item| std::ptr::from_ref(item).is_aligned())
+    );
+    let (received, tally) = count(|| batch.into_iter().count());
+    assert_eq!((received, tally.allocated, tally.freed), (ITEMS, 0, ITEMS));
+    let (sender, receiver) = channel();
+    let ((), tally) = count(|| {
+        (0..ITEMS).for_each(|_| sender.send(item).unwrap());
+        assert_eq!(receiver.try_iter().count(), ITEMS);
+    });
+    assert_eq!((tally.allocated, tally.freed), (ITEMS, ITEMS));
+    assert_eq!(slabs(), 0);
 }
 
 #[test]
-fn a_message_is_one_node() {
+fn large_and_wide_nodes_are_not_kept() {
     alone(|| {
-        assert_eq!(bytes_of_one(()), 16);
-        assert_eq!(bytes_of_one(7_u8), 16);
-        assert_eq!(bytes_of_one(7_u64), 16);
-        assert_eq!(bytes_of_one([7_u64; 2]), 32);
-        assert_eq!(bytes_of_one([7_u64; 6]), 64);
-        assert_eq!(bytes_of_one(7_u128), 32);
-        assert_eq!(bytes_of_one([7_u64; 31]), 256);
-        // These are not kept, so they are not rounded up.
-        assert_eq!(bytes_of_one([7_u64; 32]), 264);
-        assert_eq!(bytes_of_one(Wide(7)), 128);
+        // They are not rounded up.
+        is_never_kept([7_u64; 32], 264);
+        is_never_kept([7_u8; 100_000], 100_008);
+        is_never_kept(Wide(7), 128);
     });
 }
 
+/// How many rounds of so many messages would take a hundred slabs if none were used again.
+const fn rounds<T>(items: usize) -> usize {
+    (100 * per_slab::<T>()).div_ceil(items)
+}
+
+/// The most slabs for so many messages at a time, however often: what they take, and what the threads
+/// keep beside it. When all of these are there, nobody asks for more.
+const fn enough<T>(items: usize) -> usize {
+    items.div_ceil(per_slab::<T>()) + KEPT
+}
+
 #[test]
-fn a_thread_that_sends_to_itself_asks_for_nothing() {
-    alone(|| {
-        for items in [1, 63, 64, 65, 127, 128, 129, 1_000] {
+fn a_thread_that_sends_to_itself_uses_the_same_slabs() {
+    fn check<T: Copy>(item: T) {
+        for items in [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 1_000, 3_000] {
+            node_cache::clear();
             let (sender, receiver) = channel();
             let queue = Queue::new();
             let round = || {
-                (0..items).for_each(|item| sender.send(item).unwrap());
-                assert!(receiver.try_iter().eq(0..items));
-                (0..items).for_each(|item| push(&queue, item));
-                assert!(queue.drain().into_iter().eq(0..items));
+                (0..items).for_each(|_| sender.send(item).unwrap());
+                assert_eq!(receiver.try_iter().count(), items);
+                sender.send_all((0..items).map(|_| item)).unwrap();
+                assert!(receiver.try_recv().is_ok());
+                assert_eq!(receiver.drain().len(), items - 1);
+                (0..items).for_each(|_| push(&queue, item));
+                assert_eq!(queue.drain().into_iter().count(), items);
             };
-            round();
-            let (_, tally) = count(|| (0..50).for_each(|_| round()));
-            assert_eq!(tally, Tally::NOTHING, "{items} at a time");
+            let ((), tally) = count(|| (0..rounds::<T>(items)).for_each(|_| round()));
+            assert!(tally.allocated <= enough::<T>(items), "{items}: {tally:?}");
+            assert_eq!(tally.freed, 0, "{items} at a time");
         }
-    });
+    }
+    alone(|| check(0_usize));
+    alone(|| check([0_usize; 4]));
+    alone(|| check([0_usize; 15]));
+    alone(|| check(Large::default()));
 }
 
-/// A producer and a consumer take turns, with so many items each time. The nodes travel back
-/// through the exchange.
-fn take_turns(items: usize, receive: fn(&Receiver<usize>) -> usize) {
-    // Even one by one, until the consumer has its two magazines.
-    const WARM_UP: usize = 3 * MAGAZINE;
-    const ROUNDS: usize = 1_000;
+/// A producer and a consumer take turns, with so many items each time. The slabs travel back through
+/// the exchange.
+fn take_turns<T: Copy + Send>(item: T, items: usize, receive: fn(&Receiver<T>) -> usize) {
     let (sender, receiver) = channel();
     let turn = Barrier::new(2);
     thread::scope(|scope| {
         let (turn, sender) = (&turn, &sender);
         let producer = scope.spawn(move || {
             let round = || {
-                (0..items).for_each(|item| sender.send(item).unwrap());
+                (0..items).for_each(|_| sender.send(item).unwrap());
                 turn.wait();
                 turn.wait();
             };
-            let (_, first) = count(|| (0..WARM_UP).for_each(|_| round()));
-            let (_, then) = count(|| (0..ROUNDS).for_each(|_| round()));
-            (first, then)
+            count(|| (0..rounds::<T>(items)).for_each(|_| round())).1
         });
         let mut received = 0;
         let mut round = || {
@@ -143,225 +211,75 @@ fn take_turns(items: usize, receive: fn(&Receiver<usize>) -> usize) {
             received += receive(&receiver);
             turn.wait();
         };
-        (0..WARM_UP).for_each(|_| round());
-        let (_, consumer) = count(|| (0..ROUNDS).for_each(|_| round()));
-        let (first, producer) = producer.join().unwrap();
-        assert_eq!(received, items * (WARM_UP + ROUNDS));
-        assert_eq!(producer, Tally::NOTHING, "{items} at a time");
+        let ((), consumer) = count(|| (0..rounds::<T>(items)).for_each(|_| round()));
+        assert_eq!(received, items * rounds::<T>(items));
         assert_eq!(consumer, Tally::NOTHING, "{items} at a time");
-        // What is on its way, and what the two threads may keep: the producer one magazine, since
-        // it is given nothing, and the consumer two.
-        assert!(first.allocated <= items + 3 * MAGAZINE, "{first:?}");
+        let producer = producer.join().unwrap();
+        assert!(
+            producer.allocated <= enough::<T>(items),
+            "{items}: {producer:?}"
+        );
+        assert_eq!(producer.freed, 0, "{items} at a time");
     });
 }
 
 #[test]
-fn a_producer_and_a_consumer_that_take_turns_ask_for_nothing() {
-    for items in [1, 64, 100, 1_000] {
-        alone(move || take_turns(items, |receiver| receiver.try_iter().count()));
-        alone(move || take_turns(items, |receiver| receiver.drain().into_iter().count()));
+fn a_producer_and_a_consumer_that_take_turns_use_the_same_slabs() {
+    fn check<T: Copy + Send + 'static>(item: T, items: usize) {
+        alone(move || take_turns(item, items, |receiver| receiver.try_iter().count()));
+        alone(move || take_turns(item, items, |receiver| receiver.drain().into_iter().count()));
+    }
+    for items in [1, 10, 64, 1_000] {
+        check(Large::default(), items);
+    }
+    for items in [100, 1_000, 5_000] {
+        check(0_usize, items);
     }
 }
 
-/// Without turns a take may miss what is put behind its back. Each such miss leaves more nodes in the
-/// exchange than are needed, so that there are few of them.
+/// Without turns a slab may be missing because it is on its way; but then there is one more, and a
+/// producer that looks finds what has been put.
 #[test]
 fn a_producer_and_a_consumer_ask_for_little() {
     const ITEMS: usize = 500_000;
     alone(|| {
         let (sender, receiver) = bounded(500);
-        let (_, consumer) = thread::scope(|scope| {
+        let ((), consumer) = thread::scope(|scope| {
             let producer = scope.spawn(move || {
-                let (_, producer) =
+                let ((), producer) =
                     count(|| (0..ITEMS).for_each(|item| sender.send(item).unwrap()));
-                assert!(producer.allocated <= ITEMS / 100, "{producer:?}");
+                assert!(producer.allocated <= KEPT + 5, "{producer:?}");
             });
             let result = count(|| assert!(receiver.iter().eq(0..ITEMS)));
             producer.join().unwrap();
             result
         });
-        assert!(consumer.allocated <= ITEMS / 100, "{consumer:?}");
+        assert!(consumer.allocated <= KEPT, "{consumer:?}");
     });
 }
 
 #[test]
 fn what_a_burst_leaves_is_bounded_and_can_be_returned() {
     const ITEMS: usize = 1_000_000;
-    const KEPT: usize = DEFAULT_LIMIT + NODES_PER_THREAD;
     alone(|| {
         for drain in [false, true] {
             let (ends, _) = count(channel);
-            let (_, tally) = count(|| {
+            let ((), tally) = count(|| {
                 let (sender, receiver) = &ends;
                 (0..ITEMS).for_each(|item| sender.send(item).unwrap());
-                assert_eq!(blocks(SMALL), ITEMS);
+                assert_eq!(slabs(), ITEMS.div_ceil(per_slab::<usize>()));
                 if drain {
                     assert!(receiver.drain().into_iter().eq(0..ITEMS));
                 } else {
                     assert!(receiver.try_iter().eq(0..ITEMS));
                 }
-                let kept = blocks(SMALL);
-                assert!((DEFAULT_LIMIT..=KEPT).contains(&kept), "{kept} nodes");
+                let kept = slabs();
+                assert!((SHARED..=SHARED + KEPT).contains(&kept), "{kept} slabs");
                 node_cache::clear();
-                assert_eq!(blocks(SMALL), 0);
+                assert_eq!(slabs(), 0);
             });
-            // No node, and of the receiver's own memory no more than it keeps.
-            assert!(tally.bytes <= 16 * 1_024, "{} bytes", tally.bytes);
+            assert_eq!(tally.bytes, 0);
         }
-    });
-}
-
-#[test]
-fn a_limit_holds() {
-    alone(|| {
-        for (limit, kept) in [
-            (0, 0),
-            (1, 64),
-            (100, 128),
-            (128, 128),
-            (usize::MAX, DEFAULT_LIMIT),
-        ] {
-            node_cache::clear();
-            node_cache::set_limit(limit);
-            assert_eq!(node_cache::limit(), kept);
-            burst(3_000);
-            let most = kept + NODES_PER_THREAD;
-            let blocks = blocks(SMALL);
-            assert!(
-                (kept..=most).contains(&blocks),
-                "{blocks} nodes, of {limit}"
-            );
-        }
-    });
-}
-
-#[test]
-fn what_is_kept_above_a_lower_limit_is_used_up() {
-    alone(|| {
-        burst(3_000);
-        let kept = blocks(SMALL);
-        node_cache::set_limit(0);
-        let queue = Queue::new();
-        let (_, tally) = count(|| (0..kept).for_each(|item| push(&queue, item)));
-        assert_eq!(tally, Tally::NOTHING);
-        drop(queue);
-        assert!(blocks(SMALL) <= NODES_PER_THREAD);
-    });
-}
-
-/// Neither taken from the cache nor given to it.
-fn is_never_kept<T: Copy>(item: T) {
-    let queue = Queue::new();
-    let (_, tally) = count(|| {
-        for _ in 0..3 * MAGAZINE {
-            push(&queue, item);
-        }
-        queue.drain().into_iter().count()
-    });
-    assert_eq!((tally.allocated, tally.freed), (3 * MAGAZINE, 3 * MAGAZINE));
-    let (sender, receiver) = channel();
-    let (_, tally) = count(|| {
-        for _ in 0..3 * MAGAZINE {
-            sender.send(item).unwrap();
-        }
-        assert_eq!(receiver.try_iter().count(), 3 * MAGAZINE);
-        drop(receiver);
-    });
-    assert_eq!(tally.bytes, 0);
-    assert_eq!(all_blocks(), 0);
-}
-
-#[test]
-fn large_and_wide_nodes_are_not_kept() {
-    alone(|| {
-        is_never_kept([7_u64; 32]);
-        is_never_kept([7_u8; 100_000]);
-        is_never_kept(Wide(7));
-    });
-}
-
-#[test]
-fn items_without_size_take_nodes_and_nothing_else() {
-    const ITEMS: usize = 100_000;
-    alone(|| {
-        let (sender, receiver) = channel();
-        let (_, tally) = count(|| {
-            (0..ITEMS).for_each(|_| sender.send(()).unwrap());
-            assert_eq!(receiver.try_iter().count(), ITEMS);
-        });
-        assert_eq!(tally.allocated, ITEMS);
-        assert!(blocks(SMALL) <= DEFAULT_LIMIT + NODES_PER_THREAD);
-    });
-}
-
-#[test]
-fn a_thread_that_ends_returns_what_it_kept() {
-    alone(|| {
-        // Full and half full magazines, of several sizes.
-        let work = || {
-            burst(MAGAZINE + MAGAZINE / 2);
-            let queue = Queue::new();
-            (0..100).for_each(|_| push(&queue, [7_u64; 31]));
-        };
-        // To those who need it.
-        thread::spawn(work).join().unwrap();
-        assert_eq!((blocks(SMALL), blocks(256)), (MAGAZINE, MAGAZINE));
-        let (_, tally) = count(|| push(&Queue::new(), 7_u64));
-        assert_eq!(tally, Tally::NOTHING);
-        // And where they have enough, to the allocator.
-        node_cache::clear();
-        node_cache::set_limit(0);
-        thread::spawn(work).join().unwrap();
-        assert_eq!(all_blocks(), 0);
-    });
-}
-
-#[test]
-fn clearing_leaves_other_threads_what_they_keep() {
-    alone(|| {
-        let turn = Barrier::new(2);
-        thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                burst(100);
-                turn.wait();
-                turn.wait();
-                let (_, tally) = count(|| push(&Queue::new(), 7_u64));
-                assert_eq!(tally, Tally::NOTHING);
-            });
-            turn.wait();
-            burst(3_000);
-            node_cache::clear();
-            let kept = blocks(SMALL);
-            turn.wait();
-            other.join().unwrap();
-            assert_eq!(kept, 100);
-        });
-        node_cache::clear();
-        assert_eq!(blocks(SMALL), 0);
-    });
-}
-
-/// What comes and goes in bundles asks for nothing, however large they are and whatever takes them.
-#[test]
-fn bundles_ask_for_nothing() {
-    fn check<T: Copy + Send + 'static>(item: T, items: usize) {
-        let (sender, receiver) = channel();
-        let round = || {
-            (0..items).for_each(|_| sender.send(item).unwrap());
-            assert_eq!(receiver.try_iter().count(), items);
-            (0..items).for_each(|_| sender.send(item).unwrap());
-            assert!(receiver.try_recv().is_ok());
-            assert_eq!(receiver.drain().len(), items - 1);
-        };
-        (0..20).for_each(|_| round());
-        let ((), tally) = count(|| (0..50).for_each(|_| round()));
-        assert_eq!(tally, Tally::NOTHING, "{items} of {} bytes", size_of::<T>());
-    }
-    alone(|| {
-        check(0_u64, 3);
-        check([0_u64; 31], 66);
-        check([0_u64; 15], 120);
-        check([0_u64; 3], 400);
     });
 }
 
@@ -371,13 +289,140 @@ fn a_burst_goes_back_as_it_is_received() {
     const ITEMS: usize = 100_000;
     alone(|| {
         let (sender, receiver) = channel();
-        let ((), tally) = count(|| {
-            (0..ITEMS).for_each(|item| sender.send([item; 3]).unwrap());
-            assert_eq!(receiver.try_iter().take(ITEMS - 1).count(), ITEMS - 1);
-            node_cache::clear();
-        });
-        assert!(tally.bytes <= 32 * 1_024, "{} bytes", tally.bytes);
+        (0..ITEMS).for_each(|item| sender.send([item; 3]).unwrap());
+        assert_eq!(receiver.try_iter().take(ITEMS - 1).count(), ITEMS - 1);
+        node_cache::clear();
+        assert_eq!(slabs(), 1, "the last item's");
         assert_eq!(receiver.try_recv(), Ok([ITEMS - 1; 3]));
+
+        (0..ITEMS).for_each(|item| sender.send([item; 3]).unwrap());
+        let mut items = receiver.drain().into_iter();
+        assert_eq!(items.by_ref().take(ITEMS - 1).count(), ITEMS - 1);
+        node_cache::clear();
+        // The iterator keeps neighbours of the last item, and those may be in the slab before.
+        assert!(slabs() <= 2, "{} slabs", slabs());
+        assert_eq!(items.next(), Some([ITEMS - 1; 3]));
+    });
+}
+
+#[test]
+fn a_limit_holds() {
+    alone(|| {
+        for (limit, kept) in [
+            (0, 0),
+            (1, 1),
+            (SLAB_BYTES, 1),
+            (SLAB_BYTES + 1, 2),
+            (100_000, 25),
+            (usize::MAX, SHARED),
+        ] {
+            node_cache::clear();
+            assert_eq!(slabs(), 0);
+            node_cache::set_limit(limit);
+            assert_eq!(node_cache::limit(), kept * SLAB_BYTES);
+            burst(Large::default(), (SHARED + 50) * per_slab::<Large>());
+            let slabs = slabs();
+            assert!(
+                (kept..=kept + KEPT).contains(&slabs),
+                "{slabs} slabs, of {limit}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_is_kept_above_a_lower_limit_is_used_up() {
+    alone(|| {
+        burst(Large::default(), 50 * per_slab::<Large>());
+        let kept = slabs();
+        assert_eq!(kept, 50);
+        node_cache::set_limit(0);
+        let queue = Queue::new();
+        let asks = || count(|| push(&queue, Large::default())).1 != Tally::NOTHING;
+        let items = (0..).take_while(|_| !asks()).count();
+        // Of some the thread has parts only.
+        let least = (kept - KEPT) * per_slab::<Large>();
+        assert!(items >= least, "{items} messages from {kept} slabs");
+        drop(queue);
+        assert!(slabs() <= KEPT, "{} slabs", slabs());
+    });
+}
+
+/// One size's slabs serve another one.
+#[test]
+fn what_is_kept_is_for_nodes_of_any_size() {
+    alone(|| {
+        burst(Large::default(), 50 * per_slab::<Large>());
+        let queue = Queue::new();
+        let items = (50 - KEPT) * per_slab::<usize>();
+        let ((), tally) = count(|| (0..items).for_each(|item| push(&queue, item)));
+        assert_eq!(tally, Tally::NOTHING);
+        assert!(queue.drain().into_iter().eq(0..items));
+    });
+}
+
+#[test]
+fn items_without_size_take_nodes_and_nothing_else() {
+    const ITEMS: usize = 100_000;
+    alone(|| {
+        let (sender, receiver) = channel();
+        let ((), tally) = count(|| {
+            (0..ITEMS).for_each(|_| sender.send(()).unwrap());
+            assert_eq!(receiver.try_iter().count(), ITEMS);
+        });
+        assert_eq!(tally.allocated, ITEMS.div_ceil(per_slab::<()>()));
+        assert_eq!(tally.freed, 0, "they are not more than are kept");
+    });
+}
+
+#[test]
+fn a_thread_that_ends_returns_what_it_kept() {
+    alone(|| {
+        // Parts of slabs, of several sizes, and spares.
+        let work = || {
+            burst(0_usize, 3 * per_slab::<usize>() / 2);
+            let queue = Queue::new();
+            (0..100).for_each(|_| push(&queue, Large::default()));
+        };
+        // To those who need it.
+        thread::spawn(work).join().unwrap();
+        let returned = slabs();
+        assert_eq!(returned, 2 + 100_usize.div_ceil(per_slab::<Large>()));
+        let queue = Queue::new();
+        let items = returned * per_slab::<usize>();
+        let ((), tally) = count(|| (0..items).for_each(|item| push(&queue, item)));
+        assert_eq!(tally, Tally::NOTHING);
+        drop(queue);
+        // And where they have enough, to the allocator.
+        node_cache::clear();
+        node_cache::set_limit(0);
+        thread::spawn(work).join().unwrap();
+        assert_eq!(slabs(), 0);
+    });
+}
+
+#[test]
+fn clearing_leaves_other_threads_what_they_keep() {
+    alone(|| {
+        let turn = Barrier::new(2);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                burst(0_usize, 100);
+                turn.wait();
+                turn.wait();
+                let ((), tally) = count(|| push(&Queue::new(), 7_usize));
+                assert_eq!(tally, Tally::NOTHING);
+            });
+            turn.wait();
+            burst(0_usize, 3_000);
+            node_cache::clear();
+            let kept = slabs();
+            turn.wait();
+            other.join().unwrap();
+            assert_eq!(kept, 1);
+        });
+        node_cache::clear();
+        assert_eq!(slabs(), 0);
     });
 }
 
@@ -391,5 +436,49 @@ fn what_is_refused_leaves_nothing_behind() {
         }
         let refused = queue.push_all(0..10).unwrap_err().into_inner();
         assert!(refused.into_iter().eq(0..10));
+    });
+}
+
+/// What is done in the destructor of a thread-local value, and where goes how many slabs it took for
+/// a few messages.
+struct Late(mpsc::Sender<usize>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        const ITEMS: usize = 300;
+        let before = slabs();
+        let (sender, receiver) = channel();
+        (0..ITEMS).for_each(|item| sender.send(item).unwrap());
+        let queue = Queue::new();
+        (0..ITEMS).for_each(|item| push(&queue, item));
+        self.0.send(slabs() - before).unwrap();
+        assert!(receiver.try_iter().eq(0..ITEMS));
+        assert!(queue.drain().into_iter().eq(0..ITEMS));
+        let _queued = queue.push_all(0..ITEMS).unwrap();
+        drop(queue);
+    }
+}
+
+thread_local! {
+    static EARLIER: Cell<Option<Late>> = const { Cell::new(None) };
+    static LATER: Cell<Option<Late>> = const { Cell::new(None) };
+}
+
+/// One of the two destructors runs when the thread has given up what it kept, whichever order the
+/// platform has: then each message takes a slab, and gives it back.
+#[test]
+fn a_thread_s_destructors_may_send_and_receive() {
+    alone(|| {
+        let (sender, outcomes) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            EARLIER.set(Some(Late(sender.clone())));
+            burst(0, 10);
+            LATER.set(Some(Late(sender)));
+        });
+        thread.join().unwrap();
+        let outcomes: Vec<_> = outcomes.iter().collect();
+        assert_eq!(outcomes.len(), 2, "no destructor ran");
+        assert!(outcomes.iter().any(|slabs| *slabs >= 500), "{outcomes:?}");
+        assert!(slabs() <= SHARED, "{} slabs", slabs());
     });
 }

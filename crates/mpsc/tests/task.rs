@@ -48,10 +48,14 @@ fn items_come_in_order_and_then_the_end() {
     let receive = async move {
         assert_eq!(receiver.recv().await, Ok(1));
         assert_eq!(receiver.try_recv(), Ok(2));
+        assert_eq!((receiver.len(), receiver.is_empty()), (3, false));
         assert!(receiver.drain().into_iter().eq(3..=5));
+        assert_eq!((receiver.len(), receiver.is_empty()), (0, true));
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
         sender.send(6).unwrap();
+        assert!(!receiver.is_closed());
         drop(sender);
+        assert!(receiver.is_closed());
         assert_eq!(receiver.recv().await, Ok(6));
         for _ in 0..2 {
             assert_eq!(receiver.recv().await, Err(RecvError));
@@ -197,8 +201,14 @@ fn a_future_that_is_dropped_loses_nothing() {
             let future = pin!(receiver.recv());
             let waker = task.waker();
             assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
+            // While the future is there, or when it is gone.
+            if round % 2 == 0 {
+                sender.send(round).unwrap();
+            }
         }
-        sender.send(round).unwrap();
+        if round % 2 != 0 {
+            sender.send(round).unwrap();
+        }
         assert_eq!(task.wakes(), round + 1);
         assert_eq!(block_on(&task, receiver.recv()), (Ok(round), 0));
     }

@@ -1,5 +1,5 @@
-//! An allocator that counts: what each thread asks for, and how many blocks of the node cache's
-//! sizes there are.
+//! An allocator that counts: what each thread asks for, and how many of the node cache's slabs there
+//! are.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -28,11 +28,11 @@ thread_local! {
     static MINE: Cell<Tally> = const { Cell::new(Tally::NOTHING) };
 }
 
-/// How many sizes the cache has: 16, 32 and so on up to 256 bytes.
-const SIZES: usize = 16;
+/// As `node_cache::SLAB_BYTES`, which is called otherwise where this is a part of the crate.
+const SLAB_BYTES: usize = 4 * 1_024;
 
-/// How many blocks of each size are allocated. Only they are aligned to 16 bytes and of such a size.
-static BLOCKS: [AtomicUsize; SIZES] = [const { AtomicUsize::new(0) }; SIZES];
+/// How many slabs are allocated. Nothing else is aligned like that.
+static SLABS: AtomicUsize = AtomicUsize::new(0);
 
 struct Counting;
 
@@ -46,9 +46,9 @@ unsafe impl GlobalAlloc for Counting {
         mine.allocated += 1;
         mine.bytes += layout.size().cast_signed();
         MINE.set(mine);
-        if let Some(blocks) = blocks_like(layout) {
+        if is_slab(layout) {
             // Ordering: Relaxed, here and below: a sum.
-            blocks.fetch_add(1, Ordering::Relaxed);
+            SLABS.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: by the contract of this function.
         unsafe { System.alloc(layout) }
@@ -59,17 +59,16 @@ unsafe impl GlobalAlloc for Counting {
         mine.freed += 1;
         mine.bytes -= layout.size().cast_signed();
         MINE.set(mine);
-        if let Some(blocks) = blocks_like(layout) {
-            blocks.fetch_sub(1, Ordering::Relaxed);
+        if is_slab(layout) {
+            SLABS.fetch_sub(1, Ordering::Relaxed);
         }
         // SAFETY: by the contract of this function.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-fn blocks_like(layout: Layout) -> Option<&'static AtomicUsize> {
-    let is_block = layout.align() == 16 && layout.size().is_multiple_of(16);
-    is_block.then(|| BLOCKS.get((layout.size() / 16).checked_sub(1)?))?
+fn is_slab(layout: Layout) -> bool {
+    layout.align() == SLAB_BYTES
 }
 
 /// Runs `body`, and says what the calling thread asked the allocator for meanwhile.
@@ -85,12 +84,7 @@ pub(crate) fn count<R>(body: impl FnOnce() -> R) -> (R, Tally) {
     (result, tally)
 }
 
-/// How many blocks of `bytes` there are, in use or kept.
-pub(crate) fn blocks(bytes: usize) -> usize {
-    BLOCKS[bytes / 16 - 1].load(Ordering::Relaxed)
-}
-
-/// How many blocks of any size there are, in use or kept.
-pub(crate) fn all_blocks() -> usize {
-    (1..=SIZES).map(|size| blocks(16 * size)).sum()
+/// How many slabs there are, in use or kept.
+pub(crate) fn slabs() -> usize {
+    SLABS.load(Ordering::Relaxed)
 }
