@@ -17,11 +17,18 @@ struct Soak {
     test: &'static str,
 }
 
-const SOAKS: [Soak; 1] = [Soak {
-    name: "deque",
-    package: "ganger-deque",
-    test: "soak",
-}];
+const SOAKS: [Soak; 2] = [
+    Soak {
+        name: "deque",
+        package: "ganger-deque",
+        test: "soak",
+    },
+    Soak {
+        name: "mpsc",
+        package: "ganger-mpsc",
+        test: "soak",
+    },
+];
 
 /// For how long each runs in the gate, and unless told.
 const SECONDS: u64 = 10;
@@ -92,7 +99,9 @@ mod tests {
     #[test]
     fn without_names_all_are_chosen() {
         assert_eq!(chosen(&[]).count(), SOAKS.len());
-        let deque = ["deque".to_owned()];
-        assert!(chosen(&deque).map(|soak| soak.package).eq(["ganger-deque"]));
+        for (name, package) in [("deque", "ganger-deque"), ("mpsc", "ganger-mpsc")] {
+            let names = [name.to_owned()];
+            assert!(chosen(&names).map(|soak| soak.package).eq([package]));
+        }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Step {
     Benches,
     /// the documentation builds without warnings
     Doc,
-    /// ten seconds of stress lose and double no item
+    /// ten seconds of stress for each queue lose and double no item
     Soak,
     /// the bounded loom models pass
     Loom,

@@ -5,14 +5,12 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
-mod support;
-
 use ganger_deque::{Steal, Stealer, Worker};
+use ganger_soak::chance::{seed, yield_at_random};
+use ganger_soak::{Item, Ledger};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use support::chance::{seed, yield_at_random};
-use support::ledger::{Item, Ledger};
 
 fn factor() -> usize {
     std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap())

@@ -3,11 +3,12 @@
 use super::Finding;
 use super::source::Source;
 
-/// The folders in `crates`, each with those that it may use.
-const LAYERS: [(&str, &[&str]); 7] = [
+/// The folders in `crates`, each with those that it, or a test of it, may use.
+const LAYERS: [(&str, &[&str]); 8] = [
+    ("soak", &[]),
     ("sync", &[]),
-    ("deque", &["sync"]),
-    ("mpsc", &["sync"]),
+    ("deque", &["sync", "soak"]),
+    ("mpsc", &["sync", "soak"]),
     ("proc-api", &[]),
     ("relay", &["sync", "mpsc", "proc-api"]),
     ("sched", &["sync", "deque", "mpsc", "proc-api", "relay"]),

@@ -1,14 +1,9 @@
-//! What the models share, and in modules of their own, what the stress tests share.
+//! What the models share.
 //!
 //! Loom runs the first thread first, and looks for other orders only at the last access of each
 //! object; so it can matter which side of a model is on which thread. A model that is to catch a
 //! certain fault puts the two sides where it does.
 #![allow(dead_code, reason = "each test file uses a part of it")]
-
-#[cfg(not(loom))]
-pub(crate) mod chance;
-#[cfg(not(loom))]
-pub(crate) mod ledger;
 
 use ganger_deque::{Stealer, Worker};
 

@@ -5,17 +5,15 @@
 //! stands still until thieves have emptied its deque. Its patience ends after
 //! [`owner::MOST_YIELDS`] yields in which the deque has become no shorter.
 
-mod load;
 mod owner;
 pub(crate) mod plan;
 pub(crate) mod tally;
 mod thief;
 
-use crate::support::ledger::{Item, Ledger};
 use ganger_deque::{Stealer, Worker};
-use load::{Load, Nothing, Wide, Word};
-use plan::{Kind, Plan};
-use std::any::Any;
+use ganger_soak::load::{Kind, Load, Nothing, Wide, Word};
+use ganger_soak::{Item, Ledger, message};
+use plan::Plan;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -41,10 +39,7 @@ struct Ends<'r, 'a, L> {
 
 /// Runs a round. What is wrong comes back.
 pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
-    let ids = match plan.kind {
-        Kind::Nothing => 0,
-        Kind::Word | Kind::Boxed | Kind::Wide => plan.items,
-    };
+    let ids = if plan.kind.has_ids() { plan.items } else { 0 };
     let ledger = Ledger::new(ids);
     match plan.kind {
         Kind::Word => run_with::<Word>(plan, &ledger),
@@ -71,10 +66,7 @@ fn run_with<'a, L: Load<'a>>(plan: &Plan, ledger: &'a Ledger) -> Result<Tally, S
         over: AtomicBool::new(false),
     };
     let mut panics = false;
-    let mut sum = Tally {
-        rounds: 1,
-        ..Tally::default()
-    };
+    let mut sum = Tally::default();
     thread::scope(|scope| {
         let round = &round;
         let mut threads = vec![scope.spawn(move || owner::run(round, plan, worker))];
@@ -96,13 +88,8 @@ fn run_with<'a, L: Load<'a>>(plan: &Plan, ledger: &'a Ledger) -> Result<Tally, S
     if !panics {
         round.check_end(&sum);
     }
-    ledger.settle(sum.pushed).map(|()| sum)
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(panic.downcast_ref::<&str>().copied())
-        .unwrap_or("of another type")
+    let made = if plan.kind.has_ids() { sum.pushed } else { 0 };
+    ledger.settle(0..made).map(|()| sum)
 }
 
 impl<'a, L: Load<'a>> Round<'a, L> {

@@ -1,12 +1,12 @@
 //! The owner of a round: bursts of pushes and pops, with all its other calls in between.
 
-use super::load::Load;
 use super::plan::Plan;
 use super::tally::Tally;
 use super::{Ends, Round};
-use crate::support::chance::{one_in, yield_at_random};
 use fastrand::Rng;
 use ganger_deque::Worker;
+use ganger_soak::Load;
+use ganger_soak::chance::{one_in, yield_at_random};
 use std::sync::atomic::Ordering;
 use std::thread;
 

@@ -1,6 +1,8 @@
 //! What a round of the soak does, drawn from its seed.
 
 use fastrand::Rng;
+use ganger_soak::Kind;
+use ganger_soak::chance::pick;
 
 /// One round.
 #[derive(Debug)]
@@ -25,14 +27,6 @@ pub(crate) struct Plan {
     pub(crate) thieves: Vec<Thief>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Word,
-    Boxed,
-    Wide,
-    Nothing,
-}
-
 /// One thief of a round.
 #[derive(Debug)]
 pub(crate) struct Thief {
@@ -50,17 +44,14 @@ pub(crate) struct Thief {
     pub(crate) leave: bool,
 }
 
-impl Plan {
-    pub(crate) fn new(seed: u64) -> Self {
+impl ganger_soak::Plan for Plan {
+    fn new(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
         // Short bursts keep the deque nearly empty, which is where the races are.
         let push = *pick(&mut random, &[1, 2, 4, 4, 16, 100, 3_000]);
         Self {
             seed,
-            kind: *pick(
-                &mut random,
-                &[Kind::Word, Kind::Boxed, Kind::Wide, Kind::Nothing],
-            ),
+            kind: *pick(&mut random, &Kind::ALL),
             // From many short rounds, for beginnings and ends, to long ones, for speed. Where threads
             // meet often an item takes long: so there are fewer.
             items: (random.usize(1..64) << random.u32(3..10)) * push.clamp(1, 50),
@@ -78,11 +69,6 @@ impl Plan {
                 .collect(),
         }
     }
-
-    /// The seed of the round after this one.
-    pub(crate) fn next_seed(&self) -> u64 {
-        Rng::with_seed(self.seed).u64(..)
-    }
 }
 
 impl Thief {
@@ -97,8 +83,4 @@ impl Thief {
             leave: random.bool(),
         }
     }
-}
-
-fn pick<'a, T>(random: &mut Rng, choices: &'a [T]) -> &'a T {
-    &choices[random.usize(0..choices.len())]
 }

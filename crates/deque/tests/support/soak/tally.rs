@@ -5,7 +5,6 @@ use std::time::Duration;
 
 #[derive(Default)]
 pub(crate) struct Tally {
-    pub(crate) rounds: u64,
     pub(crate) pushed: usize,
     /// How many items somebody took; others are left to the destructors of workers.
     pub(crate) taken: usize,
@@ -13,22 +12,16 @@ pub(crate) struct Tally {
     pub(crate) steals: u64,
 }
 
-impl Tally {
-    pub(crate) fn describe(&self, time: Duration) -> String {
-        let Self {
-            rounds,
-            pushed,
-            steals,
-            ..
-        } = self;
+impl ganger_soak::Tally for Tally {
+    fn describe(&self, time: Duration) -> String {
+        let Self { pushed, steals, .. } = self;
         let speed = *pushed as f64 / time.as_secs_f64() / 1e6;
-        format!("{rounds} rounds, {pushed} items, {steals} steals, {speed:.1} M items/s")
+        format!("{pushed} items, {steals} steals, {speed:.1} M items/s")
     }
 }
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        self.rounds += other.rounds;
         self.pushed += other.pushed;
         self.taken += other.taken;
         self.steals += other.steals;

@@ -1,12 +1,12 @@
 //! A thief of a round: steals in both ways, from the owner and from other thieves.
 
-use super::load::Load;
 use super::plan;
 use super::tally::Tally;
 use super::{Ends, Round};
-use crate::support::chance::{one_in, yield_at_random};
 use fastrand::Rng;
 use ganger_deque::{Steal, Worker};
+use ganger_soak::Load;
+use ganger_soak::chance::{one_in, yield_at_random};
 
 struct Thief<'r, 'a, L> {
     round: &'r Round<'a, L>,

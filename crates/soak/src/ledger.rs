@@ -12,14 +12,16 @@ use std::sync::{Mutex, PoisonError};
 const MOST_LISTED: usize = 20;
 
 /// How often each item has ended.
-pub(crate) struct Ledger {
+#[derive(Debug)]
+pub struct Ledger {
     ends: Box<[AtomicU8]>,
     faults: Mutex<Vec<String>>,
 }
 
 /// An item whose destructor enters it into the ledger. Its identity is in it and, the other way
 /// round, on the heap, so that a torn or stale copy shows.
-pub(crate) struct Item<'a> {
+#[derive(Debug)]
+pub struct Item<'a> {
     id: usize,
     /// There until the destructor.
     inverse: Option<Box<usize>>,
@@ -28,14 +30,17 @@ pub(crate) struct Item<'a> {
 
 impl Ledger {
     /// For items with ids below `items`.
-    pub(crate) fn new(items: usize) -> Self {
+    #[must_use]
+    pub fn new(items: usize) -> Self {
         Self {
             ends: (0..items).map(|_| AtomicU8::new(0)).collect(),
             faults: Mutex::new(Vec::new()),
         }
     }
 
-    pub(crate) fn item(&self, id: usize) -> Item<'_> {
+    /// An item that belongs to this ledger.
+    #[must_use]
+    pub fn item(&self, id: usize) -> Item<'_> {
         Item {
             id,
             inverse: Some(Box::new(!id)),
@@ -44,7 +49,7 @@ impl Ledger {
     }
 
     /// Writes down that an item has ended. Returns whether that was its first end.
-    pub(crate) fn enter(&self, id: usize) -> bool {
+    pub fn enter(&self, id: usize) -> bool {
         let Some(ends) = self.ends.get(id) else {
             self.fault(format!("an item with id {id}, which nobody has made"));
             return false;
@@ -54,7 +59,7 @@ impl Ledger {
     }
 
     /// Writes down what else is wrong.
-    pub(crate) fn fault(&self, what: impl Into<String>) {
+    pub fn fault(&self, what: impl Into<String>) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         // One more than is listed shows that the list is not all of it.
         if faults.len() <= MOST_LISTED {
@@ -64,7 +69,7 @@ impl Ledger {
 
     /// Whether every item has ended; `seen` is the caller's, 0 at first, and saves it from looking
     /// at the same items again.
-    pub(crate) fn is_complete(&self, seen: &mut usize) -> bool {
+    pub fn is_complete(&self, seen: &mut usize) -> bool {
         // Ordering: Relaxed, because it only tells a thief when to stop.
         let has_ended = |ends: &AtomicU8| ends.load(Ordering::Relaxed) > 0;
         *seen += self.ends[*seen..]
@@ -74,17 +79,30 @@ impl Ledger {
         *seen == self.ends.len()
     }
 
-    /// What is wrong, when all threads have ended and the first `made` items have been made.
-    pub(crate) fn settle(&self, made: usize) -> Result<(), String> {
-        let mut report = String::new();
-        // Ordering: Relaxed, because all threads have been joined.
-        let ended = |wanted: fn(u8) -> bool| {
-            let all = self.ends.iter().take(made).enumerate();
-            all.filter(move |(_, ends)| wanted(ends.load(Ordering::Relaxed)))
+    /// The account, when all threads have ended and the items with the ids `made` have been made.
+    ///
+    /// # Errors
+    /// What is wrong, a line a kind.
+    ///
+    /// # Panics
+    /// If one of `made` is not below the number of items.
+    pub fn settle(&self, made: impl IntoIterator<Item = usize>) -> Result<(), String> {
+        let mut is_made = vec![false; self.ends.len()];
+        made.into_iter().for_each(|id| is_made[id] = true);
+        let ended = |wanted: fn(bool, u8) -> bool| {
+            let all = self.ends.iter().zip(&is_made).enumerate();
+            // Ordering: Relaxed, because all threads have been joined.
+            all.filter(move |(_, (ends, made))| wanted(**made, ends.load(Ordering::Relaxed)))
                 .map(|(id, _)| id.to_string())
         };
-        list(&mut report, "lost", ended(|ends| ends == 0));
-        list(&mut report, "more than once", ended(|ends| ends > 1));
+        let mut report = String::new();
+        list(&mut report, "lost", ended(|made, ends| made && ends == 0));
+        list(&mut report, "more than once", ended(|_, ends| ends > 1));
+        list(
+            &mut report,
+            "never made",
+            ended(|made, ends| !made && ends > 0),
+        );
         let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         list(&mut report, "other faults", faults.iter().cloned());
         if report.is_empty() {
@@ -95,8 +113,11 @@ impl Ledger {
     }
 
     /// Fails if anything is wrong, all items having been made.
-    pub(crate) fn assert_settled(&self, seed: u64) {
-        if let Err(report) = self.settle(self.ends.len()) {
+    ///
+    /// # Panics
+    /// If anything is wrong, with the seed.
+    pub fn assert_settled(&self, seed: u64) {
+        if let Err(report) = self.settle(0..self.ends.len()) {
             panic!("seed {seed}\n{report}");
         }
     }
@@ -114,12 +135,15 @@ fn list(report: &mut String, what: &str, entries: impl Iterator<Item = String>) 
     }
     if count > 0 {
         let more = if count > MOST_LISTED { ", …" } else { "" };
-        writeln!(report, "{what} ({count}): {}{more}", first.join(", ")).unwrap();
+        writeln!(report, "{what} ({count}): {}{more}", first.join(", "))
+            .expect("a string takes everything");
     }
 }
 
 impl Item<'_> {
-    pub(crate) fn id(&self) -> usize {
+    /// Which one it is.
+    #[must_use]
+    pub fn id(&self) -> usize {
         self.id
     }
 }
@@ -136,5 +160,57 @@ impl Drop for Item<'_> {
             // The box may be freed already, or be somebody else's.
             mem::forget(inverse);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_that_end_once_are_settled() {
+        let ledger = Ledger::new(4);
+        let mut seen = 0;
+        (0..3).for_each(|id| drop(ledger.item(id)));
+        assert!(!ledger.is_complete(&mut seen));
+        assert_eq!((ledger.settle(0..3), seen), (Ok(()), 3));
+        drop(ledger.item(3));
+        assert!(ledger.is_complete(&mut seen));
+        ledger.assert_settled(0);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_listed() {
+        let ledger = Ledger::new(4);
+        let _lost = ledger.item(0);
+        drop(ledger.item(1));
+        drop(ledger.item(1));
+        drop(ledger.item(2));
+        drop(ledger.item(3));
+        drop(Item {
+            id: 3,
+            inverse: Some(Box::new(0)),
+            ledger: &ledger,
+        });
+        ledger.enter(4);
+        let report = ledger.settle(0..2).unwrap_err();
+        let expected = "lost (1): 0\nmore than once (2): 1, 3\nnever made (2): 2, 3\n\
+                        other faults (2): item 3 is torn, an item with id 4, which nobody has made\n";
+        assert_eq!(report, expected);
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let report = Ledger::new(100).settle(0..100).unwrap_err();
+        assert!(
+            report.starts_with("lost (100): 0, 1, ") && report.ends_with(", 19, …\n"),
+            "{report}"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "seed 7\nlost (1): 0\n")]
+    fn a_loss_fails_with_the_seed() {
+        Ledger::new(1).assert_settled(7);
     }
 }

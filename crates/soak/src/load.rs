@@ -1,13 +1,37 @@
 //! What a soak moves: things of different sizes, each of which shows when it is torn or doubled.
 
-use crate::support::ledger::{Item, Ledger};
+use crate::{Item, Ledger};
 
-/// A kind of item.
-pub(crate) trait Load<'a>: Send + Sized {
-    /// Whether its destructor enters it into the ledger, so that it may be left in a worker that is
-    /// dropped.
+/// A kind of item, for plans.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// [`Word`].
+    Word,
+    /// [`Item`].
+    Boxed,
+    /// [`Wide`].
+    Wide,
+    /// [`Nothing`].
+    Nothing,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Word, Self::Boxed, Self::Wide, Self::Nothing];
+
+    /// Whether such items can be told apart.
+    #[must_use]
+    pub fn has_ids(self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+}
+
+/// What a queue can move.
+pub trait Load<'a>: Send + Sized {
+    /// Whether its destructor enters it into the ledger, so that it may be left in what is dropped.
     const ENTERS_ITSELF: bool;
 
+    /// Makes the one with that id.
     fn new(ledger: &'a Ledger, id: usize) -> Self;
 
     /// Which one it is, unless all are the same.
@@ -18,16 +42,19 @@ pub(crate) trait Load<'a>: Send + Sized {
 }
 
 /// A word without a destructor: the id, and what follows from it.
-pub(crate) struct Word(u64);
+#[derive(Debug)]
+pub struct Word(u64);
 
 /// 48 bytes, of which each part follows from the first.
-pub(crate) struct Wide<'a> {
+#[derive(Debug)]
+pub struct Wide<'a> {
     words: [u64; 5],
     ledger: &'a Ledger,
 }
 
 /// No bytes at all: such can be counted, but not told apart.
-pub(crate) struct Nothing;
+#[derive(Debug)]
+pub struct Nothing;
 
 const _: () = assert!(size_of::<Word>() == 8 && size_of::<Wide<'_>>() == 48);
 const _: () = assert!(size_of::<Nothing>() == 0);
@@ -108,4 +135,53 @@ impl<'a> Load<'a> for Nothing {
     }
 
     fn end(self, _ledger: &'a Ledger) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes and ends items of one kind, and returns what is wrong afterwards.
+    fn end<'a, L: Load<'a>>(ledger: &'a Ledger) -> Result<(), String> {
+        for id in [0, 2] {
+            let item = L::new(ledger, id);
+            assert!(item.id().is_none_or(|found| found == id));
+            item.end(ledger);
+        }
+        if L::ENTERS_ITSELF {
+            drop(L::new(ledger, 1));
+        } else {
+            L::new(ledger, 1).end(ledger);
+        }
+        ledger.settle(0..3)
+    }
+
+    #[test]
+    fn each_kind_enters_its_items_once() {
+        assert_eq!(end::<Word>(&Ledger::new(3)), Ok(()));
+        assert_eq!(end::<Wide<'_>>(&Ledger::new(3)), Ok(()));
+        assert_eq!(end::<Item<'_>>(&Ledger::new(3)), Ok(()));
+        let lost = end::<Nothing>(&Ledger::new(3)).unwrap_err();
+        assert_eq!(lost, "lost (3): 0, 1, 2\n");
+    }
+
+    #[test]
+    fn torn_ones_are_faults() {
+        let ledger = &Ledger::new(2);
+        let Word(mut word) = Word::new(ledger, 1);
+        word ^= 1 << 40;
+        Word(word).end(ledger);
+        let mut wide = Wide::new(ledger, 0);
+        wide.words[3] = 0;
+        drop(wide);
+        let report = ledger.settle(0..2).unwrap_err();
+        assert!(
+            report.starts_with("other faults (2): a torn word: "),
+            "{report}"
+        );
+        assert!(
+            report.contains("a torn item with ids [0, 0, 0, "),
+            "{report}"
+        );
+    }
 }

@@ -1,0 +1,346 @@
+//! One round of the soak: producers, a consumer, and the account when they are through.
+//!
+//! **A fault ends the round.** Who sees one says that it is over; the consumer then closes its side,
+//! which ends all that waits for room. What waits for ever all the same, because a wake-up is lost, is
+//! found by the watch.
+//!
+//! **What is known of each item.** Producers make their items in order, and a consumer must get each
+//! producer's without a gap. What a full channel gives back is sent next; what a closed one gives back
+//! comes last. So there is one number for each producer at which its items cease to be received.
+
+mod consumer;
+mod drainer;
+mod intake;
+mod outlet;
+pub(crate) mod plan;
+mod producer;
+pub(crate) mod tally;
+
+use consumer::Consumer;
+use drainer::Drainer;
+use fastrand::Rng;
+use ganger_mpsc::{Receiver, TrySendError, bounded, channel, node_cache};
+use ganger_soak::chance::{one_in, yield_at_random};
+use ganger_soak::load::{Kind, Load, Nothing, Wide, Word};
+use ganger_soak::{Item, Ledger, Watch, message, watch};
+use outlet::{Mailbox, Outlet};
+use plan::{Ending, Link, Plan};
+use producer::Producer;
+use std::panic::resume_unwind;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+use tally::Tally;
+
+/// The longest that a round may take: it takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What the threads of a round share.
+struct Round<'a> {
+    plan: &'a Plan,
+    ledger: &'a Ledger,
+    watch: &'a Watch,
+    start: Barrier,
+    /// How many producers have not sent everything.
+    sending: AtomicUsize,
+    /// How many items each has made: here, because a thread that panics returns nothing.
+    made: Vec<AtomicUsize>,
+    over: AtomicBool,
+}
+
+/// Ends the round when its thread panics.
+struct Ends<'r, 'a>(&'r Round<'a>);
+
+/// Runs a round. What is wrong comes back.
+pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
+    let plan = plan.clone();
+    watch::within(LIMIT, move |watch| {
+        let room = match plan.link {
+            Link::Bounded(capacity) => capacity + 1,
+            Link::Channel | Link::Queue => 0,
+        };
+        let ids = if plan.kind.has_ids() {
+            plan.producers.len() * plan.items + room
+        } else {
+            0
+        };
+        let ledger = Ledger::new(ids);
+        match plan.kind {
+            Kind::Word => run_with::<Word>(&plan, &ledger, watch),
+            Kind::Boxed => run_with::<Item<'_>>(&plan, &ledger, watch),
+            Kind::Wide => run_with::<Wide<'_>>(&plan, &ledger, watch),
+            Kind::Nothing => run_with::<Nothing>(&plan, &ledger, watch),
+        }
+    })
+}
+
+fn run_with<'a, L: Load<'a>>(
+    plan: &'a Plan,
+    ledger: &'a Ledger,
+    watch: &'a Watch,
+) -> Result<Tally, String> {
+    let producers = plan.producers.len();
+    let round = Round {
+        plan,
+        ledger,
+        watch,
+        start: Barrier::new(producers + 1),
+        sending: AtomicUsize::new(producers),
+        made: (0..producers).map(|_| AtomicUsize::new(0)).collect(),
+        over: AtomicBool::new(false),
+    };
+    let (sum, extra) = match plan.link {
+        Link::Channel => {
+            let (sender, receiver) = channel::<L>();
+            round.run_channel(Outlet::Channel(sender), receiver)
+        }
+        Link::Bounded(capacity) => {
+            let (sender, receiver) = bounded::<L>(capacity);
+            round.run_channel(Outlet::Bounded(sender), receiver)
+        }
+        Link::Queue => (round.run_queue::<L>(), 0),
+    };
+    if let Some(sum) = &sum {
+        round.check_sums::<L>(sum);
+    }
+    let ids = round.ids(extra).filter(|_| plan.kind.has_ids());
+    ledger.settle(ids).map(|()| sum.unwrap_or_default())
+}
+
+impl<'a> Round<'a> {
+    /// The sum, unless a thread has panicked, and how many items were made to measure the room.
+    fn run_channel<L: Load<'a>>(
+        &self,
+        outlet: Outlet<'_, L>,
+        receiver: Receiver<L>,
+    ) -> (Option<Tally>, usize) {
+        let doing = self.watch.thread("consumer", consumer::DOES);
+        let kept = self.plan.keeps_sender.then(|| outlet.clone());
+        let consumer = Consumer::new(self, receiver, &doing);
+        let Some((mut sum, receiver)) = self.drive(outlet, || consumer.run()) else {
+            return (None, 0);
+        };
+        let mut extra = 0;
+        if let (Link::Bounded(capacity), Some(sender), Some(receiver), false) =
+            (self.plan.link, kept, receiver, self.is_over())
+        {
+            let sent = self.fill(capacity, &sender, &receiver);
+            extra = sent.min(capacity) + 1;
+            sum.made += extra;
+            sum.received += sent;
+            sum.refused += extra - sent;
+        }
+        (Some(sum), extra)
+    }
+
+    fn run_queue<L: Load<'a>>(&self) -> Option<Tally> {
+        let mailbox = Mailbox::<L>::new();
+        let doing = self.watch.thread("consumer", drainer::DOES);
+        let drainer = Drainer::new(self, &mailbox, &doing);
+        let outlet = Outlet::Queue(mailbox.pusher());
+        let (mut sum, ()) = self.drive(outlet, || (drainer.run(), ()))?;
+        let (firsts, push_tokens, seal_tokens) = mailbox.counts();
+        sum.chains += u64::from(!mailbox.queue.is_empty());
+        if L::ENTERS_ITSELF {
+            drop(mailbox);
+        } else {
+            for item in mailbox.queue.close().batch {
+                item.end(self.ledger);
+                sum.closed += 1;
+            }
+        }
+        if firsts + push_tokens != sum.chains {
+            let Tally { chains, .. } = sum;
+            let what = format!(
+                "{firsts} pushes were first, {push_tokens} took a token, and there were {chains} chains"
+            );
+            self.fault(what);
+        }
+        if push_tokens + seal_tokens + sum.own_tokens + sum.cancelled != sum.parks {
+            let Tally {
+                parks,
+                cancelled,
+                own_tokens,
+                ..
+            } = sum;
+            let what = format!(
+                "{parks} parks, of which {push_tokens} were ended by pushes, {seal_tokens} by a seal, \
+                 {own_tokens} by a close and {cancelled} were cancelled"
+            );
+            self.fault(what);
+        }
+        Some(sum)
+    }
+
+    /// Runs the producers, each with an outlet of its own, and the consumer. What it returns and the
+    /// sum of all, unless a thread has panicked.
+    fn drive<'r, L: Load<'a>, C: Send>(
+        &'r self,
+        outlet: Outlet<'r, L>,
+        consume: impl FnOnce() -> (Tally, C) + Send,
+    ) -> Option<(Tally, C)> {
+        let doing: Vec<_> = (0..self.plan.producers.len())
+            .map(|index| {
+                self.watch
+                    .thread(format!("producer {index}"), producer::DOES)
+            })
+            .collect();
+        // The producers borrow what they do for as long as the round.
+        thread::scope(|scope| {
+            let consumer = scope.spawn(consume);
+            let mut producers = Vec::new();
+            for (index, doing) in doing.iter().enumerate() {
+                let outlet = outlet.clone();
+                let produce = move || Producer::new(self, index, outlet, doing).run();
+                producers.push(scope.spawn(produce));
+            }
+            drop(outlet);
+            let mut sum = Some(Tally::default());
+            for producer in producers {
+                let tally = self.join(producer);
+                sum = sum.zip(tally).map(|(mut sum, tally)| {
+                    sum += tally;
+                    sum
+                });
+            }
+            let (mut sum, (tally, rest)) = sum.zip(self.join(consumer))?;
+            sum += tally;
+            Some((sum, rest))
+        })
+    }
+
+    fn join<T>(&self, thread: ScopedJoinHandle<'_, T>) -> Option<T> {
+        match thread.join() {
+            Ok(result) => Some(result),
+            Err(panic) => {
+                self.fault(format!("a panic: {}", message(&*panic)));
+                None
+            }
+        }
+    }
+
+    /// When all is received and nobody else sends: there must be room for so many items, and not for
+    /// one more. How many there was room for.
+    fn fill<L: Load<'a>>(
+        &self,
+        capacity: usize,
+        sender: &Outlet<'_, L>,
+        receiver: &Receiver<L>,
+    ) -> usize {
+        let first = self.plan.producers.len() * self.plan.items;
+        let mut sent = 0;
+        for id in first..=first + capacity {
+            match sender.try_send(L::new(self.ledger, id)) {
+                Ok(()) => sent += 1,
+                Err(error) => {
+                    if !matches!(error, TrySendError::Full(_)) {
+                        self.fault("closed beside a sender");
+                    }
+                    error.into_inner().end(self.ledger);
+                    break;
+                }
+            }
+        }
+        if sent != capacity || receiver.len() != sent {
+            let len = receiver.len();
+            let what = format!("room for {sent} items instead of {capacity}, and then {len} in it");
+            self.fault(what);
+        }
+        for item in receiver.drain() {
+            item.end(self.ledger);
+        }
+        sent
+    }
+
+    /// What the ledger cannot know: where items ended, and how many of those that are all alike.
+    fn check_sums<L: Load<'a>>(&self, sum: &Tally) {
+        let ended = sum.received + sum.closed + sum.refused;
+        let may_drop = L::ENTERS_ITSELF && matches!(self.plan.consumer.ending, Ending::Drop(_));
+        if ended > sum.made || ended < sum.made && !may_drop {
+            let Tally {
+                made,
+                received,
+                closed,
+                refused,
+                ..
+            } = sum;
+            let what = format!(
+                "{made} items made, {received} received, {closed} returned by a close, {refused} refused"
+            );
+            self.fault(what);
+        }
+    }
+
+    /// Of all items that have been made; `extra` by nobody's thread.
+    fn ids(&self, extra: usize) -> impl Iterator<Item = usize> {
+        let items = self.plan.items;
+        let producers = self.made.iter().enumerate().flat_map(move |(index, made)| {
+            // Ordering: Relaxed, because the threads have been joined.
+            let made = made.load(Ordering::Relaxed);
+            (0..made).map(move |number| index * items + number)
+        });
+        let first = self.made.len() * items;
+        producers.chain(first..first + extra)
+    }
+
+    /// Writes down what is wrong, and ends the round.
+    fn fault(&self, what: impl Into<String>) {
+        self.ledger.fault(what);
+        // Ordering: Relaxed, because it only tells others when to stop.
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing will be sent any more.
+    fn all_sent(&self) -> bool {
+        // Ordering: Acquire pairs with the Release in `Producer::run`: what they sent comes before.
+        self.sending.load(Ordering::Acquire) == 0
+    }
+
+    /// Yields or sleeps, now and then.
+    fn pause(&self, random: &mut Rng) {
+        yield_at_random(random, self.plan.yields);
+        if one_in(random, self.plan.sleeps) {
+            thread::sleep(Duration::from_micros(random.u64(1..60)));
+        }
+    }
+
+    /// Changes what memory of nodes is kept, now and then.
+    fn disturb(&self, random: &mut Rng) {
+        if one_in(random, self.plan.cache) {
+            match random.u32(0..4) {
+                0 => node_cache::set_limit(0),
+                1 => node_cache::set_limit(random.usize(..node_cache::DEFAULT_LIMIT)),
+                2 => node_cache::set_limit(node_cache::DEFAULT_LIMIT),
+                _ => node_cache::clear(),
+            }
+        }
+    }
+}
+
+impl Drop for Ends<'_, '_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Ordering: Relaxed, because it only tells others when to stop.
+            self.0.over.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Goes leg after leg until one says that there is nothing more to do: the first in this thread, each
+/// of the others in one of its own.
+fn in_legs<S: Send>(mut state: S, leg: impl Fn(&mut S) -> bool + Sync) -> S {
+    let mut goes_on = leg(&mut state);
+    while goes_on {
+        goes_on = thread::scope(|scope| {
+            let thread = scope.spawn(|| leg(&mut state));
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        });
+    }
+    state
+}

@@ -1,0 +1,180 @@
+//! What a producer puts items into: the three kinds of links, seen from its side.
+
+use ganger_mpsc::{
+    Batch, BoundedSender, Closed, Pushed, Queue, Sealed, SendError, Sender, TrySendError,
+};
+use ganger_sync::Parker;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A sender of any kind.
+pub(super) enum Outlet<'r, L> {
+    Channel(Sender<L>),
+    Bounded(BoundedSender<L>),
+    Queue(Pusher<'r, L>),
+}
+
+/// A queue, with what a channel would add to it, and more counters.
+pub(super) struct Mailbox<L> {
+    pub(super) queue: Queue<L>,
+    /// The consumer sleeps here.
+    pub(super) parker: Parker,
+    /// The last one seals the queue.
+    pushers: AtomicUsize,
+    /// How many pushes were the first since a drain, how many took a token, and whether the seal did.
+    firsts: AtomicU64,
+    push_tokens: AtomicU64,
+    seal_tokens: AtomicU64,
+}
+
+/// Pushes into a mailbox, and wakes its consumer when that is owed.
+pub(super) struct Pusher<'r, L> {
+    mailbox: &'r Mailbox<L>,
+    /// Its own, so that pushers share nothing but the queue.
+    firsts: Cell<u64>,
+    tokens: Cell<u64>,
+}
+
+impl<L> Outlet<'_, L> {
+    pub(super) fn send(&self, item: L) -> Result<(), L> {
+        match self {
+            Self::Channel(sender) => sender.send(item).map_err(SendError::into_inner),
+            Self::Bounded(sender) => sender.send(item).map_err(SendError::into_inner),
+            Self::Queue(pusher) => pusher.push(item),
+        }
+    }
+
+    /// One after the other, where it can't be done at once.
+    pub(super) fn send_all(&self, items: impl Iterator<Item = L>) -> Result<(), Batch<L>> {
+        match self {
+            Self::Channel(sender) => sender.send_all(items).map_err(SendError::into_inner),
+            Self::Queue(pusher) => pusher.push_all(items),
+            Self::Bounded(sender) => {
+                let refused = items.filter_map(|item| sender.send(item).err());
+                let refused: Batch<L> = refused.map(SendError::into_inner).collect();
+                if refused.is_empty() {
+                    Ok(())
+                } else {
+                    Err(refused)
+                }
+            }
+        }
+    }
+
+    /// The same as a send, where it never waits.
+    pub(super) fn try_send(&self, item: L) -> Result<(), TrySendError<L>> {
+        match self {
+            Self::Bounded(sender) => sender.try_send(item),
+            Self::Channel(_) | Self::Queue(_) => {
+                self.send(item).map_err(TrySendError::Disconnected)
+            }
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Channel(sender) => sender.is_closed(),
+            Self::Bounded(sender) => sender.is_closed(),
+            Self::Queue(pusher) => pusher.mailbox.queue.is_closed(),
+        }
+    }
+}
+
+impl<L> Clone for Outlet<'_, L> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Channel(sender) => Self::Channel(sender.clone()),
+            Self::Bounded(sender) => Self::Bounded(sender.clone()),
+            Self::Queue(pusher) => Self::Queue(pusher.clone()),
+        }
+    }
+}
+
+impl<L> Mailbox<L> {
+    pub(super) fn new() -> Self {
+        Self {
+            queue: Queue::new(),
+            parker: Parker::new(),
+            pushers: AtomicUsize::new(0),
+            firsts: AtomicU64::new(0),
+            push_tokens: AtomicU64::new(0),
+            seal_tokens: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn pusher(&self) -> Pusher<'_, L> {
+        // Ordering: Relaxed, because whoever makes a pusher keeps the count above zero, or is the first.
+        self.pushers.fetch_add(1, Ordering::Relaxed);
+        Pusher {
+            mailbox: self,
+            firsts: Cell::new(0),
+            tokens: Cell::new(0),
+        }
+    }
+
+    /// How many pushes were first, how many took a token, and how many seals did.
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
+        // Ordering: Relaxed, because the threads have been joined.
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (
+            of(&self.firsts),
+            of(&self.push_tokens),
+            of(&self.seal_tokens),
+        )
+    }
+}
+
+impl<L> Pusher<'_, L> {
+    fn push(&self, item: L) -> Result<(), L> {
+        self.note(self.mailbox.queue.push(item).map_err(Closed::into_inner)?);
+        Ok(())
+    }
+
+    fn push_all(&self, items: impl Iterator<Item = L>) -> Result<(), Batch<L>> {
+        self.note(
+            self.mailbox
+                .queue
+                .push_all(items)
+                .map_err(Closed::into_inner)?,
+        );
+        Ok(())
+    }
+
+    fn note(&self, pushed: Pushed) {
+        match pushed {
+            Pushed::Queued => {}
+            Pushed::First => self.firsts.update(|firsts| firsts + 1),
+            Pushed::Unparked => {
+                self.tokens.update(|tokens| tokens + 1);
+                self.mailbox.parker.unpark();
+            }
+        }
+    }
+}
+
+impl<L> Clone for Pusher<'_, L> {
+    fn clone(&self) -> Self {
+        self.mailbox.pusher()
+    }
+}
+
+impl<L> Drop for Pusher<'_, L> {
+    fn drop(&mut self) {
+        let mailbox = self.mailbox;
+        // Ordering: Relaxed, because they are read when the threads have been joined.
+        mailbox
+            .firsts
+            .fetch_add(self.firsts.get(), Ordering::Relaxed);
+        mailbox
+            .push_tokens
+            .fetch_add(self.tokens.get(), Ordering::Relaxed);
+        // Ordering: AcqRel, so that the seal comes after all that the others did.
+        if mailbox.pushers.fetch_sub(1, Ordering::AcqRel) == 1
+            && mailbox.queue.seal() == Sealed::Unparked
+        {
+            // Ordering: Relaxed, as above.
+            mailbox.seal_tokens.fetch_add(1, Ordering::Relaxed);
+            mailbox.parker.unpark();
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What a round of the soak does, drawn from its seed.
+
+use fastrand::Rng;
+use ganger_soak::Kind;
+use ganger_soak::chance::pick;
+
+/// One round.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) kind: Kind,
+    pub(crate) link: Link,
+    /// The most that each producer makes.
+    pub(crate) items: usize,
+    pub(crate) producers: Vec<Producer>,
+    pub(crate) consumer: Consumer,
+    /// Whether there is a sender until the end, with which the room of a bounded channel is measured.
+    pub(crate) keeps_sender: bool,
+    /// How rarely anybody does this; 0: never.
+    pub(crate) yields: u32,
+    pub(crate) sleeps: u32,
+    /// Changing how much memory of nodes is kept, or returning it.
+    pub(crate) cache: u32,
+}
+
+/// What is between the producers and the consumer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Link {
+    Channel,
+    Bounded(usize),
+    /// Without a channel around it: producers and consumer wake each other.
+    Queue,
+}
+
+/// One producer of a round.
+#[derive(Clone, Debug)]
+pub(crate) struct Producer {
+    pub(crate) seed: u64,
+    pub(crate) ops: Vec<Give>,
+    /// The most items of one call.
+    pub(crate) burst: usize,
+    /// How rarely it clones its sender, and goes on with the clone or the original.
+    pub(crate) clones: u32,
+    /// How rarely it ends early.
+    pub(crate) leaves: u32,
+    /// How many refused items it needs to believe that the other side is closed.
+    pub(crate) refusals: usize,
+    /// After how many calls it goes on in another thread.
+    pub(crate) leg: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Give {
+    Send,
+    SendAll,
+    TrySend,
+}
+
+/// The consumer of a round.
+#[derive(Clone, Debug)]
+pub(crate) struct Consumer {
+    pub(crate) seed: u64,
+    pub(crate) ops: Vec<Take>,
+    /// The most items of one call that takes them one by one.
+    pub(crate) burst: usize,
+    /// Whether it keeps what it drains for a while.
+    pub(crate) keeps: bool,
+    pub(crate) ending: Ending,
+    pub(crate) leg: usize,
+}
+
+/// How the consumer takes items. One of a queue has nothing but drains, and these say what it does
+/// when there are none: it yields, sleeps, or sleeps for a short time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Take {
+    TryRecv,
+    Recv,
+    RecvTimeout,
+    Drain,
+    TryIter,
+    Len,
+}
+
+/// When the consumer stops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// When nothing comes any more.
+    Last,
+    /// After so many items it closes its side.
+    Close(usize),
+    /// After so many items it goes away.
+    Drop(usize),
+}
+
+impl ganger_soak::Plan for Plan {
+    fn new(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let links = [1, 2, 16, 1_000].map(Link::Bounded);
+        let links = [links, [Link::Channel; 4], [Link::Queue; 4]].concat();
+        let link = *pick(&mut random, &links);
+        // From many short rounds, for beginnings and ends, to long ones, for memory that is used again.
+        let mut items = random.usize(1..64) << random.u32(0..9);
+        if let Link::Bounded(capacity) = link {
+            // Where nearly each item is waited for, it takes long.
+            items = items.min(1_000 * capacity);
+        }
+        let producers = random.usize(1..=4);
+        let all = items * producers;
+        Self {
+            kind: *pick(&mut random, &Kind::ALL),
+            link,
+            items,
+            producers: (0..producers).map(|_| Producer::new(&mut random)).collect(),
+            consumer: Consumer::new(&mut random, all),
+            keeps_sender: matches!(link, Link::Bounded(_)) && random.bool(),
+            yields: *pick(&mut random, &[8, 64, 1_000]),
+            sleeps: *pick(&mut random, &[0, 0, 500, 5_000]),
+            cache: *pick(&mut random, &[0, 0, 20, 300]),
+        }
+    }
+}
+
+impl Producer {
+    fn new(random: &mut Rng) -> Self {
+        const GIVES: [Give; 3] = [Give::Send, Give::SendAll, Give::TrySend];
+        Self {
+            seed: random.u64(..),
+            ops: mix(random, &GIVES),
+            burst: *pick(random, &[1, 3, 100]),
+            clones: *pick(random, &[0, 10, 200]),
+            leaves: *pick(random, &[0, 0, 300, 5_000]),
+            refusals: *pick(random, &[1, 1, 3]),
+            leg: leg(random),
+        }
+    }
+}
+
+impl Consumer {
+    /// For a round with at most so many items.
+    fn new(random: &mut Rng, all: usize) -> Self {
+        const TAKES: [Take; 5] = [
+            Take::TryRecv,
+            Take::Recv,
+            Take::RecvTimeout,
+            Take::Drain,
+            Take::TryIter,
+        ];
+        let mut ops = mix(random, &TAKES);
+        if random.bool() {
+            ops.push(Take::Len);
+        }
+        let after = random.usize(0..=all);
+        Self {
+            seed: random.u64(..),
+            ops,
+            burst: *pick(random, &[1, 4, 100]),
+            keeps: random.bool(),
+            ending: *pick(
+                random,
+                &[
+                    Ending::Last,
+                    Ending::Last,
+                    Ending::Close(after),
+                    Ending::Drop(after),
+                ],
+            ),
+            leg: leg(random),
+        }
+    }
+}
+
+/// One to four of `all`, some of them more than once.
+fn mix<T: Copy>(random: &mut Rng, all: &[T]) -> Vec<T> {
+    (0..random.u32(1..=4)).map(|_| *pick(random, all)).collect()
+}
+
+fn leg(random: &mut Rng) -> usize {
+    *pick(random, &[usize::MAX, usize::MAX, 4_000, 200])
+}
