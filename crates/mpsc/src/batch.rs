@@ -205,19 +205,10 @@ impl<T> Drop for Batch<T> {
     }
 }
 
-/// Drops the items one after the other, even if the drop of one panics.
+/// Drops the items one after the other. If the drop of one panics, the iterator's destructor goes on.
 #[cold]
 fn drop_all<T>(batch: Batch<T>) {
-    struct Rest<T>(BatchIntoIter<T>);
-
-    impl<T> Drop for Rest<T> {
-        fn drop(&mut self) {
-            self.0.by_ref().for_each(drop);
-        }
-    }
-
-    let mut rest = Rest(batch.into_iter());
-    rest.0.by_ref().for_each(drop);
+    batch.into_iter().for_each(drop);
 }
 
 impl<T: fmt::Debug> fmt::Debug for Batch<T> {
@@ -264,7 +255,7 @@ impl<'a, T> IntoIterator for &'a Batch<T> {
 }
 
 /// The items of a [`Batch`] by value, from the oldest to the newest. What is not taken is dropped
-/// with the iterator.
+/// with the iterator, which may keep the memory of up to 64 nodes until then.
 pub struct BatchIntoIter<T> {
     batch: Batch<T>,
     /// The memory of nodes whose items have been taken.

@@ -2,6 +2,7 @@
 //! are.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use super::SLAB_BYTES;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,9 +28,6 @@ thread_local! {
     /// Without a destructor, so that it is there as long as the thread is.
     static MINE: Cell<Tally> = const { Cell::new(Tally::NOTHING) };
 }
-
-/// As `node_cache::SLAB_BYTES`, which is called otherwise where this is a part of the crate.
-const SLAB_BYTES: usize = 4 * 1_024;
 
 /// How many slabs are allocated. Nothing else is aligned like that.
 static SLABS: AtomicUsize = AtomicUsize::new(0);
