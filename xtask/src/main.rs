@@ -1,6 +1,7 @@
 //! The project's own tasks; `cargo xtask --help` lists them.
 
 mod alone;
+mod bench;
 mod cargo;
 mod ci;
 mod clippy;
@@ -32,6 +33,11 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Measures Ganger beside its peers, and shows the result as a page
+    ///
+    /// `cargo xtask bench --help` tells more.
+    #[command(disable_help_flag = true)]
+    Bench(bench::Options),
     /// Runs the gate: everything that must hold before a change is merged
     ///
     /// The steps run one after the other, each named and timed, until one fails. The last line of
@@ -65,6 +71,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Options::parse().task {
+        Task::Bench(options) => return bench::run(&options),
         Task::Ci(options) => return ci::run(&options),
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Mutants(options) => mutants::run(&options),

@@ -15,6 +15,7 @@ mod table;
 
 pub use group::UnknownGroup;
 pub(crate) use group::find;
+pub(crate) use platform::{cpu_model, now, rustc, system};
 pub use platform::{platform, version};
 pub use table::Table;
 

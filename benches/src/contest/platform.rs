@@ -33,14 +33,16 @@ pub fn version(package: &str) -> &'static str {
     locked(LOCK, package).unwrap_or("?")
 }
 
-fn cpu_model() -> Option<String> {
+/// The model of the processor, where the system says it.
+pub(crate) fn cpu_model() -> Option<String> {
     let info = fs::read_to_string("/proc/cpuinfo").ok()?;
     let model = info.lines().find(|line| line.starts_with("model name"))?;
     let (_, model) = model.split_once(':')?;
     Some(model.trim().to_owned())
 }
 
-fn system() -> String {
+/// The system and its version.
+pub(crate) fn system() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease");
     match release {
         Ok(release) => format!("Linux {}", release.trim()),
@@ -49,7 +51,7 @@ fn system() -> String {
 }
 
 /// The compiler that `cargo bench` finds, which is the one that it builds with.
-fn rustc() -> Option<String> {
+pub(crate) fn rustc() -> Option<String> {
     let output = Command::new("rustc").arg("--version").output().ok()?;
     let version = String::from_utf8(output.stdout).ok()?;
     let mut words = version.split_whitespace();
@@ -62,6 +64,14 @@ fn locked<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let mut lines = lock.lines().skip_while(|line| *line != name);
     let version = lines.nth(1)?.strip_prefix("version = \"")?;
     version.strip_suffix('"')
+}
+
+/// The day and the minute, in UTC.
+pub(crate) fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let since = since.unwrap_or_default();
+    let minutes = since.as_secs() / 60 % (24 * 60);
+    format!("{} {:02}:{:02}", date(since), minutes / 60, minutes % 60)
 }
 
 /// The day, in UTC, so long after the start of 1970.

@@ -1,0 +1,79 @@
+%% W8: processes that ran once and wait; their memory, their start, and what a message takes each.
+%% W10: how long one that waits takes to run.
+%% W11: the processor time that they take.
+-module(idle).
+-export([memory/1, wake_latency/1, cpu/1]).
+-export([wait/0, listen/1]).
+
+memory(Job) ->
+    N = measure:elements_or_processes(Job),
+    %% Less than elsewhere: what it leaves to the allocator does not grow the measured run.
+    {_, Few} = crowd(max(N div 100, 1)),
+    wake(Few),
+    Before = machine:resident(),
+    {Spawn, All} = crowd(N),
+    After = machine:resident(),
+    Wake = wake(All),
+    [
+        #{variant => "rss", unit => "bytes", n => N, value => max(After - Before, 0) / N},
+        #{variant => "spawn", unit => "ns", n => N, value => Spawn / N},
+        #{variant => "wake", unit => "ns", n => N, value => Wake / N}
+    ].
+
+wake_latency(Job) ->
+    Samples = measure:elements(Job),
+    WarmUp = Samples div 20,
+    Sleeper = spawn(?MODULE, listen, [self()]),
+    Times = lists:nthtail(WarmUp, [one(Sleeper) || _ <- lists:seq(1, WarmUp + Samples)]),
+    Sleeper ! stop,
+    #{p99 := P99} = P50 = latency:sample("p50", "us", 1000, Times),
+    [P50, #{variant => "p99", unit => "us", n => Samples, value => P99}].
+
+one(Sleeper) ->
+    timer:sleep(1),
+    Sleeper ! measure:nanos(),
+    receive
+        {took, Took} -> Took
+    end.
+
+listen(Main) ->
+    receive
+        stop ->
+            ok;
+        Sent ->
+            Main ! {took, measure:nanos() - Sent},
+            listen(Main)
+    end.
+
+cpu(Job) ->
+    {_, Crowd} = crowd(measure:processes(Job, 1000)),
+    %% What starting them has left to do is done by then.
+    timer:sleep(100),
+    Millis = measure:elements(Job),
+    %% Reading takes processor time itself, which the third reading shows.
+    First = machine:processor_time(),
+    Begin = measure:nanos(),
+    Before = machine:processor_time(),
+    timer:sleep(Millis),
+    Took = measure:nanos() - Begin,
+    After = machine:processor_time(),
+    wake(Crowd),
+    Used = max((After - Before) - (Before - First), 0),
+    [#{variant => "cpu", unit => "ms/s", n => Millis, value => Used / Took * 1000}].
+
+%% Starts processes. Each hits the gate, and waits.
+crowd(Processes) ->
+    gate:start(Processes, 0, fun() -> start(Processes, []) end).
+
+start(0, Crowd) -> Crowd;
+start(Left, Crowd) -> start(Left - 1, [spawn(?MODULE, wait, []) | Crowd]).
+
+wait() ->
+    gate:hit(),
+    receive
+        Number -> gate:hit_with(Number)
+    end.
+
+%% Sends each a message, upon which it ends.
+wake(Crowd) ->
+    gate:time(length(Crowd), length(Crowd), fun() -> [Process ! 1 || Process <- Crowd] end).

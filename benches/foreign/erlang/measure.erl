@@ -1,0 +1,96 @@
+%% What a job is: how often what is done, a small run of the same first, and which workload is
+%% where.
+-module(measure).
+-export([ids/0, run/1, elements/1, elements_or_processes/1, processes/2, nanos/0]).
+
+%% Warm-up does this part of the work.
+-define(WARM_UP, 20).
+
+%% The full and the quick size, and what runs it; in the order of the catalog of the program that
+%% starts this one, with the same sizes.
+catalog() ->
+    [
+        {"W1", 1000000, 50000, fun external/1},
+        {"W2", 1111111, 11111, fun spawning:skynet/1},
+        {"W3a", 1000000, 50000, in_parts(1, fun yielding:run/2)},
+        {"W3b", 1000000, 50000, in_processes(100, fun yielding:run/2)},
+        {"W4", 1000000, 20000, in_parts(1, fun pair:run/2)},
+        {"W4b", 1000000, 50000, in_processes(1000, fun pair:run/2)},
+        {"W4pid", 1000000, 20000, in_parts(1, fun pair:run/2)},
+        {"W5", 1000000, 50000, fun(Job) -> in_ring(Job, 1) end},
+        {"W5b", 1000000, 50000, fun(Job) -> in_ring(Job, 100) end},
+        {"W6", 1000000, 50000, fun fan_in/1},
+        {"W7", 1000000, 50000, in_processes(1000, fun fan:out/2)},
+        {"W8", 1000000, 20000, fun idle:memory/1},
+        {"W9", 1000000, 50000, {missing, "requests go to another process, as in W9ask"}},
+        {"W9ask", 1000000, 50000, fun command_ask/1},
+        {"W10", 2000, 200, fun idle:wake_latency/1},
+        {"W11", 5000, 500, fun idle:cpu/1},
+        {"W12", 5000, 1000, {missing, "no process can block its thread: all are preempted"}},
+        {"W12cpu", 5000, 1000, {missing, "no process can block its thread: all are preempted"}},
+        {"W13", 3000, 500, fun race:run/1}
+    ].
+
+%% Those that it runs.
+ids() ->
+    [Id || {Id, _, _, Run} <- catalog(), is_function(Run)].
+
+%% The samples of a job.
+run(#{id := Name} = Job) ->
+    Found = [Entry || {Id, _, _, _} = Entry <- catalog(), string:equal(Id, Name, true)],
+    case Found of
+        [{_, _, _, {missing, Why}}] ->
+            throw({missing, Why});
+        [{Id, Full, Quick, Run}] ->
+            Run(Job#{id := Id, full => Full, quick => Quick});
+        [] ->
+            Known = lists:join(", ", [Id || {Id, _, _, _} <- catalog()]),
+            throw({failed, ["there is no workload `", Name, "`; there are ", Known]})
+    end.
+
+%% How many elements there are.
+elements(#{rounds := N}) -> N;
+elements(#{size := full, full := N}) -> N;
+elements(#{size := quick, quick := N}) -> N.
+
+%% The same for a workload whose elements are processes.
+elements_or_processes(Job) ->
+    maps:get(rounds, Job, maps:get(processes, Job, elements(Job))).
+
+processes(Job, Default) ->
+    maps:get(processes, Job, Default).
+
+%% Now, in nanoseconds.
+nanos() ->
+    erlang:monotonic_time(nanosecond).
+
+%% Measures elements in that many equal parts: `Do` takes how many parts there are and one part's
+%% count, and returns the time that all of them took.
+parts(Job, Parts, Do) ->
+    each(elements(Job), Parts, fun(Each) -> Do(Parts, Each) end).
+
+each(Elements, Parts, Do) ->
+    Do(max(Elements div ?WARM_UP div Parts, 1)),
+    Each = max(Elements div Parts, 1),
+    Took = Do(Each),
+    N = Each * Parts,
+    [#{variant => "time", unit => "ns", n => N, value => Took / N}].
+
+in_parts(Parts, Do) ->
+    fun(Job) -> parts(Job, Parts, Do) end.
+
+in_processes(Default, Do) ->
+    fun(Job) -> parts(Job, processes(Job, Default), Do) end.
+
+in_ring(Job, Tokens) ->
+    Members = processes(Job, 10000),
+    parts(Job, Tokens, fun(_, Hops) -> ring:run(Members, Tokens, Hops) end).
+
+external(Job) ->
+    each(elements_or_processes(Job), 1, fun spawning:external/1).
+
+fan_in(Job) ->
+    parts(Job, maps:get(producers, Job, 100), fun fan:in/2).
+
+command_ask(Job) ->
+    each(elements(Job), 1, fun commands:ask/1).

@@ -1,0 +1,3 @@
+module ganger-workload
+
+go 1.22

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// What there is to do.
+type job struct {
+	workload
+	quick bool
+	// 0: the workload's own number.
+	processes, producers, rounds int
+}
+
+// A workload, with how many elements it has.
+type workload struct {
+	id          string
+	full, quick int
+	// None: Go has nothing of the kind.
+	run func(job) ([]sample, error)
+	// Why there is none.
+	missing string
+}
+
+// In the order of the catalog of the program that starts this one, with the same sizes.
+var workloads = []workload{
+	{"W1", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.withProcesses().each(1, spawn)
+	}, ""},
+	{"W2", 1_111_111, 11_111, func(j job) ([]sample, error) { return j.withProcesses().skynet() }, ""},
+	{"W3a", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.parts(1, yield) }, ""},
+	{"W3b", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.processes, 100), yield)
+	}, ""},
+	{"W4", 1_000_000, 20_000, func(j job) ([]sample, error) { return j.parts(1, pingPong) }, ""},
+	{"W4b", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.processes, 1_000), pingPong)
+	}, ""},
+	{"W4pid", 1_000_000, 20_000, nil, "goroutines have no PIDs to send to"},
+	{"W5", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(1, ring(or(j.processes, 10_000)))
+	}, ""},
+	{"W5b", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(100, ring(or(j.processes, 10_000)))
+	}, ""},
+	{"W6", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.producers, 100), fanIn)
+	}, ""},
+	{"W7", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.processes, 1_000), fanOut)
+	}, ""},
+	{"W8", 1_000_000, 20_000, func(j job) ([]sample, error) {
+		return j.withProcesses().memoryIdle()
+	}, ""},
+	{"W9", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.each(1, commandInline) }, ""},
+	{"W9ask", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.each(1, commandAsk) }, ""},
+	{"W10", 2_000, 200, job.wakeLatency, ""},
+	{"W11", 5_000, 500, job.idleCPU, ""},
+	{"W12", 5_000, 1_000, job.stuckSleeping, ""},
+	{"W12cpu", 5_000, 1_000, job.stuckComputing, ""},
+	{"W13", 3_000, 500, job.fairness, ""},
+}
+
+// Warm-up does this part of the work.
+const warmUp = 20
+
+// How many elements there are.
+func (j job) elements() int {
+	if j.quick {
+		return or(j.rounds, j.workload.quick)
+	}
+	return or(j.rounds, j.full)
+}
+
+// The same for a workload whose elements are processes.
+func (j job) withProcesses() job {
+	j.rounds = or(j.rounds, j.processes)
+	return j
+}
+
+// Measures elements in that many equal parts: `do` takes one part's count for each of them, and
+// returns the time that all of them took.
+func (j job) parts(parts int, do func(parts, each int) (time.Duration, error)) ([]sample, error) {
+	return j.each(parts, func(count int) (time.Duration, error) { return do(parts, count) })
+}
+
+func (j job) each(parts int, do func(each int) (time.Duration, error)) ([]sample, error) {
+	if _, err := do(max(j.elements()/warmUp/parts, 1)); err != nil {
+		return nil, err
+	}
+	count := max(j.elements()/parts, 1)
+	took, err := do(count)
+	n := count * parts
+	return []sample{{Variant: "time", Unit: "ns", N: n, Value: nanosEach(took, n)}}, err
+}
+
+func nanosEach(took time.Duration, n int) float64 {
+	return float64(took) / float64(n)
+}
+
+// The number, unless it is 0, which stands for none.
+func or(number, otherwise int) int {
+	if number == 0 {
+		return otherwise
+	}
+	return number
+}
+
+// What is wrong when a workload has not done what it was told to do.
+func expect(what string, got, want int) error {
+	if got == want {
+		return nil
+	}
+	return fmt.Errorf("%s: %d; it has to be %d", what, got, want)
+}
+
+func sumBelow(count int) int {
+	return count * (count - 1) / 2
+}

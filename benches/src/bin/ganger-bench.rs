@@ -1,0 +1,24 @@
+//! `cargo xtask bench`: see `ganger_benches::driver`.
+
+use clap::Parser;
+use ganger_benches::driver::options::Options;
+use ganger_benches::driver::{execute, list};
+use std::process::ExitCode;
+
+/// What a program exits with that can't do what it was told.
+const MISUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    if options.list {
+        print!("{}", list());
+        return ExitCode::SUCCESS;
+    }
+    match execute(&options) {
+        Ok(ending) => ending.exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(MISUSED)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! One run of one workload of one peer that is written in Rust. See `ganger_benches::whole`. With the
+//! feature `mimalloc`, all of them allocate with that.
+
+use clap::Parser;
+use ganger_benches::whole;
+use ganger_benches::whole::job::Job;
+use std::process::ExitCode;
+use std::{panic, process};
+
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs one workload of one peer, and writes a line of JSON for each figure.
+#[derive(Debug, Parser)]
+struct Options {
+    #[command(flatten)]
+    job: Option<Job>,
+
+    /// Writes a line for each workload and peer that there are, and runs nothing
+    #[arg(long, exclusive = true)]
+    list: bool,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    // There is a job unless `--list` says that there is to be none.
+    let Some(job) = options.job else {
+        for (id, peer) in whole::list() {
+            println!("{id} {peer}");
+        }
+        return ExitCode::SUCCESS;
+    };
+    // A process that finds something wrong panics. Its runtime would contain that, and the run would
+    // wait for ever for what the process should have done.
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        report(info);
+        process::exit(1);
+    }));
+    match whole::run(&job) {
+        Ok(samples) => {
+            for sample in samples {
+                println!("{}", sample.line());
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{} {}: {error}", job.id, job.peer);
+            error.exit_code()
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Two results side by side: what has become worse, beyond the noise that the runs themselves show.
+//!
+//! A figure is worse when its minimum is above the earlier one by more than the threshold and the
+//! noise of the noisier of the two together. Only Ganger's count: what peers do shows how much the
+//! machine itself has changed, which is said but not subtracted.
+
+use super::lines::{Absence, Figure, Reason, Results};
+use super::stats::{median, noise};
+use super::text::{figure, with_unit};
+use crate::whole::catalog::Peer;
+use std::fmt::{self, Write};
+use std::str::FromStr;
+
+/// How much worse is worse, as a part of the earlier figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold(f64);
+
+/// What two results come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Ganger's figures that both have.
+    pub changes: Vec<Change>,
+    /// What Ganger had a figure of, and failed at now.
+    pub gone: Vec<Absence>,
+    /// The median of how many times their earlier figures the peers' are.
+    pub drift: Option<f64>,
+    /// Whether the processor, or the number of cores, is another.
+    pub is_other_machine: bool,
+}
+
+/// One of Ganger's figures, earlier and now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Now.
+    pub figure: Figure,
+    /// The minimum then.
+    pub before: f64,
+    /// How many times the earlier minimum it is.
+    pub times: f64,
+    /// The noise of the noisier of the two.
+    pub noise: f64,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// What a change means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// More, beyond the noise.
+    Worse,
+    /// Less, beyond the noise.
+    Better,
+    /// Neither.
+    Same,
+}
+
+/// Compares two results.
+///
+/// # Errors
+/// When Ganger has no figure in both.
+pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Comparison, String> {
+    let changes: Vec<_> = pairs(old, new)
+        .filter(|(_, new)| new.peer == Peer::Ganger)
+        .filter_map(|(old, new)| Change::between(old, new, threshold))
+        .collect();
+    let gone: Vec<_> = new
+        .absences
+        .iter()
+        .filter(|now| is_gone(old, now))
+        .cloned()
+        .collect();
+    if changes.is_empty() && gone.is_empty() {
+        return Err(
+            "there is nothing to compare: the baseline has no figure of Ganger of the same \
+                    workload, size and number of workers"
+                .to_owned(),
+        );
+    }
+    let peers = pairs(old, new).filter(|(old, new)| new.peer != Peer::Ganger && old.min > 0.0);
+    Ok(Comparison {
+        changes,
+        gone,
+        drift: median(peers.map(|(old, new)| new.min / old.min)),
+        is_other_machine: (&old.machine.cpu, old.machine.cores)
+            != (&new.machine.cpu, new.machine.cores),
+    })
+}
+
+/// Figures of the same.
+fn pairs<'a>(old: &'a Results, new: &'a Results) -> impl Iterator<Item = (&'a Figure, &'a Figure)> {
+    new.figures.iter().filter_map(|new| {
+        let same = old.figures.iter().find(|old| is_same(old, new))?;
+        Some((same, new))
+    })
+}
+
+fn is_same(old: &Figure, new: &Figure) -> bool {
+    let key = |f: &Figure| (f.workload, f.peer, f.point(), f.n);
+    key(old) == key(new) && old.variant == new.variant && old.unit == new.unit
+}
+
+fn is_gone(old: &Results, now: &Absence) -> bool {
+    let had =
+        |f: &&Figure| (f.workload, f.peer, f.point()) == (now.workload, now.peer, now.point());
+    now.peer == Peer::Ganger
+        && matches!(now.reason, Reason::Crashed | Reason::Timeout)
+        && old.figures.iter().any(|figure| had(&figure))
+}
+
+impl Change {
+    /// `None` where the earlier figure is nothing: no figure is a multiple of it.
+    fn between(old: &Figure, new: &Figure, threshold: Threshold) -> Option<Self> {
+        if old.min <= 0.0 {
+            return None;
+        }
+        let noise = noise(old.min, old.median).max(noise(new.min, new.median));
+        let (times, most) = (new.min / old.min, 1.0 + threshold.0 + noise);
+        let verdict = match times {
+            times if times > most => Verdict::Worse,
+            times if times < 1.0 / most => Verdict::Better,
+            _ => Verdict::Same,
+        };
+        Some(Self {
+            figure: new.clone(),
+            before: old.min,
+            times,
+            noise,
+            verdict,
+        })
+    }
+}
+
+impl Comparison {
+    /// Whether anything of Ganger's is worse, or gone.
+    #[must_use]
+    pub fn is_worse(&self) -> bool {
+        !self.gone.is_empty() || self.changes.iter().any(|c| c.verdict == Verdict::Worse)
+    }
+
+    /// For people: what has changed, the worst first.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let count = |verdict| self.changes.iter().filter(|c| c.verdict == verdict).count();
+        let _ = writeln!(
+            text,
+            "Beside the baseline: {} worse, {} better, {} the same within the noise.",
+            count(Verdict::Worse) + self.gone.len(),
+            count(Verdict::Better),
+            count(Verdict::Same),
+        );
+        let mut changes: Vec<_> = self.changes.iter().collect();
+        changes.retain(|change| change.verdict != Verdict::Same);
+        changes.sort_by(|a, b| b.times.total_cmp(&a.times));
+        for change in changes {
+            let _ = writeln!(text, "  {change}");
+        }
+        for gone in &self.gone {
+            let Absence { workload, why, .. } = gone;
+            let _ = writeln!(text, "  worse:  {workload}, {}: {why}", gone.point());
+        }
+        if let Some(drift) = self.drift {
+            let _ = writeln!(
+                text,
+                "The peers' own figures are {drift:.2} times what they were."
+            );
+        }
+        if self.is_other_machine {
+            text.push_str("The baseline is of another machine: its times say little.\n");
+        }
+        text
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let now = &self.figure;
+        let verdict = match self.verdict {
+            Verdict::Worse => "worse:",
+            Verdict::Better => "better:",
+            Verdict::Same => "same:",
+        };
+        write!(
+            f,
+            "{verdict:<7} {} {}, {}: {} -> {} ({:.2} times, noise {:.0} %)",
+            now.workload,
+            now.variant,
+            now.point(),
+            figure(self.before),
+            with_unit(&figure(now.min), &now.unit),
+            self.times,
+            100.0 * self.noise,
+        )
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = &'static str;
+
+    fn from_str(percent: &str) -> Result<Self, Self::Err> {
+        match percent.trim_end_matches('%').parse::<f64>() {
+            Ok(percent) if (0.0..=1_000.0).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => Err("a number of percent from 0 to 1000 is needed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::fixture;
+
+    fn threshold(percent: &str) -> Threshold {
+        percent.parse().unwrap()
+    }
+
+    /// Ganger's figures are multiplied, and have that noise.
+    fn changed(times: f64, noise: f64) -> Results {
+        let mut results = fixture::results();
+        for figure in results
+            .figures
+            .iter_mut()
+            .filter(|f| f.peer == Peer::Ganger)
+        {
+            figure.min *= times;
+            figure.median = figure.min * (1.0 + noise);
+        }
+        results
+    }
+
+    fn verdicts(old: &Results, new: &Results) -> Vec<Verdict> {
+        let comparison = compare(old, new, threshold("5")).unwrap();
+        let mut verdicts: Vec<_> = comparison.changes.iter().map(|c| c.verdict).collect();
+        assert_eq!(comparison.is_worse(), verdicts.contains(&Verdict::Worse));
+        verdicts.dedup();
+        verdicts
+    }
+
+    #[test]
+    fn worse_is_beyond_the_threshold_and_the_noise() {
+        let old = changed(1.0, 0.0);
+        assert_eq!(verdicts(&old, &changed(1.04, 0.0)), [Verdict::Same]);
+        assert_eq!(verdicts(&old, &changed(1.06, 0.0)), [Verdict::Worse]);
+        assert_eq!(verdicts(&old, &changed(1.06, 0.02)), [Verdict::Same]);
+        assert_eq!(
+            verdicts(&changed(1.0, 0.02), &changed(1.06, 0.0)),
+            [Verdict::Same]
+        );
+        assert_eq!(verdicts(&old, &changed(0.9, 0.0)), [Verdict::Better]);
+        assert_eq!(verdicts(&old, &old), [Verdict::Same]);
+    }
+
+    #[test]
+    fn peers_do_not_count_but_show_the_drift() {
+        let old = fixture::results();
+        let mut new = old.clone();
+        for figure in new.figures.iter_mut().filter(|f| f.peer != Peer::Ganger) {
+            figure.min *= 3.0;
+        }
+        let comparison = compare(&old, &new, threshold("5")).unwrap();
+        assert!(!comparison.is_worse());
+        assert!((comparison.drift.unwrap() - 3.0).abs() < 1e-9);
+        assert!(
+            comparison.text().contains("3.00 times"),
+            "{}",
+            comparison.text()
+        );
+    }
+
+    #[test]
+    fn what_ganger_fails_at_now_is_worse_and_what_was_not_run_is_not() {
+        let old = fixture::results();
+        let mut new = old.clone();
+        let gone = new
+            .figures
+            .iter()
+            .position(|f| f.peer == Peer::Ganger)
+            .unwrap();
+        let gone = new.figures.remove(gone);
+        assert!(!compare(&old, &new, threshold("5")).unwrap().is_worse());
+        new.absences.push(Absence {
+            workload: gone.workload,
+            peer: gone.peer,
+            workers: gone.workers,
+            processes: gone.processes,
+            producers: gone.producers,
+            reason: Reason::Crashed,
+            why: "the sum is wrong".to_owned(),
+        });
+        let comparison = compare(&old, &new, threshold("5")).unwrap();
+        assert!(comparison.is_worse());
+        assert!(comparison.text().contains("the sum is wrong"));
+    }
+
+    #[test]
+    fn other_sizes_are_not_compared_and_other_machines_are_said() {
+        let old = fixture::results();
+        let mut new = old.clone();
+        new.machine.cores += 1;
+        assert!(
+            compare(&old, &new, threshold("5"))
+                .unwrap()
+                .is_other_machine
+        );
+        new.figures.iter_mut().for_each(|figure| figure.n += 1);
+        let error = compare(&old, &new, threshold("5")).unwrap_err();
+        assert!(error.contains("nothing to compare"), "{error}");
+    }
+
+    #[test]
+    fn thresholds_are_percent() {
+        assert_eq!(threshold("7.5%"), Threshold(0.075));
+        for wrong in ["", "-1", "NaN", "lots"] {
+            assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
+        }
+    }
+}

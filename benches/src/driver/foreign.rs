@@ -1,0 +1,257 @@
+//! Finds what runs the workloads in other languages, and builds their programs.
+//!
+//! Their sources are in `benches/foreign`, a folder each. What is built of them is in the folder
+//! `foreign` of the target directory, and so are the caches: nothing else is written. Settings in the
+//! environment that would change what is built, or how it runs, are left out.
+
+use crate::whole::catalog::{Kind, Peer};
+use crate::whole::job::Job;
+use std::env::{self, consts::EXE_SUFFIX};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program that runs the workloads of a peer in another language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    version: String,
+    start: Start,
+}
+
+/// Why there is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unavailable {
+    /// A program that it needs is not on the PATH.
+    #[error("`{0}` is not on the PATH: install it to have this peer measured")]
+    NotInstalled(&'static str),
+    /// It is installed, but what it should build, or say, failed.
+    #[error("`{command}` failed: {why}")]
+    Failed {
+        /// What was run.
+        command: String,
+        /// What it said.
+        why: String,
+    },
+    /// The peer is written in Rust: `ganger-workload` runs it.
+    #[error("{0} needs no program of its own: ganger-workload runs it")]
+    NotForeign(Peer),
+}
+
+/// How to start it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Start {
+    /// A program by itself.
+    Go { program: PathBuf },
+    /// Modules in a folder, for `erl`.
+    Erlang { erl: PathBuf, modules: PathBuf },
+}
+
+/// How many Erlang processes there may be at once, in most workloads: `+P` rounds it up to a power of
+/// two, and the largest of them has 1,111,111.
+const ERLANG_PROCESSES: u64 = 2_000_000;
+
+/// The most that `+P` takes.
+const ERLANG_PROCESSES_AT_MOST: u64 = 134_217_727;
+
+/// What changes how a Go program is built or runs.
+const GO_SETTINGS: &[&str] = &[
+    "GOARCH",
+    "GODEBUG",
+    "GOEXPERIMENT",
+    "GOFLAGS",
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "GOOS",
+];
+
+/// What changes how Erlang compiles or runs.
+const ERLANG_SETTINGS: &[&str] = &[
+    "ERL_AFLAGS",
+    "ERL_COMPILER_OPTIONS",
+    "ERL_FLAGS",
+    "ERL_LIBS",
+    "ERL_ZFLAGS",
+];
+
+/// Finds a peer's language on the PATH, and builds its program.
+///
+/// Blocks until it is built: for some seconds the first time, less when a build is there already.
+///
+/// # Errors
+/// When the language is not installed, its build fails, or the peer is written in Rust.
+pub fn find(peer: Peer) -> Result<Program, Unavailable> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    find_on(&path, peer, &target_folder())
+}
+
+impl Program {
+    /// The version of its language.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// What runs a job of it once.
+    #[must_use]
+    pub fn command(&self, job: &Job) -> Command {
+        let mut command = match &self.start {
+            Start::Go { program } => clean(program, GO_SETTINGS),
+            Start::Erlang { erl, modules } => {
+                let mut command = clean(erl, ERLANG_SETTINGS);
+                let schedulers = format!("{0}:{0}", job.workers);
+                let processes = job.processes.or(job.rounds).unwrap_or_default();
+                let processes = processes.saturating_mul(2);
+                let limit = processes.clamp(ERLANG_PROCESSES, ERLANG_PROCESSES_AT_MOST);
+                command.args(["-noshell", "-noinput", "+S", &schedulers]);
+                command.args(["+P", &limit.to_string(), "-pa"]).arg(modules);
+                command.args(["-run", "ganger_workload", "main", "-extra"]);
+                // A crash is reported by its message; a dump would take gigabytes.
+                command.env("ERL_CRASH_DUMP_SECONDS", "0");
+                command
+            }
+        };
+        command.args(job.args());
+        command
+    }
+}
+
+fn find_on(path: &OsStr, peer: Peer, target: &Path) -> Result<Program, Unavailable> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+    match peer.kind() {
+        Kind::Rust => Err(Unavailable::NotForeign(peer)),
+        Kind::Go => build_go(path, &sources.join("go"), &target.join("go")),
+        Kind::Erlang => build_erlang(path, &sources.join("erlang"), &target.join("erlang")),
+    }
+}
+
+fn build_go(path: &OsStr, sources: &Path, built: &Path) -> Result<Program, Unavailable> {
+    let go = on_path(path, "go")?;
+    let go = || {
+        let mut command = clean(&go, GO_SETTINGS);
+        command
+            .current_dir(sources)
+            .env("GOCACHE", built.join("cache"));
+        // The program needs nothing from elsewhere: neither modules, nor another Go, nor C.
+        command.env("GOPROXY", "off").env("GOTOOLCHAIN", "local");
+        command.env("GOWORK", "off").env("CGO_ENABLED", "0");
+        command
+    };
+    make_folder(built)?;
+    let version = output(go().args(["env", "GOVERSION"]))?;
+    let program = built.join(format!("ganger-workload{EXE_SUFFIX}"));
+    output(go().args(["build", "-o"]).arg(&program).arg("."))?;
+    Ok(Program {
+        version: version.trim_start_matches("go").to_owned(),
+        start: Start::Go { program },
+    })
+}
+
+fn build_erlang(path: &OsStr, sources: &Path, modules: &Path) -> Result<Program, Unavailable> {
+    let (erl, erlc) = (on_path(path, "erl")?, on_path(path, "erlc")?);
+    make_folder(modules)?;
+    let mut compile = clean(&erlc, ERLANG_SETTINGS);
+    compile
+        .args(["-Werror", "-o"])
+        .arg(modules)
+        .args(files(sources, "erl")?);
+    output(&mut compile)?;
+    let release = "io:put_chars(erlang:system_info(otp_release)), halt().";
+    let mut version = clean(&erl, ERLANG_SETTINGS);
+    let version = output(version.args(["-noshell", "-noinput", "-eval", release]))?;
+    let modules = modules.to_owned();
+    Ok(Program {
+        version: format!("OTP {version}"),
+        start: Start::Erlang { erl, modules },
+    })
+}
+
+/// The folder `foreign` of the target directory, which has a folder for each profile, in which this
+/// program is, or in tests a folder below.
+fn target_folder() -> PathBuf {
+    let program = env::current_exe().unwrap_or_default();
+    let mut folder = program.parent().unwrap_or(Path::new(""));
+    if folder.ends_with("deps") {
+        folder = folder.parent().unwrap_or(folder);
+    }
+    folder.parent().unwrap_or(folder).join("foreign")
+}
+
+/// The file that a shell would run. Folders that are relative would be others elsewhere.
+fn on_path(path: &OsStr, program: &'static str) -> Result<PathBuf, Unavailable> {
+    env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(format!("{program}{EXE_SUFFIX}")))
+        .find(|file| is_program(file))
+        .ok_or(Unavailable::NotInstalled(program))
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
+}
+
+/// Runs it without these settings.
+fn clean(program: &Path, settings: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    for setting in settings {
+        command.env_remove(setting);
+    }
+    command
+}
+
+/// What it says on standard output, when it succeeds.
+fn output(command: &mut Command) -> Result<String, Unavailable> {
+    let ended = command.stdin(Stdio::null()).output();
+    let failed = |why| Unavailable::Failed {
+        command: line(command),
+        why,
+    };
+    let ended = ended.map_err(|error| failed(error.to_string()))?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if ended.status.success() {
+        return Ok(said(&ended.stdout));
+    }
+    // Some say on standard output what is wrong.
+    let all = format!("{}\n{}", said(&ended.stdout), said(&ended.stderr));
+    Err(failed(format!("{}\n{}", ended.status, all.trim())))
+}
+
+/// The command as one would type it.
+fn line(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy()];
+    words.extend(command.get_args().map(OsStr::to_string_lossy));
+    words.join(" ")
+}
+
+fn make_folder(folder: &Path) -> Result<(), Unavailable> {
+    fs::create_dir_all(folder).map_err(|error| Unavailable::Failed {
+        command: format!("mkdir {}", folder.display()),
+        why: error.to_string(),
+    })
+}
+
+/// The files with that extension, in order.
+fn files(folder: &Path, extension: &str) -> Result<Vec<OsString>, Unavailable> {
+    let listed = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let listed = listed.map_err(|error| Unavailable::Failed {
+        command: format!("ls {}", folder.display()),
+        why: error.to_string(),
+    })?;
+    let paths = listed.into_iter().map(|entry| entry.path());
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);
+    let mut files: Vec<_> = paths.filter(is_one).map(PathBuf::into_os_string).collect();
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! The result as lines of JSON: what was measured on, a line for each figure, and a line for each
+//! that is not there. `docs/BENCHMARKS.md` has the fields.
+
+use crate::whole::catalog::{Id, Peer};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Line {
+    /// The first: what was measured on.
+    Machine(Machine),
+    /// What the repetitions of one figure came to.
+    Figure(Figure),
+    /// Why there is no figure.
+    Absent(Absence),
+}
+
+/// Everything that one run of the benchmarks found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// What was measured on.
+    pub machine: Machine,
+    /// What there is.
+    pub figures: Vec<Figure>,
+    /// What there is not.
+    pub absences: Vec<Absence>,
+}
+
+/// What was measured on, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The model of the processor.
+    pub cpu: String,
+    /// How many processors there are.
+    pub cores: usize,
+    /// The system and its version.
+    pub kernel: String,
+    /// What decides how fast the processors run, `?` where the system does not say.
+    pub governor: String,
+    /// The compiler.
+    pub rustc: String,
+    /// Peers with their versions, in order.
+    pub versions: Vec<(String, String)>,
+    /// What memory is allocated with.
+    pub allocator: String,
+    /// The commit, with a `+` when files differ from it; `?` outside of a repository.
+    pub commit: String,
+    /// The day and time, in UTC.
+    pub date: String,
+    /// The arguments of the command.
+    pub command: String,
+    /// Whether the sizes were those that show that it works, not how fast.
+    pub quick: bool,
+    /// Whether it ended before all was measured.
+    pub interrupted: bool,
+}
+
+/// What the repetitions of one figure came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// The workload.
+    pub workload: Id,
+    /// Who ran it.
+    pub peer: Peer,
+    /// Which of the workload's figures it is.
+    pub variant: String,
+    /// What one of it is.
+    pub unit: String,
+    /// How many elements it is the figure of.
+    pub n: u64,
+    /// How many threads ran processes.
+    pub workers: usize,
+    /// How many processes there were, when it was not as many as the workload has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// How many producers there were, when it was not as many as the workload has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub producers: Option<u64>,
+    /// The least.
+    pub min: f64,
+    /// The middle.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Of latencies: the median of the repetitions' 50th percentiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// Of latencies: the median of the repetitions' 99th percentiles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// Of latencies: the worst of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<f64>,
+    /// How many times Ganger's figure it is, pair by pair: above 1, Ganger is ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_to_ganger: Option<f64>,
+    /// How many repetitions there are figures of.
+    pub reps: usize,
+    /// The figure of each repetition, in order; `null` for one that failed.
+    pub values: Vec<Option<f64>>,
+    /// Of latencies of all repetitions: upper bounds in nanoseconds, each with how many there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Absence {
+    /// The workload.
+    pub workload: Id,
+    /// Who should have run it.
+    pub peer: Peer,
+    /// How many threads ran processes.
+    pub workers: usize,
+    /// As that of a figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// As that of a figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub producers: Option<u64>,
+    /// What kind of reason it is.
+    pub reason: Reason,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// Kinds of reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The peer's language is not on this machine.
+    NotInstalled,
+    /// The peer has no such workload.
+    Missing,
+    /// It would need more memory than there is.
+    Memory,
+    /// It ended with an error, or answered what is no sample.
+    Crashed,
+    /// It did not end in time, and was ended.
+    Timeout,
+}
+
+/// How often there was what: one point of a curve, or the one that is no curve's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point {
+    /// How many threads run processes.
+    pub workers: usize,
+    /// As many processes in place of the workload's own number.
+    pub processes: Option<u64>,
+    /// As many producers in place of the workload's own number.
+    pub producers: Option<u64>,
+}
+
+impl Results {
+    /// Writes all lines.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let machine = [Line::Machine(self.machine.clone())].into_iter();
+        let figures = self.figures.iter().cloned().map(Line::Figure);
+        let absences = self.absences.iter().cloned().map(Line::Absent);
+        for line in machine.chain(figures).chain(absences) {
+            writeln!(out, "{}", serde_json::to_string(&line)?)?;
+        }
+        out.flush()
+    }
+
+    /// Reads all lines; empty ones do not count.
+    ///
+    /// # Errors
+    /// Those of the reader, and lines that are none of these, with their numbers.
+    pub fn read(reader: impl BufRead) -> Result<Self, String> {
+        let (mut results, mut has_machine) = (Self::default(), false);
+        for (number, line) in (1..).zip(reader.lines()) {
+            let line = line.map_err(|error| error.to_string())?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let line = serde_json::from_str(&line);
+            match line.map_err(|error| format!("line {number}: {error}"))? {
+                Line::Machine(_) if has_machine => {
+                    return Err(format!("line {number}: a second machine"));
+                }
+                Line::Machine(machine) => {
+                    results.machine = machine;
+                    has_machine = true;
+                }
+                Line::Figure(figure) => results.figures.push(figure),
+                Line::Absent(absence) => results.absences.push(absence),
+            }
+        }
+        if has_machine {
+            Ok(results)
+        } else {
+            Err("it has no line of the kind `machine`".to_owned())
+        }
+    }
+
+    /// Whether a peer crashed, or did not end, in anything.
+    #[must_use]
+    pub fn has_failed(&self, peer: Peer) -> bool {
+        let is_failure = |reason| matches!(reason, Reason::Crashed | Reason::Timeout);
+        let mut absences = self.absences.iter();
+        absences.any(|absence| absence.peer == peer && is_failure(absence.reason))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As those of [`read`](Self::read), with the path.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let file = std::fs::File::open(path);
+        let file = file.map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        Self::read(io::BufReader::new(file))
+            .map_err(|error| format!("{} is no result: {error}", path.display()))
+    }
+}
+
+impl Figure {
+    /// Where on a curve it is.
+    #[must_use]
+    pub fn point(&self) -> Point {
+        Point {
+            workers: self.workers,
+            processes: self.processes,
+            producers: self.producers,
+        }
+    }
+}
+
+impl Absence {
+    /// Where on a curve it would be.
+    #[must_use]
+    pub fn point(&self) -> Point {
+        Point {
+            workers: self.workers,
+            processes: self.processes,
+            producers: self.producers,
+        }
+    }
+}
+
+impl Reason {
+    /// In a word or two.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::NotInstalled => "not installed",
+            Self::Missing => "has no such workload",
+            Self::Memory => "left out",
+            Self::Crashed => "failed",
+            Self::Timeout => "timed out",
+        }
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |n: u64, one: &str, many: &str| match n {
+            1 => format!("1 {one}"),
+            n => format!("{n} {many}"),
+        };
+        f.write_str(&count(self.workers as u64, "worker", "workers"))?;
+        if let Some(processes) = self.processes {
+            write!(f, ", {}", count(processes, "process", "processes"))?;
+        }
+        if let Some(producers) = self.producers {
+            write!(f, ", {}", count(producers, "producer", "producers"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::fixture;
+
+    fn read(text: &str) -> Result<Results, String> {
+        Results::read(text.as_bytes())
+    }
+
+    #[test]
+    fn results_survive_being_written_and_read() {
+        let results = fixture::results();
+        assert!(results.figures.iter().any(|f| !f.histogram.is_empty()));
+        assert!(results.figures.iter().any(|f| f.values.contains(&None)));
+        assert!(!results.absences.is_empty());
+        let mut text = Vec::new();
+        results.write(&mut text).unwrap();
+        assert!(Results::read(&text[..]).unwrap() == results);
+    }
+
+    #[test]
+    fn a_line_has_the_fields_that_are_documented() {
+        let docs = include_str!("../../../docs/BENCHMARKS.md");
+        let mut text = Vec::new();
+        fixture::results().write(&mut text).unwrap();
+        for line in std::str::from_utf8(&text).unwrap().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            for field in line.as_object().unwrap().keys() {
+                assert!(docs.contains(&format!("| `{field}` |")), "{field}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused_with_its_line() {
+        let mut text = Vec::new();
+        let results = Results {
+            machine: Machine::default(),
+            ..Results::default()
+        };
+        results.write(&mut text).unwrap();
+        let machine = String::from_utf8(text).unwrap();
+        for (text, reason) in [
+            (
+                format!("{machine}\n{{\"kind\":\"other\"}}"),
+                "line 3: unknown variant `other`",
+            ),
+            (format!("{machine}{machine}"), "line 2: a second machine"),
+            (
+                machine.replace("\"cores\"", "\"bores\""),
+                "unknown field `bores`",
+            ),
+            (String::new(), "no line of the kind `machine`"),
+            ("{}".to_owned(), "line 1: missing field `kind`"),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

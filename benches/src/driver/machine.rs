@@ -1,0 +1,99 @@
+//! What the figures are of: the processor, the system, the versions, the commit, the day.
+
+use super::lines::Machine;
+use super::outputs::root;
+use crate::contest::{cpu_model, now, rustc, system, version};
+use crate::whole::catalog::{Kind, Peer};
+use std::fs;
+use std::process::Command;
+
+/// Looks at this machine; `others` are versions of what is not built with this program.
+#[must_use]
+pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> Machine {
+    let rust = Peer::ALL.iter().filter(|peer| peer.kind() == Kind::Rust);
+    let versions = rust.filter_map(|&peer| {
+        let found = version(package(peer)?);
+        Some((peer.to_string(), found.to_owned()))
+    });
+    Machine {
+        cpu: cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        cores: super::options::cores(),
+        kernel: system(),
+        governor: governor().unwrap_or_else(|| "?".to_owned()),
+        rustc: rustc().unwrap_or_else(|| "?".to_owned()),
+        versions: versions.chain(others).collect(),
+        allocator: allocator().to_owned(),
+        commit: commit().unwrap_or_else(|| "?".to_owned()),
+        date: now(),
+        command,
+        quick,
+        interrupted: false,
+    }
+}
+
+/// The package that a peer is; the standard library is the compiler's.
+fn package(peer: Peer) -> Option<&'static str> {
+    match peer {
+        Peer::Ganger => Some("ganger-sched"),
+        Peer::Std => None,
+        other => Some(other.name()),
+    }
+}
+
+fn allocator() -> &'static str {
+    if cfg!(feature = "mimalloc") {
+        "mimalloc"
+    } else {
+        "the system's"
+    }
+}
+
+fn governor() -> Option<String> {
+    let path = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    let governor = fs::read_to_string(path).ok()?;
+    Some(governor.trim().to_owned())
+}
+
+fn commit() -> Option<String> {
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let is_changed = git(&["status", "--porcelain"]).is_none_or(|changes| !changes.is_empty());
+    Some(format!("{commit}{}", if is_changed { "+" } else { "" }))
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        .args(args)
+        .current_dir(root())
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_described_in_full() {
+        let go = ("go".to_owned(), "1.26".to_owned());
+        let machine = machine(true, "bench --quick".to_owned(), vec![go.clone()]);
+        assert!(machine.cores > 0 && !machine.cpu.is_empty());
+        assert!(machine.rustc.starts_with("rustc 1."), "{}", machine.rustc);
+        assert!(machine.versions.contains(&go));
+        let unknown: Vec<_> = machine.versions.iter().filter(|(_, v)| v == "?").collect();
+        assert_eq!(unknown, Vec::<&(String, String)>::new());
+        assert!(
+            machine
+                .versions
+                .iter()
+                .any(|(name, _)| name == "crossbeam-deque")
+        );
+        assert_eq!(
+            machine.date.len(),
+            "2026-11-20 12:34".len(),
+            "{}",
+            machine.date
+        );
+    }
+}

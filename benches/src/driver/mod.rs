@@ -1,0 +1,177 @@
+//! The driver of `cargo xtask bench`: runs workloads in processes of their own, peers in turns, and
+//! shows what came of it.
+//!
+//! ```text
+//! options, outputs     what it is told, and where it writes
+//! plan                 what runs, in which order
+//! run, child, stop     runs it, within limits, until it is told to stop
+//! programs, foreign    which program runs a peer
+//! progress             how long it will still take
+//! machine              what was measured on
+//! stats, lines, text   figures: of repetitions, as JSON, for people
+//! baseline             compared with earlier ones
+//! instructions         counted in place of measured
+//! report, readme       shown
+//! ```
+
+pub mod baseline;
+pub mod child;
+#[cfg(test)]
+mod fixture;
+pub mod foreign;
+pub mod instructions;
+pub mod lines;
+pub mod machine;
+pub mod options;
+pub mod outputs;
+pub mod plan;
+pub mod programs;
+pub mod progress;
+pub mod readme;
+pub mod report;
+pub mod run;
+pub mod stats;
+pub mod stop;
+pub mod text;
+
+use crate::whole::catalog::{Id, Peer};
+use baseline::compare;
+use lines::Results;
+use options::Options;
+use report::View;
+use std::fmt::Write;
+use std::process::ExitCode;
+use stop::{INTERRUPTED, Stop};
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All that was asked for is there.
+    Complete,
+    /// Something of Ganger's failed, or is worse than before.
+    Worse,
+    /// It was stopped; what is there is written.
+    Interrupted,
+}
+
+impl Ending {
+    /// What the program exits with.
+    #[must_use]
+    pub fn exit_code(self) -> ExitCode {
+        match self {
+            Self::Complete => ExitCode::SUCCESS,
+            Self::Worse => ExitCode::FAILURE,
+            Self::Interrupted => INTERRUPTED.into(),
+        }
+    }
+}
+
+/// Does what the options say.
+///
+/// # Errors
+/// What keeps it from that: nothing has run when it is an output that can't be written, or a baseline
+/// that can't be read.
+pub fn execute(options: &Options) -> Result<Ending, String> {
+    if options.instructions {
+        return Ok(match instructions::count(options.accept)? {
+            true => Ending::Complete,
+            false => Ending::Worse,
+        });
+    }
+    if options.mimalloc && !cfg!(feature = "mimalloc") {
+        return Err(
+            "this program is built without the feature `mimalloc`: `cargo xtask bench \
+                    --mimalloc` builds it with it"
+                .to_owned(),
+        );
+    }
+    let outputs = options.outputs()?;
+    if options.readme {
+        readme::check()?;
+    }
+    let baseline = options.baseline.as_deref().map(Results::load).transpose()?;
+    let results = match &options.from {
+        Some(path) => Results::load(path)?,
+        None => measured(options)?,
+    };
+    report::write_all(&results, &outputs)?;
+    let view = View::of(&results);
+    println!("{}", report::standing(&view));
+    println!("report: {}", outputs.html().display());
+    println!("figures: {}", outputs.json.display());
+    if options.readme {
+        readme::update(&view)?;
+        println!("README.md and docs/PERFORMANCE.md have these figures now");
+    }
+    let mut is_worse = results.has_failed(Peer::Ganger);
+    if let Some(baseline) = baseline {
+        let comparison = compare(&baseline, &results, options.threshold)?;
+        print!("{}", comparison.text());
+        is_worse |= comparison.is_worse();
+    }
+    Ok(match (is_worse, results.machine.interrupted) {
+        (true, _) => Ending::Worse,
+        (false, true) if options.from.is_none() => Ending::Interrupted,
+        (false, _) => Ending::Complete,
+    })
+}
+
+/// Runs the plan.
+fn measured(options: &Options) -> Result<Results, String> {
+    let stop = Stop::on_ctrl_c()?;
+    let plan = plan::plan(options);
+    let mut programs = programs::Programs::find(&plan, options.limit(), &stop)?;
+    let command = command_line();
+    let mut machine = machine::machine(options.quick, command, programs.versions());
+    let (figures, absences) = run::measure(&plan, &mut programs, &stop);
+    machine.interrupted = stop.is_wanted();
+    Ok(Results {
+        machine,
+        figures,
+        absences,
+    })
+}
+
+/// The command as one would type it.
+fn command_line() -> String {
+    let args = std::env::args().skip(1);
+    let words = args.map(|arg| match arg.contains(char::is_whitespace) {
+        true => format!("'{arg}'"),
+        false => arg,
+    });
+    ["cargo xtask bench".to_owned()]
+        .into_iter()
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Workloads and peers, for people.
+#[must_use]
+pub fn list() -> String {
+    let mut text = String::new();
+    for &id in Id::ALL {
+        let spec = id.spec();
+        let peers: Vec<_> = spec.peers.iter().map(|peer| peer.name()).collect();
+        let _ = writeln!(text, "{id:<8} {}: {}", spec.name, spec.what);
+        let _ = writeln!(text, "{:<8} {}", "", peers.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_has_every_workload_and_peer() {
+        let list = list();
+        for name in Id::ALL
+            .iter()
+            .map(|id| id.name())
+            .chain(Peer::ALL.iter().map(|peer| peer.name()))
+        {
+            assert!(list.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The command line, and what can be said against it before anything runs.
+
+use super::baseline::Threshold;
+use super::outputs::Outputs;
+use crate::whole::catalog::{Id, Peer};
+use crate::whole::job::Size;
+use clap::Parser;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// Measures Ganger beside its peers, in turns, and shows the result as a page
+///
+/// Each run is a process of its own. Ctrl-C writes what is there. The report is `report.html` in the
+/// folder `--out`; docs/BENCHMARKS.md says how to read it.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "cargo xtask bench",
+    bin_name = "cargo xtask bench",
+    max_term_width = 100
+)]
+pub struct Options {
+    /// Small workloads and few repetitions: shows that they work, not how fast
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Runs these workloads only; `--list` shows them
+    #[arg(long, value_name = "W1,deque,…", value_delimiter = ',')]
+    pub only: Vec<Id>,
+
+    /// Runs these peers only, beside Ganger; `--list` shows them
+    #[arg(long, value_name = "tokio,go,…", value_delimiter = ',')]
+    pub peers: Vec<Peer>,
+
+    /// How many times each peer runs each workload [default: 5, quick: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub reps: Option<u16>,
+
+    /// How many threads run processes, everywhere: no curve over workers [default: as many as cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+
+    /// Writes the figures to this file, as lines of JSON [default: results.jsonl in the folder --out]
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Compares Ganger's figures with an earlier JSON, and exits with 1 when one is worse
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+
+    /// How much worse than the baseline is worse, beyond the noise of the runs, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5")]
+    pub threshold: Threshold,
+
+    /// Where the report goes [default: bench, in cargo's target folder]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts beside them
+    #[arg(long)]
+    pub readme: bool,
+
+    /// Allocates with mimalloc in place of the system's allocator: Ganger and all peers in Rust
+    #[arg(long)]
+    pub mimalloc: bool,
+
+    /// Runs nothing: takes the figures of an earlier JSON
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "json"])]
+    pub from: Option<PathBuf>,
+
+    /// After how many seconds a run that has not ended is ended [default: 180, quick: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub limit: Option<u64>,
+
+    /// Counts instructions under callgrind in place of measuring time, and compares them with
+    /// benches/instructions.json; exits with 1 when they are more than its tolerance allows
+    #[arg(long, conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "json", "baseline", "out", "readme", "from", "limit"])]
+    pub instructions: bool,
+
+    /// With `--instructions`: writes what is counted to benches/instructions.json
+    #[arg(long, requires = "instructions")]
+    pub accept: bool,
+
+    /// Lists workloads and peers, and runs nothing
+    #[arg(long)]
+    pub list: bool,
+}
+
+impl Options {
+    /// How much each run does.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        if self.quick { Size::Quick } else { Size::Full }
+    }
+
+    /// How many times each peer runs each workload.
+    #[must_use]
+    pub fn reps(&self) -> usize {
+        let default = if self.quick { 3 } else { 5 };
+        self.reps.map_or(default, usize::from)
+    }
+
+    /// How many threads run processes, where it is not a curve over them.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.workers.map_or_else(cores, usize::from)
+    }
+
+    /// How long a run may take.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        let default = if self.quick { 60 } else { 180 };
+        Duration::from_secs(self.limit.unwrap_or(default))
+    }
+
+    /// The files that are to be written, each of which can be.
+    ///
+    /// # Errors
+    /// Which can't, and why.
+    pub fn outputs(&self) -> Result<Outputs, String> {
+        Outputs::prepare(self.out.as_deref(), self.json.as_deref())
+    }
+}
+
+/// How many processors this program may use.
+#[must_use]
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(args: &str) -> Result<Options, String> {
+        let args = ["bench"].into_iter().chain(args.split_whitespace());
+        Options::try_parse_from(args).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn unknown_names_are_answered_with_those_that_there_are() {
+        let error = parse("--only W1,W99").unwrap_err();
+        assert!(
+            error.contains("no workload `W99`; there are W1, W2, "),
+            "{error}"
+        );
+        let error = parse("--peers tokio,akka").unwrap_err();
+        assert!(
+            error.contains("no peer `akka`; there are ganger, tokio, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_are_separated_by_commas() {
+        let options = parse("--only w1,deque --peers tokio,go --quick").unwrap();
+        assert_eq!(options.only, [Id::W1, Id::Deque]);
+        assert_eq!(options.peers, [Peer::Tokio, Peer::Go]);
+    }
+
+    #[test]
+    fn quick_has_fewer_repetitions_unless_told() {
+        let reps = |args| parse(args).unwrap().reps();
+        assert_eq!(
+            [reps(""), reps("--quick"), reps("--quick --reps 9")],
+            [5, 3, 9]
+        );
+        assert!(parse("--reps 0").is_err());
+        assert!(parse("--workers 0").is_err());
+    }
+
+    #[test]
+    fn what_excludes_each_other_is_refused() {
+        assert!(parse("--from a.jsonl --only W1").is_err());
+        assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
+        assert!(parse("--instructions --quick").is_err());
+        assert!(parse("--accept").is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! The files that a run writes: they are tried before anything runs, for nobody wants to learn after
+//! an hour that a folder is not there.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Where the report and the figures go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// The folder of the report.
+    pub folder: PathBuf,
+    /// The file of the figures.
+    pub json: PathBuf,
+}
+
+impl Outputs {
+    /// Makes the folder, and opens every file once, without changing one that is there.
+    ///
+    /// # Errors
+    /// Which can't be written, and why.
+    pub fn prepare(folder: Option<&Path>, json: Option<&Path>) -> Result<Self, String> {
+        let folder = folder.map_or_else(default_folder, Path::to_owned);
+        let json = json.map_or_else(|| folder.join("results.jsonl"), Path::to_owned);
+        fs::create_dir_all(&folder).map_err(|error| refused(&folder, &error))?;
+        let outputs = Self { folder, json };
+        for file in [&outputs.html(), &outputs.markdown(), &outputs.json] {
+            try_write(file)?;
+        }
+        Ok(outputs)
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn html(&self) -> PathBuf {
+        self.folder.join("report.html")
+    }
+
+    /// The same as Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> PathBuf {
+        self.folder.join("report.md")
+    }
+}
+
+/// Whether the file could be written; it stays as it is.
+///
+/// # Errors
+/// The path, and why not.
+pub fn try_write(path: &Path) -> Result<(), String> {
+    let was_there = path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|error| refused(path, &error))?;
+    if !was_there {
+        fs::remove_file(path).map_err(|error| refused(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Writes a file in one go: whoever reads it sees the old one or the new one.
+///
+/// # Errors
+/// The path, and why not.
+pub fn write(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), String> {
+    let is_plain = fs::symlink_metadata(path).map_or(true, |found| found.is_file());
+    let beside = match path.file_name() {
+        Some(name) if is_plain => path.with_file_name(format!(".{}.new", name.to_string_lossy())),
+        // A pipe, a device or a link stays what it is.
+        _ => path.to_owned(),
+    };
+    let written = File::create(&beside).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        fill(&mut out)?;
+        out.flush()
+    });
+    let written = written.and_then(|()| match beside == path {
+        true => Ok(()),
+        false => fs::rename(&beside, path),
+    });
+    written.map_err(|error| refused(path, &error))
+}
+
+/// The folder of the workspace.
+#[must_use]
+pub fn root() -> &'static Path {
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR"));
+    benches.parent().unwrap_or(benches)
+}
+
+fn default_folder() -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    root().join(target).join("bench")
+}
+
+fn refused(path: &Path, error: &io::Error) -> String {
+    format!("can't write {}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_made_and_files_stay_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a").join("b");
+        let json = dir.path().join("old.jsonl");
+        fs::write(&json, "old").unwrap();
+        let outputs = Outputs::prepare(Some(&folder), Some(&json)).unwrap();
+        assert!(folder.is_dir());
+        assert!(!outputs.html().exists(), "nothing is left behind");
+        assert_eq!(fs::read_to_string(&json).unwrap(), "old");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Outputs::prepare(Some(&file.join("folder")), None).unwrap_err();
+        assert!(
+            error.starts_with("can't write ") && error.contains("file"),
+            "{error}"
+        );
+        let json = dir.path().join("nowhere").join("r.jsonl");
+        let error = Outputs::prepare(Some(dir.path()), Some(&json)).unwrap_err();
+        assert!(error.contains(&json.display().to_string()), "{error}");
+        // A folder is in the place of the page.
+        let folder = dir.path().join("out");
+        fs::create_dir_all(folder.join("report.html")).unwrap();
+        let error = Outputs::prepare(Some(&folder), None).unwrap_err();
+        assert!(error.contains("report.html"), "{error}");
+    }
+
+    #[test]
+    fn a_file_is_written_as_a_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        write(&path, |out| out.write_all(b"first")).unwrap();
+        let broken = write(&path, |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("broken"))
+        });
+        assert!(broken.unwrap_err().ends_with("broken"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+    }
+}

@@ -1,0 +1,291 @@
+//! What runs, in which order: a workload after the other, and within each all peers in turns, so that
+//! whatever else the machine does hits all of them alike.
+
+use super::lines::Point;
+use super::options::{Options, cores};
+use crate::whole::catalog::{Id, Peer};
+use crate::whole::job::{Job, Size};
+
+/// A workload at one point, run by all of its peers in turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// The workload.
+    pub id: Id,
+    /// With how many workers, processes, producers.
+    pub point: Point,
+    /// Who runs it; Ganger is the first.
+    pub peers: Vec<Peer>,
+    /// How often each of them runs it.
+    pub reps: usize,
+    /// How much each run does.
+    pub size: Size,
+}
+
+/// Over what a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Curve {
+    /// Threads that run processes.
+    Workers,
+    /// Processes that there are at once.
+    Processes,
+    /// Producers of one consumer.
+    Producers,
+}
+
+/// What a step of the plan is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// In which repetition, from 0.
+    pub rep: usize,
+    /// What runs.
+    pub job: Job,
+}
+
+/// How often a point of a curve is measured: there are many of them.
+const CURVE_REPS: usize = 3;
+
+impl Curve {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Workers, Self::Processes, Self::Producers];
+
+    /// The workloads that are measured along it.
+    #[must_use]
+    pub fn workloads(self) -> &'static [Id] {
+        match self {
+            Self::Workers => &[Id::W2, Id::W4b, Id::W6],
+            Self::Processes => &[Id::W8],
+            Self::Producers => &[Id::W6],
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Workers => "workers",
+            Self::Processes => "processes",
+            Self::Producers => "producers",
+        }
+    }
+
+    /// Where on it a figure of this point is; `None` when it belongs to another curve. The point at
+    /// which everything is measured is on the curve over workers, and on the others where they say how
+    /// many that is.
+    #[must_use]
+    pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
+        let is_own = point.workers == workers;
+        match (self, point.processes, point.producers) {
+            (Self::Workers, None, None) => u64::try_from(point.workers).ok(),
+            (Self::Processes, Some(processes), None) if is_own => Some(processes),
+            (Self::Processes, None, None) if is_own && id.spec().of == "processes" => Some(n),
+            (Self::Producers, None, Some(producers)) if is_own => Some(producers),
+            _ => None,
+        }
+    }
+
+    /// The points of it that are measured beside the one at which everything is.
+    fn points(self, base: Point, size: Size, cores: usize) -> Vec<Point> {
+        let with = |count: u64| match self {
+            Self::Workers => Point {
+                workers: usize::try_from(count).unwrap_or(usize::MAX),
+                ..base
+            },
+            Self::Processes => Point {
+                processes: Some(count),
+                ..base
+            },
+            Self::Producers => Point {
+                producers: Some(count),
+                ..base
+            },
+        };
+        let counts: Vec<u64> = match (self, size) {
+            (Self::Workers, Size::Full) => workers(4 * cores),
+            (Self::Workers, Size::Quick) => vec![1, 2],
+            // A million is the workload's own number.
+            (Self::Processes, Size::Full) => vec![1_000, 10_000, 100_000, 10_000_000],
+            (Self::Processes, Size::Quick) => vec![1_000],
+            (Self::Producers, Size::Full) => vec![1, 2, 4, 8],
+            (Self::Producers, Size::Quick) => vec![1, 2],
+        };
+        let points = counts.into_iter().map(with);
+        points.filter(|point| *point != base).collect()
+    }
+}
+
+/// Powers of two up to the most, and the most.
+fn workers(most: usize) -> Vec<u64> {
+    let most = most as u64;
+    let powers = (0..).map(|exponent| 1 << exponent);
+    let mut counts: Vec<u64> = powers.take_while(|&count| count < most).collect();
+    counts.push(most);
+    counts
+}
+
+/// All that the options ask for.
+#[must_use]
+pub fn plan(options: &Options) -> Vec<Contest> {
+    plan_on(options, cores())
+}
+
+/// As [`plan`], on a machine with so many cores.
+fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
+    let size = options.size();
+    let base = Point {
+        workers: options.workers.map_or(cores, usize::from),
+        processes: None,
+        producers: None,
+    };
+    let is_chosen = |id: &Id| options.only.is_empty() || options.only.contains(id);
+    let contest = |id: Id, point, reps| Contest {
+        id,
+        point,
+        peers: peers(id, &options.peers),
+        reps,
+        size,
+    };
+    let ids = Id::ALL.iter().copied().filter(is_chosen);
+    let mut contests: Vec<_> = ids.map(|id| contest(id, base, options.reps())).collect();
+    for curve in Curve::ALL {
+        if curve == Curve::Workers && options.workers.is_some() {
+            continue;
+        }
+        let reps = options.reps().min(CURVE_REPS);
+        let ids = curve.workloads().iter().copied().filter(is_chosen);
+        for id in ids {
+            let points = curve.points(base, size, cores);
+            contests.extend(points.into_iter().map(|point| contest(id, point, reps)));
+        }
+    }
+    contests
+}
+
+/// Those of the workload's peers that are asked for, and Ganger.
+fn peers(id: Id, chosen: &[Peer]) -> Vec<Peer> {
+    let is_chosen =
+        |peer: &Peer| chosen.is_empty() || *peer == Peer::Ganger || chosen.contains(peer);
+    id.spec().peers.iter().copied().filter(is_chosen).collect()
+}
+
+impl Contest {
+    /// The job of one of its peers.
+    #[must_use]
+    pub fn job(&self, peer: Peer) -> Job {
+        let mut job = Job::new(self.id, peer, self.point.workers, self.size);
+        job.processes = self.point.processes;
+        job.producers = self.point.producers;
+        job
+    }
+
+    /// Its runs in their order: A B C A B C. One run of queues is all of its peers and repetitions.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Turn> {
+        if self.id.is_queue() {
+            let mut job = self.job(Peer::Ganger);
+            job.rounds = Some(self.reps as u64);
+            return vec![Turn { rep: 0, job }];
+        }
+        let reps = 0..self.reps;
+        reps.flat_map(|rep| {
+            let turn = move |&peer| Turn {
+                rep,
+                job: self.job(peer),
+            };
+            self.peers.iter().map(turn)
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn options(args: &str) -> Options {
+        let args = ["bench"].into_iter().chain(args.split_whitespace());
+        Options::parse_from(args)
+    }
+
+    #[test]
+    fn peers_take_turns() {
+        let options = options("--only W1 --peers tokio,actix --reps 2 --workers 3");
+        let plan = plan_on(&options, 2);
+        assert_eq!(plan.len(), 1);
+        let turns = plan[0].turns();
+        let who: Vec<_> = turns.iter().map(|turn| (turn.rep, turn.job.peer)).collect();
+        let round = [Peer::Ganger, Peer::Tokio, Peer::Actix];
+        let expected: Vec<_> = [0, 1]
+            .into_iter()
+            .flat_map(|rep| round.map(|peer| (rep, peer)))
+            .collect();
+        assert_eq!(who, expected);
+        assert!(turns.iter().all(|turn| turn.job.workers == 3));
+    }
+
+    #[test]
+    fn without_a_choice_everything_runs() {
+        let plan = plan_on(&options(""), 2);
+        for &id in Id::ALL {
+            let own = plan.iter().find(|contest| contest.id == id);
+            assert_eq!(own.unwrap().peers, id.spec().peers, "{id}");
+        }
+    }
+
+    #[test]
+    fn curves_reach_from_one_to_the_most_and_repeat_no_point() {
+        let plan = plan_on(&options(""), 2);
+        let of = |id, place: fn(Point) -> Option<u64>| -> Vec<u64> {
+            let points = plan.iter().filter(|contest| contest.id == id);
+            points.filter_map(|contest| place(contest.point)).collect()
+        };
+        let processes = of(Id::W8, |point| point.processes);
+        assert_eq!(processes, [1_000, 10_000, 100_000, 10_000_000]);
+        assert_eq!(of(Id::W6, |point| point.producers), [1, 2, 4, 8]);
+        // The first is the point at which everything is measured.
+        assert_eq!(of(Id::W2, |point| Some(point.workers as u64)), [2, 1, 4, 8]);
+        assert_eq!(of(Id::W1, |point| Some(point.workers as u64)), [2]);
+        assert!(
+            plan.iter()
+                .skip(Id::ALL.len())
+                .all(|contest| contest.reps == CURVE_REPS)
+        );
+        let workers = plan_on(&options("--workers 2 --only W2"), 2);
+        assert_eq!(workers.len(), 1, "who says how many gets no curve");
+        assert_eq!(super::workers(12), [1, 2, 4, 8, 12]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_points() {
+        let point = |workers, processes, producers| Point {
+            workers,
+            processes,
+            producers,
+        };
+        let million = 1_000_000;
+        let place = |curve: Curve, id, point| curve.place(id, point, million, 2);
+        let base = point(2, None, None);
+        assert_eq!(place(Curve::Workers, Id::W2, base), Some(2));
+        assert_eq!(place(Curve::Processes, Id::W8, base), Some(million));
+        assert_eq!(place(Curve::Processes, Id::W6, base), None);
+        assert_eq!(
+            place(Curve::Processes, Id::W8, point(2, Some(10), None)),
+            Some(10)
+        );
+        assert_eq!(place(Curve::Producers, Id::W6, base), None);
+        assert_eq!(
+            place(Curve::Producers, Id::W6, point(2, None, Some(8))),
+            Some(8)
+        );
+        assert_eq!(place(Curve::Workers, Id::W6, point(2, None, Some(8))), None);
+        assert_eq!(place(Curve::Processes, Id::W8, point(8, None, None)), None);
+    }
+
+    #[test]
+    fn queues_are_one_run_of_all() {
+        let plan = plan_on(&options("--only deque --peers st3 --reps 7"), 2);
+        assert_eq!(plan[0].peers, [Peer::Ganger, Peer::St3]);
+        let turns = plan[0].turns();
+        assert_eq!((turns.len(), turns[0].job.rounds), (1, Some(7)));
+    }
+}

@@ -1,0 +1,251 @@
+//! The report as Markdown.
+
+use super::view::{Lead, Row, Standing, View};
+use crate::driver::lines::Figure;
+use crate::driver::text::{figure, short, times, with_unit};
+use crate::whole::catalog::{Id, Peer};
+use std::fmt::Write;
+
+/// All of it.
+#[must_use]
+pub fn markdown(view: &View<'_>) -> String {
+    let mut text = String::from("# Ganger beside its peers\n\n");
+    let _ = writeln!(text, "{}\n", platform(view));
+    if view.machine.quick {
+        text.push_str("**Small sizes: this shows that everything works, not how fast.**\n\n");
+    }
+    if view.machine.interrupted {
+        text.push_str("**Stopped before all was measured.**\n\n");
+    }
+    let _ = writeln!(text, "{}\n", standing(view));
+    let whole = table(view, |id| !id.is_queue());
+    if !whole.is_empty() {
+        let _ = writeln!(text, "## Whole workloads\n\n{whole}");
+    }
+    for plot in &view.curves {
+        let _ = writeln!(text, "### {}, {}\n", plot.title(), plot.unit);
+        text.push_str(&growth(plot));
+    }
+    for id in [Id::Deque, Id::Mailbox] {
+        if view.rows_of(id).next().is_some() {
+            let _ = writeln!(
+                text,
+                "## {}\n\n{}",
+                id.spec().name,
+                table(view, |other| other == id)
+            );
+        }
+    }
+    text.push_str(&absent(view));
+    text
+}
+
+/// The line that says what the figures are of.
+#[must_use]
+pub fn platform(view: &View<'_>) -> String {
+    let machine = view.machine;
+    let versions: Vec<_> = machine
+        .versions
+        .iter()
+        .map(|(name, v)| format!("{name} {v}"))
+        .collect();
+    format!(
+        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; `{}`.",
+        escaped(&machine.cpu),
+        machine.cores,
+        machine.kernel,
+        machine.governor,
+        view.workers,
+        machine.rustc,
+        machine.allocator,
+        versions.join(", "),
+        machine.commit,
+        machine.date,
+        machine.command,
+    )
+}
+
+/// Figures as a table, a row a line and a peer a column: the minimum, and in brackets how many times
+/// the peer's Ganger's is, pair by pair. The best is bold. Empty when there are none.
+#[must_use]
+pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
+    let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row.id)).collect();
+    let mut peers: Vec<Peer> = rows
+        .iter()
+        .flat_map(|row| row.figures())
+        .map(|f| f.peer)
+        .collect();
+    peers.sort_unstable();
+    peers.dedup();
+    let mut text = String::new();
+    if rows.is_empty() {
+        return text;
+    }
+    text.push_str("| workload |");
+    for peer in &peers {
+        let _ = write!(text, " {peer} |");
+    }
+    let _ = writeln!(text, "\n|---|{}", "---|".repeat(peers.len()));
+    for row in rows {
+        let unit = if matches!(row.unit, "" | "x") {
+            String::new()
+        } else {
+            format!(", {}", row.unit)
+        };
+        let _ = write!(text, "| {}{unit} |", escaped(&row.title()));
+        let best = row.figures().map(|f| f.min).fold(f64::MAX, f64::min);
+        for peer in &peers {
+            let cell = row.figures().find(|figure| figure.peer == *peer);
+            let _ = write!(
+                text,
+                " {} |",
+                cell.map_or_else(|| "–".to_owned(), |f| cell_of(f, best))
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn cell_of(shown: &Figure, best: f64) -> String {
+    // What prints the same is as good.
+    let min = match figure(shown.min) {
+        min if min == figure(best) => format!("**{min}**"),
+        min => min,
+    };
+    match shown.ratio_to_ganger {
+        Some(ratio) => format!("{min} ({})", times(1.0 / ratio)),
+        None => min,
+    }
+}
+
+/// In how many figures Ganger is ahead, in a sentence or two.
+#[must_use]
+pub fn standing(view: &View<'_>) -> String {
+    let all = [(false, "whole workloads"), (true, "queues")];
+    let of = |(of_queues, of_what)| sentence(&view.standing(of_queues), of_what);
+    let sentences: Vec<_> = all.into_iter().filter_map(of).collect();
+    match sentences.is_empty() {
+        true => "Nothing was measured of both Ganger and a peer.".to_owned(),
+        false => sentences.join("\n"),
+    }
+}
+
+fn sentence(standing: &Standing<'_>, of_what: &str) -> Option<String> {
+    let Standing { ahead, of, worst } = standing;
+    let Lead {
+        id,
+        variant,
+        best,
+        times: ratio,
+    } = worst.as_ref()?;
+    let word = if *ratio > 1.0 { "worst" } else { "closest" };
+    Some(format!(
+        "Ahead of every peer in {ahead} of {of} figures of {of_what}; {word}: {id} {variant}, {} {}'s {}.",
+        times(*ratio),
+        best.peer,
+        with_unit(&figure(best.min), &best.unit),
+    ))
+}
+
+fn growth(plot: &super::view::Plot<'_>) -> String {
+    let mut xs: Vec<f64> = plot
+        .lines
+        .iter()
+        .flat_map(|(_, line)| line.iter().map(|p| p.0))
+        .collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let mut text = format!("| {} |", plot.over.name());
+    for (peer, _) in &plot.lines {
+        let _ = write!(text, " {peer} |");
+    }
+    let _ = writeln!(text, "\n|---|{}", "---|".repeat(plot.lines.len()));
+    for x in xs {
+        let _ = write!(text, "| {} |", short(x));
+        for (_, line) in &plot.lines {
+            let point = line.iter().find(|point| point.0 == x);
+            let _ = write!(
+                text,
+                " {} |",
+                point.map_or_else(|| "–".to_owned(), |p| figure(p.1))
+            );
+        }
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+fn absent(view: &View<'_>) -> String {
+    let mut text = String::new();
+    if view.absences.is_empty() {
+        return text;
+    }
+    text.push_str("## What is not here\n\n| peer | what | why | workloads |\n|---|---|---|---|\n");
+    for (peer, reason, why, places) in view.reasons() {
+        let _ = writeln!(
+            text,
+            "| {peer} | {} | {} | {} |",
+            reason.text(),
+            escaped(why),
+            places.join(", ")
+        );
+    }
+    text
+}
+
+/// Text in a cell.
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::fixture;
+
+    #[test]
+    fn tables_have_as_many_cells_in_every_line() {
+        let mut results = fixture::results();
+        results.absences[0].why = "a | b\nc".to_owned();
+        let text = markdown(&View::of(&results));
+        let mut columns = 0;
+        for line in text.lines() {
+            let count = line.replace("\\|", "").matches('|').count();
+            if columns > 0 && count > 0 {
+                assert_eq!(count, columns, "{line}");
+            }
+            columns = count;
+        }
+        assert!(text.contains("a \\| b c"));
+    }
+
+    #[test]
+    fn the_best_is_bold_and_ratios_are_gangers() {
+        let mut results = fixture::results();
+        results
+            .figures
+            .retain(|f| f.workload == Id::W1 && f.workers == 2);
+        results
+            .figures
+            .retain(|f| matches!(f.peer, Peer::Ganger | Peer::Tokio));
+        for (figure, min) in results.figures.iter_mut().zip([5.0, 20.0]) {
+            figure.min = min;
+            figure.ratio_to_ganger = figure.ratio_to_ganger.map(|_| 4.0);
+        }
+        let text = table(&View::of(&results), |_| true);
+        let expected = "| workload | ganger | tokio |\n|---|---|---|\n\
+                        | W1 spawn_external, ns | **5.00** | 20.0 (0.25 ×) |\n";
+        assert_eq!(text, expected);
+        let text = markdown(&View::of(&results));
+        assert!(
+            text.contains(
+                "in 1 of 1 figures of whole workloads; closest: W1 time, 0.25 × tokio's 20.0 ns."
+            ),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,42 @@
+//! The result, to be looked at: a page without anything from outside, the same as Markdown, and
+//! charts as files.
+//!
+//! ```text
+//! view                      who leads in what: the figures as the report needs them
+//! html, style.css, markup   the page
+//! bars, curves, histogram   what is drawn in it
+//! markdown                  the same as text
+//! charts, raster            the main charts as SVG and PNG
+//! ```
+
+mod bars;
+mod charts;
+mod curves;
+mod histogram;
+mod html;
+mod markdown;
+mod markup;
+mod raster;
+mod view;
+
+pub use charts::write_charts;
+pub use html::html;
+pub use markdown::{markdown, platform, standing, table};
+pub use view::{Row, View};
+
+use super::lines::Results;
+use super::outputs::{Outputs, write};
+
+/// Writes the page, the text, the figures and the charts.
+///
+/// # Errors
+/// Which can't be written, and why.
+pub fn write_all(results: &Results, outputs: &Outputs) -> Result<(), String> {
+    write(&outputs.json, |out| results.write(out))?;
+    let view = View::of(results);
+    write(&outputs.html(), |out| out.write_all(html(&view).as_bytes()))?;
+    write(&outputs.markdown(), |out| {
+        out.write_all(markdown(&view).as_bytes())
+    })?;
+    write_charts(&view, &outputs.folder.join("charts"))
+}

@@ -1,0 +1,373 @@
+//! Who leads in what: the figures as the report needs them.
+
+use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
+use crate::driver::plan::Curve;
+use crate::whole::catalog::{Id, Peer};
+use std::collections::BTreeMap;
+
+/// A result as the report shows it.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    /// What was measured on.
+    pub machine: &'a Machine,
+    /// How many workers there were where it is not a curve over them.
+    pub workers: usize,
+    /// What is compared, in the order in which it ran; without the points of curves.
+    pub rows: Vec<Row<'a>>,
+    /// The curves, each with its figures.
+    pub curves: Vec<Plot<'a>>,
+    /// What there is not.
+    pub absences: &'a [Absence],
+}
+
+/// One figure of one workload, of all that have it.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    /// The workload.
+    pub id: Id,
+    /// Which of its figures.
+    pub variant: &'a str,
+    /// What one of it is.
+    pub unit: &'a str,
+    /// Ganger's.
+    pub ours: Option<&'a Figure>,
+    /// The peers', in their order.
+    pub peers: Vec<&'a Figure>,
+}
+
+/// Lines over one quantity.
+#[derive(Clone, Debug)]
+pub struct Plot<'a> {
+    /// The workload.
+    pub id: Id,
+    /// Which of its figures.
+    pub variant: &'a str,
+    /// What one of it is.
+    pub unit: &'a str,
+    /// The quantity.
+    pub over: Curve,
+    /// For each peer how its figure grows.
+    pub lines: Vec<(Peer, Vec<(f64, f64)>)>,
+}
+
+/// In how many figures Ganger leads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing<'a> {
+    /// In so many it is ahead of every peer.
+    pub ahead: usize,
+    /// Of so many that a peer has, too.
+    pub of: usize,
+    /// The one in which it is furthest behind, or least ahead.
+    pub worst: Option<Lead<'a>>,
+}
+
+/// Ganger beside the best peer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lead<'a> {
+    /// The workload.
+    pub id: Id,
+    /// Which of its figures.
+    pub variant: &'a str,
+    /// The best peer.
+    pub best: &'a Figure,
+    /// How many times the best peer's figure Ganger's is.
+    pub times: f64,
+}
+
+impl<'a> View<'a> {
+    /// Of a result.
+    #[must_use]
+    pub fn of(results: &'a Results) -> Self {
+        let workers = usual_workers(&results.figures);
+        let base = Point {
+            workers,
+            processes: None,
+            producers: None,
+        };
+        let figures = &results.figures;
+        let rows = rows(figures.iter().filter(|figure| figure.point() == base));
+        Self {
+            machine: &results.machine,
+            workers,
+            rows,
+            curves: Curve::ALL
+                .into_iter()
+                .flat_map(|curve| plots(curve, figures, workers))
+                .collect(),
+            absences: &results.absences,
+        }
+    }
+
+    /// The workloads that have figures, in order.
+    #[must_use]
+    pub fn ids(&self) -> Vec<Id> {
+        let mut ids: Vec<Id> = self.rows.iter().map(|row| row.id).collect();
+        ids.dedup();
+        ids
+    }
+
+    /// The rows of a workload.
+    pub fn rows_of(&self, id: Id) -> impl Iterator<Item = &Row<'a>> {
+        self.rows.iter().filter(move |row| row.id == id)
+    }
+
+    /// How Ganger stands in whole workloads, or in those of queues.
+    #[must_use]
+    pub fn standing(&self, of_queues: bool) -> Standing<'a> {
+        let rows = self
+            .rows
+            .iter()
+            .filter(|row| row.id.is_queue() == of_queues);
+        let leads: Vec<_> = rows.filter_map(Row::lead).collect();
+        Standing {
+            ahead: leads.iter().filter(|lead| lead.times <= 1.0).count(),
+            of: leads.len(),
+            worst: leads.into_iter().max_by(|a, b| a.times.total_cmp(&b.times)),
+        }
+    }
+
+    /// What there is not, each reason once: who, in which workloads.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<(Peer, Reason, &'a str, Vec<String>)> {
+        let mut reasons: Vec<(Peer, Reason, &str, Vec<String>)> = Vec::new();
+        for absence in self.absences {
+            let Absence {
+                peer, reason, why, ..
+            } = absence;
+            let point = absence.point();
+            let is_base = point.workers == self.workers
+                && point.processes.is_none()
+                && point.producers.is_none();
+            let place = match is_base {
+                true => absence.workload.to_string(),
+                false => format!("{} ({point})", absence.workload),
+            };
+            let known = reasons
+                .iter_mut()
+                .find(|(p, r, w, _)| (p, r, w) == (peer, reason, &why.as_str()));
+            match known {
+                Some((.., places)) => places.push(place),
+                None => reasons.push((*peer, *reason, why, vec![place])),
+            }
+        }
+        reasons
+    }
+}
+
+impl<'a> Row<'a> {
+    /// All figures, Ganger's first.
+    pub fn figures(&self) -> impl Iterator<Item = &'a Figure> {
+        self.ours.into_iter().chain(self.peers.iter().copied())
+    }
+
+    /// Ganger beside the best peer, where they can be compared: a pure number that counts something
+    /// says nothing of who is better.
+    #[must_use]
+    pub fn lead(&self) -> Option<Lead<'a>> {
+        let ours = self.ours?;
+        let best = self.best(|_| true)?;
+        let is_comparable = !self.unit.is_empty() && best.min > 0.0;
+        is_comparable.then(|| Lead {
+            id: self.id,
+            variant: self.variant,
+            best,
+            times: ours.min / best.min,
+        })
+    }
+
+    /// The best peer of those that count.
+    fn best(&self, counts: impl Fn(Peer) -> bool) -> Option<&'a Figure> {
+        let peers = self
+            .peers
+            .iter()
+            .copied()
+            .filter(|figure| counts(figure.peer));
+        peers.min_by(|a, b| a.min.total_cmp(&b.min))
+    }
+
+    /// The most that Ganger's figure should be, by the targets and the peers that are there.
+    #[must_use]
+    pub fn target(&self) -> Option<f64> {
+        let metric = self.id.spec().metric(self.variant)?;
+        // Erlang wakes at once because it never sleeps: it waits busily.
+        let counts = |peer| (self.id, peer) != (Id::W10, Peer::Erlang);
+        let of_best = metric.of_best.zip(self.best(counts));
+        let of_tokio = metric.of_tokio.zip(self.best(|peer| peer == Peer::Tokio));
+        let targets = [of_best, of_tokio].into_iter().flatten();
+        targets
+            .map(|(times, figure)| times * figure.min)
+            .reduce(f64::min)
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let spec = self.id.spec();
+        if self.id.is_queue() {
+            self.variant.to_owned()
+        } else if spec.metrics.len() > 1 {
+            format!("{} {} {}", self.id, spec.name, self.variant)
+        } else {
+            format!("{} {}", self.id, spec.name)
+        }
+    }
+}
+
+/// The number of workers that most figures have.
+fn usual_workers(figures: &[Figure]) -> usize {
+    let mut counts = BTreeMap::<usize, usize>::new();
+    for figure in figures {
+        *counts.entry(figure.workers).or_default() += 1;
+    }
+    let usual = counts.into_iter().max_by_key(|&(_, count)| count);
+    usual.map_or(1, |(workers, _)| workers)
+}
+
+/// Figures of the same workload and variant together, in the order of the first of them.
+fn rows<'a>(figures: impl Iterator<Item = &'a Figure>) -> Vec<Row<'a>> {
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for figure in figures {
+        let is_its = |row: &Row<'_>| row.id == figure.workload && row.variant == figure.variant;
+        let at = rows.iter().position(is_its).unwrap_or_else(|| {
+            rows.push(Row {
+                id: figure.workload,
+                variant: &figure.variant,
+                unit: &figure.unit,
+                ours: None,
+                peers: Vec::new(),
+            });
+            rows.len() - 1
+        });
+        match figure.peer {
+            Peer::Ganger => rows[at].ours = Some(figure),
+            _ => rows[at].peers.push(figure),
+        }
+    }
+    rows.sort_by_key(|row| row.id);
+    rows
+}
+
+/// The lines over a quantity that have more than one point.
+fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
+    let mut plots: Vec<Plot<'_>> = Vec::new();
+    for &id in over.workloads() {
+        for metric in id.spec().metrics {
+            let mut lines = BTreeMap::<Peer, Vec<(f64, f64)>>::new();
+            let is_its = |f: &&Figure| f.workload == id && f.variant == metric.variant;
+            for figure in figures.iter().filter(is_its) {
+                if let Some(x) = over.place(id, figure.point(), figure.n, workers) {
+                    let line = lines.entry(figure.peer).or_default();
+                    line.push((x as f64, figure.min));
+                }
+            }
+            for line in lines.values_mut() {
+                line.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            if lines.values().any(|line| line.len() > 1) {
+                plots.push(Plot {
+                    id,
+                    variant: metric.variant,
+                    unit: metric.unit,
+                    over,
+                    lines: lines.into_iter().collect(),
+                });
+            }
+        }
+    }
+    plots
+}
+
+impl Plot<'_> {
+    /// What it is called.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let spec = self.id.spec();
+        let variant = match spec.metrics {
+            [_] => String::new(),
+            _ => format!(" {}", self.variant),
+        };
+        format!(
+            "{} {}{variant} over {}",
+            self.id,
+            spec.name,
+            self.over.name()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::fixture;
+
+    #[test]
+    fn points_of_curves_are_no_rows() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        assert_eq!(view.workers, 2);
+        assert_eq!(view.ids(), Id::ALL);
+        let mut seen = std::collections::HashSet::new();
+        for row in &view.rows {
+            assert!(seen.insert((row.id, row.variant)));
+            assert!(row.ours.is_some());
+            assert!(row.figures().all(|figure| figure.workers == 2));
+        }
+    }
+
+    #[test]
+    fn the_standing_is_counted_against_the_best_peer() {
+        let mut results = fixture::results();
+        results
+            .figures
+            .retain(|f| matches!(f.workload, Id::W1 | Id::W5 | Id::Deque));
+        for figure in &mut results.figures {
+            figure.min = match (figure.workload, figure.peer) {
+                (Id::W1, Peer::Ganger) => 30.0,
+                (Id::W1, Peer::Tokio) => 20.0,
+                (Id::W5, Peer::Ganger) => 10.0,
+                _ => 40.0,
+            };
+        }
+        let view = View::of(&results);
+        let standing = view.standing(false);
+        assert_eq!((standing.ahead, standing.of), (1, 2));
+        let worst = standing.worst.unwrap();
+        assert_eq!((worst.id, worst.best.peer), (Id::W1, Peer::Tokio));
+        assert!((worst.times - 1.5).abs() < 1e-9);
+        // What is as good is not behind.
+        let queues = view.standing(true);
+        assert_eq!(queues.ahead, queues.of);
+        let targets: Vec<_> = view.rows.iter().map(Row::target).collect();
+        // 0.9 times the best is 18; 0.35 times tokio is 7.
+        assert!((targets[0].unwrap() - 7.0).abs() < 1e-9);
+        assert!((targets[1].unwrap() - 20.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn curves_have_a_line_for_a_peer_in_order() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        let workers = view.curves.iter().find(|p| p.id == Id::W2).unwrap();
+        let (peer, line) = &workers.lines[0];
+        assert_eq!(*peer, Peer::Ganger);
+        let xs: Vec<_> = line.iter().map(|(x, _)| *x).collect();
+        assert_eq!(xs, [1.0, 2.0, 4.0, 8.0]);
+        let processes: Vec<_> = view
+            .curves
+            .iter()
+            .filter(|p| p.over == Curve::Processes)
+            .collect();
+        assert_eq!(processes.len(), 3, "rss, spawn and wake");
+        assert_eq!(processes[0].lines[0].1.last().unwrap().0, 1e6);
+    }
+
+    #[test]
+    fn every_absence_is_said() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        let reasons = view.reasons();
+        assert_eq!(reasons.len(), results.absences.len());
+        let memory = reasons.iter().find(|r| r.1 == Reason::Memory).unwrap();
+        assert_eq!(memory.3, ["W8 (2 workers, 10000000 processes)"]);
+    }
+}

@@ -1,0 +1,509 @@
+//! Runs a plan and collects what comes of it.
+
+use super::child::Ending;
+use super::lines::{Absence, Figure, Point, Reason};
+use super::plan::{Contest, Turn};
+use super::progress::Progress;
+use super::stats::{Summary, median, ratio};
+use super::stop::Stop;
+use super::text::{figure, with_unit};
+use crate::whole::catalog::{Id, Peer};
+use crate::whole::job::Job;
+use crate::whole::sample::Sample;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+/// What runs a job: a process of its own, or in tests a function.
+pub trait Runner {
+    /// Runs it to its end.
+    fn run(&mut self, job: &Job) -> Ending;
+
+    /// Why there is no running this peer, if so.
+    fn refusal(&self, peer: Peer) -> Option<(Reason, String)>;
+
+    /// How many bytes of memory may be used; `None` where the system does not say.
+    fn memory(&self) -> Option<u64>;
+}
+
+/// Runs all contests, or those that are done when somebody wants to stop.
+#[must_use]
+pub fn measure(
+    plan: &[Contest],
+    runner: &mut dyn Runner,
+    stop: &Stop,
+) -> (Vec<Figure>, Vec<Absence>) {
+    let turns: Vec<Vec<Turn>> = plan.iter().map(Contest::turns).collect();
+    let mut progress = Progress::new(turns.iter().map(Vec::len).sum());
+    let (mut figures, mut absences) = (Vec::new(), Vec::new());
+    for (nth, contest) in plan.iter().enumerate() {
+        let mut scores = Scores::new(contest);
+        for (at, turn) in turns[nth].iter().enumerate() {
+            if stop.is_wanted() {
+                break;
+            }
+            let left = turns[nth][at..]
+                .iter()
+                .chain(turns[nth + 1..].iter().flatten());
+            progress.begin(turn, left);
+            let took = scores.play(turn, runner, &figures);
+            progress.end(turn, took.then(|| scores.begun.elapsed()));
+        }
+        progress.say(&scores.summary());
+        let (some, none) = scores.finish();
+        figures.extend(some);
+        absences.extend(none);
+        if stop.is_wanted() {
+            break;
+        }
+    }
+    progress.finish();
+    (figures, absences)
+}
+
+/// What has come of one contest so far.
+struct Scores<'a> {
+    contest: &'a Contest,
+    /// By peer and variant, in the order of peers and of their first lines.
+    figures: Vec<Score>,
+    absences: Vec<Absence>,
+    /// Those that do not take part any longer.
+    out: HashSet<Peer>,
+    /// When the last run began.
+    begun: Instant,
+}
+
+/// The samples of one figure.
+struct Score {
+    peer: Peer,
+    variant: String,
+    /// The last of them; all have the same unit and number.
+    sample: Sample,
+    values: Vec<Option<f64>>,
+    percentiles: Vec<Percentiles>,
+    histogram: BTreeMap<u64, u64>,
+}
+
+#[derive(Clone, Copy)]
+struct Percentiles {
+    p50: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
+}
+
+impl<'a> Scores<'a> {
+    fn new(contest: &'a Contest) -> Self {
+        Self {
+            contest,
+            figures: Vec::new(),
+            absences: Vec::new(),
+            out: HashSet::new(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// Runs a turn, unless there is a reason not to; whether it ran.
+    fn play(&mut self, turn: &Turn, runner: &mut dyn Runner, known: &[Figure]) -> bool {
+        let job = &turn.job;
+        if self.out.contains(&job.peer) {
+            return false;
+        }
+        if let Some((reason, why)) = refusal(job, runner, known) {
+            self.drop_out(job.peer, reason, why);
+            return false;
+        }
+        self.begun = Instant::now();
+        match runner.run(job) {
+            Ending::Measured(samples) => match self.strange(job, &samples) {
+                None => self.add(turn.rep, samples),
+                Some(why) => self.drop_out(job.peer, Reason::Crashed, why),
+            },
+            Ending::Missing(why) => self.drop_out(job.peer, Reason::Missing, why),
+            Ending::Crashed(why) => self.drop_out(job.peer, Reason::Crashed, why),
+            Ending::TimedOut(limit) => {
+                let why = format!("it had not ended after {} s", limit.as_secs_f64());
+                self.drop_out(job.peer, Reason::Timeout, why);
+            }
+            Ending::Stopped => {}
+        }
+        true
+    }
+
+    /// Why these can't be the samples of that job.
+    fn strange(&self, job: &Job, samples: &[Sample]) -> Option<String> {
+        let is_queue = job.id.is_queue();
+        let is_own = |sample: &&Sample| {
+            let is_peer = is_queue || sample.peer == job.peer;
+            let metric = job.spec().metric(&sample.variant);
+            let is_metric = is_queue || metric.is_some_and(|metric| metric.unit == sample.unit);
+            sample.workload == job.id && is_peer && is_metric
+        };
+        let other = samples.iter().find(|sample| !is_own(sample))?;
+        Some(format!(
+            "it answered with the figure of something else: {}",
+            other.line()
+        ))
+    }
+
+    fn add(&mut self, rep: usize, samples: Vec<Sample>) {
+        let is_queue = self.contest.id.is_queue();
+        for sample in samples {
+            if !self.contest.peers.contains(&sample.peer) {
+                continue;
+            }
+            let score = self.score(&sample);
+            // A run of queues has all repetitions, in order.
+            let rep = if is_queue { score.values.len() } else { rep };
+            score.add(rep, sample);
+        }
+    }
+
+    fn score(&mut self, sample: &Sample) -> &mut Score {
+        let is_it = |score: &Score| score.peer == sample.peer && score.variant == sample.variant;
+        let at = self.figures.iter().position(is_it).unwrap_or_else(|| {
+            self.figures.push(Score::new(sample.clone()));
+            self.figures.len() - 1
+        });
+        &mut self.figures[at]
+    }
+
+    fn drop_out(&mut self, peer: Peer, reason: Reason, why: String) {
+        let Point {
+            workers,
+            processes,
+            producers,
+        } = self.contest.point;
+        self.out.insert(peer);
+        self.absences.push(Absence {
+            workload: self.contest.id,
+            peer,
+            workers,
+            processes,
+            producers,
+            reason,
+            why,
+        });
+    }
+
+    /// A line for people: the minimum of each peer's first variant, or why there is none.
+    fn summary(&self) -> String {
+        let (id, point) = (self.contest.id, self.contest.point);
+        let title = format!("{:<7} {:<18}", id, id.spec().name);
+        if id.is_queue() {
+            return format!("{title} {} figures", self.figures.len());
+        }
+        let of = |peer: &Peer| {
+            let score = self.figures.iter().find(|score| score.peer == *peer);
+            let min = score.and_then(|score| Some((Summary::of(&score.values)?.min, score)));
+            let absence = self.absences.iter().find(|absence| absence.peer == *peer);
+            match (min, absence) {
+                (Some((min, score)), _) => {
+                    format!("{peer} {}", with_unit(&figure(min), &score.sample.unit))
+                }
+                (None, Some(absence)) => format!("{peer} {}", absence.reason.text()),
+                (None, None) => format!("{peer} –"),
+            }
+        };
+        let peers: Vec<_> = self.contest.peers.iter().map(of).collect();
+        let place = if point.processes.is_some() || point.producers.is_some() {
+            format!(" ({point})")
+        } else {
+            format!(" ({} w)", point.workers)
+        };
+        format!("{title}{place} {}", peers.join(", "))
+    }
+
+    fn finish(self) -> (Vec<Figure>, Vec<Absence>) {
+        let (contest, scores) = (self.contest, &self.figures);
+        let ours = |variant: &str| {
+            let is_ours = |s: &&Score| s.peer == Peer::Ganger && s.variant == variant;
+            scores.iter().find(is_ours).map(|score| &score.values[..])
+        };
+        let figures = scores.iter().filter_map(|score| {
+            let against = ours(&score.variant).filter(|_| score.peer != Peer::Ganger);
+            score.figure(contest.id, contest.point, against)
+        });
+        let mut figures: Vec<_> = figures.collect();
+        // Together what is compared, and Ganger first; variants stay as they came.
+        let mut variants: Vec<&str> = scores.iter().map(|score| score.variant.as_str()).collect();
+        let mut seen = HashSet::new();
+        variants.retain(|variant| seen.insert(*variant));
+        figures.sort_by_key(|figure| {
+            let variant = variants
+                .iter()
+                .position(|&variant| variant == figure.variant);
+            (variant, figure.peer)
+        });
+        (figures, self.absences)
+    }
+}
+
+impl Score {
+    fn new(sample: Sample) -> Self {
+        Self {
+            peer: sample.peer,
+            variant: sample.variant.clone(),
+            sample,
+            values: Vec::new(),
+            percentiles: Vec::new(),
+            histogram: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, rep: usize, sample: Sample) {
+        if self.values.len() <= rep {
+            self.values.resize(rep + 1, None);
+        }
+        self.values[rep] = Some(sample.value);
+        self.percentiles.push(Percentiles {
+            p50: sample.p50,
+            p99: sample.p99,
+            max: sample.max,
+        });
+        for &(upper, count) in &sample.histogram {
+            *self.histogram.entry(upper).or_default() += count;
+        }
+        self.sample = sample;
+    }
+
+    fn figure(&self, id: Id, point: Point, ours: Option<&[Option<f64>]>) -> Option<Figure> {
+        let summary = Summary::of(&self.values)?;
+        let all = |of: fn(&Percentiles) -> Option<f64>| self.percentiles.iter().filter_map(of);
+        Some(Figure {
+            workload: id,
+            peer: self.peer,
+            variant: self.variant.clone(),
+            unit: self.sample.unit.clone(),
+            n: self.sample.n,
+            workers: point.workers,
+            processes: point.processes,
+            producers: point.producers,
+            min: summary.min,
+            median: summary.median,
+            max: summary.max,
+            p50: median(all(|p| p.p50)),
+            p99: median(all(|p| p.p99)),
+            worst: all(|p| p.max).reduce(f64::max),
+            ratio_to_ganger: ours.and_then(|ours| ratio(&self.values, ours)),
+            reps: summary.count,
+            values: self.values.clone(),
+            histogram: self
+                .histogram
+                .iter()
+                .map(|(&upper, &count)| (upper, count))
+                .collect(),
+        })
+    }
+}
+
+/// Why a job can't be run, if so.
+fn refusal(job: &Job, runner: &dyn Runner, known: &[Figure]) -> Option<(Reason, String)> {
+    if let Some(refusal) = runner.refusal(job.peer) {
+        return Some(refusal);
+    }
+    let of_each = known.iter().rev().find(|figure| {
+        figure.workload == job.id && figure.peer == job.peer && figure.variant == "rss"
+    })?;
+    let (processes, there_is) = (job.processes?, runner.memory()?);
+    let needed = of_each.min * processes as f64;
+    // What is measured is without the allocator's holes, and the system needs some, too.
+    let is_too_much = needed > 0.7 * there_is as f64;
+    is_too_much.then(|| {
+        let giga = |bytes: f64| figure(bytes / 1e9);
+        let why = format!(
+            "{processes} processes would need {} GB; {} GB are free",
+            giga(needed),
+            giga(there_is as f64)
+        );
+        (Reason::Memory, why)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whole::job::Size;
+    use std::time::Duration;
+
+    /// Answers by a function, and keeps what it was asked.
+    struct Fake<F> {
+        answer: F,
+        asked: Vec<(Peer, Option<u64>)>,
+    }
+
+    impl<F: FnMut(&Job, usize) -> Ending> Runner for Fake<F> {
+        fn run(&mut self, job: &Job) -> Ending {
+            self.asked.push((job.peer, job.processes));
+            (self.answer)(job, self.asked.len())
+        }
+
+        fn refusal(&self, peer: Peer) -> Option<(Reason, String)> {
+            (peer == Peer::Go).then(|| (Reason::NotInstalled, "no go".to_owned()))
+        }
+
+        fn memory(&self) -> Option<u64> {
+            Some(1_000_000)
+        }
+    }
+
+    fn contest(id: Id, peers: &[Peer], reps: usize) -> Contest {
+        Contest {
+            id,
+            point: Point {
+                workers: 2,
+                processes: None,
+                producers: None,
+            },
+            peers: peers.to_vec(),
+            reps,
+            size: Size::Quick,
+        }
+    }
+
+    fn measured(job: &Job, values: &[(&str, f64)]) -> Ending {
+        let sample = |&(variant, value): &(&str, f64)| Sample::new(job, variant, value);
+        Ending::Measured(values.iter().map(sample).collect())
+    }
+
+    #[test]
+    fn repetitions_are_paired_and_whoever_fails_drops_out() {
+        let plan = [contest(
+            Id::W1,
+            &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Go],
+            3,
+        )];
+        let mut runner = Fake {
+            asked: Vec::new(),
+            answer: |job: &Job, nth: usize| match job.peer {
+                Peer::Ganger => measured(job, &[("time", nth as f64)]),
+                Peer::Tokio => measured(job, &[("time", 2.0 * (nth - 1) as f64)]),
+                _ => Ending::TimedOut(Duration::from_secs(9)),
+            },
+        };
+        let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
+        let asked: Vec<_> = runner.asked.iter().map(|(peer, _)| peer.name()).collect();
+        let expected = [
+            "ganger", "tokio", "ractor", "ganger", "tokio", "ganger", "tokio",
+        ];
+        assert_eq!(asked, expected);
+        let [ganger, tokio] = &figures[..] else {
+            panic!("{figures:?}");
+        };
+        assert_eq!(ganger.values, [Some(1.0), Some(4.0), Some(6.0)]);
+        assert_eq!((ganger.min, ganger.median, ganger.reps), (1.0, 4.0, 3));
+        assert_eq!(
+            (ganger.ratio_to_ganger, tokio.ratio_to_ganger),
+            (None, Some(2.0))
+        );
+        let reasons: Vec<_> = absences.iter().map(|a| (a.peer, a.reason)).collect();
+        let expected = [
+            (Peer::Go, Reason::NotInstalled),
+            (Peer::Ractor, Reason::Timeout),
+        ];
+        assert!(reasons.iter().all(|reason| expected.contains(reason)));
+        assert_eq!(reasons.len(), 2);
+    }
+
+    #[test]
+    fn what_would_not_fit_into_memory_is_left_out() {
+        let mut more = contest(Id::W8, &[Peer::Ganger, Peer::Tokio], 1);
+        more.point.processes = Some(1_000);
+        let plan = [contest(Id::W8, &[Peer::Ganger, Peer::Tokio], 1), more];
+        let mut runner = Fake {
+            asked: Vec::new(),
+            answer: |job: &Job, _| {
+                let bytes = if job.peer == Peer::Tokio {
+                    1_200.0
+                } else {
+                    300.0
+                };
+                measured(job, &[("rss", bytes), ("spawn", 1.0), ("wake", 1.0)])
+            },
+        };
+        let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
+        assert_eq!(runner.asked.last(), Some(&(Peer::Ganger, Some(1_000))));
+        assert_eq!(figures.len(), 6 + 3);
+        assert_eq!(absences[0].reason, Reason::Memory);
+        assert!(
+            absences[0].why.contains("1000 processes would need"),
+            "{absences:?}"
+        );
+    }
+
+    #[test]
+    fn answers_to_another_question_are_none() {
+        let plan = [contest(Id::W1, &[Peer::Ganger, Peer::Tokio], 1)];
+        let mut runner = Fake {
+            asked: Vec::new(),
+            answer: |job: &Job, _| {
+                let mut other = job.clone();
+                other.peer = Peer::Ganger;
+                measured(&other, &[("time", 1.0)])
+            },
+        };
+        let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
+        assert_eq!((figures.len(), absences.len()), (1, 1));
+        assert!(absences[0].why.contains("something else"));
+    }
+
+    #[test]
+    fn a_run_of_queues_has_all_peers_and_repetitions() {
+        let plan = [contest(Id::Deque, &[Peer::Ganger, Peer::St3], 2)];
+        let mut runner = Fake {
+            asked: Vec::new(),
+            answer: |job: &Job, _| {
+                let mut samples = Vec::new();
+                for (rep, peer) in [
+                    (1.0, Peer::Ganger),
+                    (4.0, Peer::St3),
+                    (1.0, Peer::CrossbeamDeque),
+                ]
+                .into_iter()
+                .cycle()
+                .take(6)
+                {
+                    let mut like = Job::new(Id::W1, peer, job.workers, job.size);
+                    like.rounds = Some(1);
+                    let mut sample = Sample::new(&like, "time", rep);
+                    sample.workload = Id::Deque;
+                    sample.variant = "push and pop".to_owned();
+                    samples.push(sample);
+                }
+                Ending::Measured(samples)
+            },
+        };
+        let (figures, _) = measure(&plan, &mut runner, &Stop::default());
+        let who: Vec<_> = figures
+            .iter()
+            .map(|figure| (figure.peer, figure.reps))
+            .collect();
+        assert_eq!(
+            who,
+            [(Peer::Ganger, 2), (Peer::St3, 2)],
+            "the other was not asked for"
+        );
+        assert_eq!(figures[1].ratio_to_ganger, Some(4.0));
+    }
+
+    #[test]
+    fn what_is_there_stays_when_somebody_stops() {
+        let plan = [
+            contest(Id::W1, &[Peer::Ganger, Peer::Tokio], 2),
+            contest(Id::W2, &[Peer::Ganger], 1),
+        ];
+        let stop = Stop::default();
+        let at_third = stop.clone();
+        let mut runner = Fake {
+            asked: Vec::new(),
+            answer: move |job: &Job, nth| {
+                if nth == 3 {
+                    at_third.now();
+                    return Ending::Stopped;
+                }
+                measured(job, &[("time", 5.0)])
+            },
+        };
+        let (figures, absences) = measure(&plan, &mut runner, &stop);
+        assert_eq!(runner.asked.len(), 3);
+        assert_eq!((figures.len(), absences.len()), (2, 0));
+    }
+}

@@ -1,0 +1,109 @@
+//! Figures of repetitions: the least, the middle, how far apart, and ratios pair by pair.
+
+/// What the repetitions of one figure come to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The least: what disturbs a run makes it slower.
+    pub min: f64,
+    /// Half of them are at most this.
+    pub median: f64,
+    /// The greatest.
+    pub max: f64,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Summary {
+    /// Of those that were measured; `None` when there are none.
+    #[must_use]
+    pub fn of(values: &[Option<f64>]) -> Option<Self> {
+        let mut sorted: Vec<f64> = values.iter().copied().flatten().collect();
+        sorted.sort_by(f64::total_cmp);
+        Some(Self {
+            min: *sorted.first()?,
+            median: middle(&sorted),
+            max: *sorted.last()?,
+            count: sorted.len(),
+        })
+    }
+}
+
+/// The noise of repetitions: how far above the least, as a part of it, the middle one is.
+#[must_use]
+pub fn noise(min: f64, median: f64) -> f64 {
+    if min > 0.0 { median / min - 1.0 } else { 0.0 }
+}
+
+/// The median of `theirs / ours` within each repetition, which both must have been measured in.
+#[must_use]
+pub fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
+    let pairs = theirs.iter().zip(ours);
+    let mut ratios: Vec<f64> = pairs
+        .filter_map(|(&theirs, &ours)| Some((theirs?, ours?)))
+        .filter(|&(theirs, ours)| theirs > 0.0 && ours > 0.0)
+        .map(|(theirs, ours)| theirs / ours)
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    (!ratios.is_empty()).then(|| middle(&ratios))
+}
+
+/// The median of those that were measured.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| middle(&sorted))
+}
+
+/// The middle of figures that are sorted, and there.
+fn middle(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) {
+        f64::midpoint(sorted[middle - 1], sorted[middle])
+    } else {
+        sorted[middle]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_of_what_was_measured() {
+        let summary = Summary::of(&[Some(4.0), None, Some(1.0), Some(9.0), Some(2.0)]);
+        let expected = Summary {
+            min: 1.0,
+            median: 3.0,
+            max: 9.0,
+            count: 4,
+        };
+        assert_eq!(summary, Some(expected));
+        assert_eq!(Summary::of(&[None, None]), None);
+        assert_eq!(Summary::of(&[Some(5.0)]).map(|s| s.median), Some(5.0));
+    }
+
+    #[test]
+    fn ratios_are_of_pairs_in_the_same_repetition() {
+        let ours = [Some(1.0), Some(2.0), Some(10.0), None];
+        // The pairs: 3, 1.5 and 0.5. The ratio of the medians would be 2.5.
+        let theirs = [Some(3.0), Some(3.0), Some(5.0), Some(100.0)];
+        assert_eq!(ratio(&theirs, &ours), Some(1.5));
+        assert_eq!(ratio(&theirs[..2], &ours), Some(2.25));
+        assert_eq!(ratio(&[None], &ours), None);
+    }
+
+    #[test]
+    fn nothing_is_no_multiple_of_nothing() {
+        assert_eq!(ratio(&[Some(1.0)], &[Some(0.0)]), None);
+        assert_eq!(ratio(&[Some(0.0)], &[Some(1.0)]), None);
+        assert!(noise(0.0, 1.0).abs() < 1e-12);
+        assert!((noise(2.0, 3.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between() {
+        assert_eq!(median([4.0, 1.0, 2.0, 9.0]), Some(3.0));
+        assert_eq!(median([]), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! Ctrl-C: what is there is written. A second one ends at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a program exits with that was told to stop.
+pub const INTERRUPTED: u8 = 130;
+
+/// Whether somebody wants to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Set by Ctrl-C from now on.
+    ///
+    /// # Errors
+    /// When the system refuses it, or the process has such a handler already.
+    pub fn on_ctrl_c() -> Result<Self, String> {
+        let stop = Self::default();
+        let handler = stop.clone();
+        ctrlc::set_handler(move || {
+            if handler.is_wanted() {
+                std::process::exit(INTERRUPTED.into());
+            }
+            handler.now();
+            eprintln!("\nStopping; what is there is written. Once more: end at once.");
+        })
+        .map_err(|error| format!("can't listen to Ctrl-C: {error}"))?;
+        Ok(stop)
+    }
+
+    /// Somebody wants to stop.
+    pub fn now(&self) {
+        // Ordering: Relaxed, pairs with `is_wanted`: nothing is read because of it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody wants to.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        // Ordering: Relaxed, pairs with `now`: nothing is read because of it.
+        self.0.load(Ordering::Relaxed)
+    }
+}

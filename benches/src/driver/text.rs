@@ -1,0 +1,92 @@
+//! Figures as people read them.
+
+/// Three digits, or all before the point.
+#[must_use]
+pub fn figure(x: f64) -> String {
+    match x {
+        0.0 => "0".to_owned(),
+        x if x < 0.1 => format!("{x:.3}"),
+        x if x < 10.0 => format!("{x:.2}"),
+        x if x < 100.0 => format!("{x:.1}"),
+        x if x < 10_000.0 => format!("{x:.0}"),
+        x => with_commas(&format!("{x:.0}")),
+    }
+}
+
+/// How many times something is.
+#[must_use]
+pub fn times(x: f64) -> String {
+    format!("{} ×", figure(x))
+}
+
+/// A figure with its unit; a pure number has none.
+#[must_use]
+pub fn with_unit(figure: &str, unit: &str) -> String {
+    match unit {
+        "x" | "" => figure.to_owned(),
+        unit => format!("{figure} {unit}"),
+    }
+}
+
+/// With a comma between thousands.
+#[must_use]
+pub fn grouped(n: u64) -> String {
+    with_commas(&n.to_string())
+}
+
+fn with_commas(digits: &str) -> String {
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number as short as an axis needs it: `1`, `10 k`, `2.5 M`.
+#[must_use]
+pub fn short(x: f64) -> String {
+    let (scaled, suffix) = match x.abs() {
+        size if size >= 1e9 => (x / 1e9, " G"),
+        size if size >= 1e6 => (x / 1e6, " M"),
+        size if size >= 1e3 => (x / 1e3, " k"),
+        _ => (x, ""),
+    };
+    let text = format!("{scaled:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    format!("{text}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits() {
+        let texts = [0.0, 0.005, 1.0, 12.34, 99.0, 893.1, 1_444_000.4].map(figure);
+        assert_eq!(
+            texts,
+            ["0", "0.005", "1.00", "12.3", "99.0", "893", "1,444,000"]
+        );
+        assert_eq!(times(0.355), "0.35 ×");
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_shortened() {
+        assert_eq!(
+            [grouped(1), grouped(999), grouped(1_000)],
+            ["1", "999", "1,000"]
+        );
+        assert_eq!(grouped(12_345_678), "12,345,678");
+        let texts = [1.0, 0.25, 1_000.0, 2_500_000.0, 1e9].map(short);
+        assert_eq!(texts, ["1", "0.25", "1 k", "2.5 M", "1 G"]);
+    }
+
+    #[test]
+    fn a_ratio_has_no_unit() {
+        assert_eq!(with_unit("1.05", "x"), "1.05");
+        assert_eq!(with_unit("12.0", "ns"), "12.0 ns");
+    }
+}

@@ -1,0 +1,84 @@
+//! How long a process that waits takes to run (W10).
+
+use super::contestant::LAST;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Struck by a process, heard by the thread that made it.
+#[derive(Debug)]
+pub struct Bell {
+    epoch: Instant,
+    owner: Thread,
+    /// When it was struck last, in nanoseconds since the epoch. The process writes it.
+    at: AtomicU64,
+    /// The number that it was struck with. The process writes it, the owner waits for it.
+    number: AtomicU64,
+}
+
+impl Bell {
+    /// A bell of the calling thread. Never freed.
+    #[must_use]
+    pub fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            epoch: Instant::now(),
+            owner: thread::current(),
+            at: AtomicU64::new(0),
+            number: AtomicU64::new(LAST),
+        }))
+    }
+
+    /// The process has been sent that number. Returns whether it is to end.
+    #[must_use]
+    pub fn strike(&self, number: u64) -> bool {
+        let at = nanos(self.epoch.elapsed());
+        // Ordering: Relaxed: the store to `number` publishes it.
+        self.at.store(at, Ordering::Relaxed);
+        // Ordering: Release pairs with the Acquire in `hear`.
+        self.number.store(number, Ordering::Release);
+        self.owner.unpark();
+        number == LAST
+    }
+
+    /// The time from before `send` until the process that it wakes has read its clock. `number` is
+    /// another than the last time. For the thread that made the bell.
+    pub fn hear(&self, number: u64, send: impl FnOnce(u64)) -> Duration {
+        let sent = nanos(self.epoch.elapsed());
+        send(number);
+        // Ordering: Acquire pairs with the Release in `strike`.
+        while self.number.load(Ordering::Acquire) != number {
+            thread::park();
+        }
+        // Ordering: Relaxed: the Acquire above has seen it.
+        Duration::from_nanos(self.at.load(Ordering::Relaxed).saturating_sub(sent))
+    }
+}
+
+/// Nanoseconds, which fit for as long as any program runs.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_ends_when_the_process_reads_its_clock() {
+        let bell = Bell::new();
+        let pause = Duration::from_millis(20);
+        let heard = bell.hear(7, |number| {
+            thread::spawn(move || {
+                thread::sleep(pause);
+                assert!(!bell.strike(number));
+            });
+        });
+        assert!(heard >= pause, "{heard:?}");
+        let heard = bell.hear(8, |number| {
+            assert!(!bell.strike(number));
+            thread::sleep(pause);
+        });
+        assert!(heard < pause, "{heard:?}: what comes after does not count");
+        assert!(bell.strike(LAST));
+    }
+}

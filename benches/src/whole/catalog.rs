@@ -1,0 +1,281 @@
+//! What there is: workloads and peers, by name.
+
+use super::job::Size;
+use super::specs::SPECS;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is measured together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// Which it is.
+    pub id: Id,
+    /// A name for people.
+    pub name: &'static str,
+    /// What happens in it, in one sentence.
+    pub what: &'static str,
+    /// What its elements are.
+    pub of: &'static str,
+    /// How many elements there are.
+    pub full: u64,
+    /// How many there are when it is to show that it works only.
+    pub quick: u64,
+    /// Who can run it; Ganger is the first.
+    pub peers: &'static [Peer],
+    /// What it measures. None: the run says so itself, as those of queues do.
+    pub metrics: &'static [Metric],
+}
+
+/// One figure of a workload. Less is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metric {
+    /// What it is called.
+    pub variant: &'static str,
+    /// What one of it is.
+    pub unit: &'static str,
+    /// The target: how many times the best peer's figure Ganger's is at most.
+    pub of_best: Option<f64>,
+    /// The target: how many times tokio's figure Ganger's is at most.
+    pub of_tokio: Option<f64>,
+}
+
+/// No workload, or no peer, has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {kind} `{name}`; there are {known}")]
+pub struct Unknown {
+    /// `workload` or `peer`.
+    pub kind: &'static str,
+    /// The name.
+    pub name: String,
+    /// Those that there are.
+    pub known: String,
+}
+
+/// In what a peer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is built with the benchmarks.
+    Rust,
+    /// It runs where `go` is installed.
+    Go,
+    /// It runs where `erl` is installed.
+    Erlang,
+}
+
+/// An enum of names: the enum, all of them, their text, and both directions.
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident, $kind:literal: $($(#[$item:meta])* $variant:ident = $name:literal,)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type {
+            $($(#[$item])* $variant,)+
+        }
+
+        impl $type {
+            /// All, in the order of the tables.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// As it is said on the command line and in JSON.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Unknown;
+
+            fn from_str(name: &str) -> Result<Self, Unknown> {
+                let found = Self::ALL.iter().find(|it| it.name().eq_ignore_ascii_case(name));
+                found.copied().ok_or_else(|| Unknown {
+                    kind: $kind,
+                    name: name.to_owned(),
+                    known: [$($name,)+].join(", "),
+                })
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = String::deserialize(deserializer)?;
+                name.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+names! {
+    /// A workload.
+    #[allow(missing_docs, reason = "the names are those of the catalog, which describes them")]
+    Id, "workload":
+    W1 = "W1",
+    W2 = "W2",
+    W3a = "W3a",
+    W3b = "W3b",
+    W4 = "W4",
+    W4b = "W4b",
+    W4pid = "W4pid",
+    W5 = "W5",
+    W5b = "W5b",
+    W6 = "W6",
+    W7 = "W7",
+    W8 = "W8",
+    W9 = "W9",
+    W9ask = "W9ask",
+    W10 = "W10",
+    W11 = "W11",
+    W12 = "W12",
+    W12cpu = "W12cpu",
+    W13 = "W13",
+    Deque = "deque",
+    Mailbox = "mailbox",
+}
+
+names! {
+    /// Who runs workloads.
+    #[allow(missing_docs, reason = "the names are those of packages")]
+    Peer, "peer":
+    Ganger = "ganger",
+    Tokio = "tokio",
+    Ractor = "ractor",
+    Kameo = "kameo",
+    Actix = "actix",
+    Go = "go",
+    Erlang = "erlang",
+    CrossbeamDeque = "crossbeam-deque",
+    St3 = "st3",
+    Std = "std",
+    CrossbeamChannel = "crossbeam-channel",
+    Flume = "flume",
+    Kanal = "kanal",
+    AsyncChannel = "async-channel",
+    ConcurrentQueue = "concurrent-queue",
+    CrossbeamQueue = "crossbeam-queue",
+}
+
+/// What the catalog says of a workload.
+#[must_use]
+pub fn spec(id: Id) -> &'static Spec {
+    id.spec()
+}
+
+impl Id {
+    /// What the catalog says of it.
+    #[must_use]
+    pub fn spec(self) -> &'static Spec {
+        // The order is the same, which a test holds.
+        &SPECS[self as usize]
+    }
+
+    /// Whether it is about queues alone: one process runs it for all of its peers, in turns.
+    #[must_use]
+    pub fn is_queue(self) -> bool {
+        matches!(self, Self::Deque | Self::Mailbox)
+    }
+}
+
+impl Peer {
+    /// In what it is written.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Go => Kind::Go,
+            Self::Erlang => Kind::Erlang,
+            _ => Kind::Rust,
+        }
+    }
+}
+
+impl Spec {
+    /// How many elements a run of that size has.
+    #[must_use]
+    pub fn elements(&self, size: Size) -> u64 {
+        match size {
+            Size::Full => self.full,
+            Size::Quick => self.quick,
+        }
+    }
+
+    /// The metric of that variant.
+    #[must_use]
+    pub fn metric(&self, variant: &str) -> Option<&'static Metric> {
+        self.metrics.iter().find(|metric| metric.variant == variant)
+    }
+}
+
+impl Metric {
+    pub(super) const fn new(variant: &'static str, unit: &'static str) -> Self {
+        Self {
+            variant,
+            unit,
+            of_best: None,
+            of_tokio: None,
+        }
+    }
+
+    /// With the target as times the best peer's figure.
+    pub(super) const fn at_most(mut self, times: f64) -> Self {
+        self.of_best = Some(times);
+        self
+    }
+
+    /// With the target as times tokio's figure.
+    pub(super) const fn of_tokio(mut self, times: f64) -> Self {
+        self.of_tokio = Some(times);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn specs_are_in_the_order_of_the_ids() {
+        assert!(SPECS.iter().map(|spec| spec.id).eq(Id::ALL.iter().copied()));
+    }
+
+    #[test]
+    fn names_are_found_whatever_their_case() {
+        for &id in Id::ALL {
+            assert_eq!(id.name().to_uppercase().parse(), Ok(id));
+        }
+        for &peer in Peer::ALL {
+            assert_eq!(peer.name().parse(), Ok(peer));
+        }
+        let error = "W14".parse::<Id>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no workload `W14`; there are W1, W2, W3a, "));
+        assert!(error.ends_with(", deque, mailbox"));
+        let error = "akka".parse::<Peer>().unwrap_err().to_string();
+        assert!(error.contains("no peer `akka`; there are ganger, tokio, "));
+    }
+
+    #[test]
+    fn every_workload_is_one_of_ganger_and_has_sizes_and_figures() {
+        let mut names = HashSet::new();
+        for spec in SPECS {
+            assert_eq!(spec.peers.first(), Some(&Peer::Ganger), "{}", spec.id);
+            assert!(0 < spec.quick && spec.quick <= spec.full, "{}", spec.id);
+            assert_eq!(spec.metrics.is_empty(), spec.id.is_queue(), "{}", spec.id);
+            let variants: HashSet<_> = spec.metrics.iter().map(|m| m.variant).collect();
+            assert_eq!(variants.len(), spec.metrics.len(), "{}", spec.id);
+            assert!(names.insert(spec.name), "{}", spec.name);
+        }
+    }
+}

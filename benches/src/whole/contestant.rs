@@ -1,0 +1,109 @@
+//! What a peer does in each workload; `measure` says how often, times it and checks what comes out.
+
+use super::bell::Bell;
+use super::board::Board;
+use super::job::Error;
+use super::turns::{Race, Stuck};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A time from the first thing that is done until the gate has opened.
+pub(super) type Timed = Result<Duration, Error>;
+
+/// Sends a number to the processes that it was made for.
+pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
+
+/// The number that ends whoever gets it from a [`Deliver`].
+pub(super) const LAST: u64 = u64::MAX;
+
+/// A run that went wrong, for this reason.
+pub(super) fn failed(error: impl Display) -> Error {
+    Error::Failed(error.to_string())
+}
+
+/// One peer, set up, with its workers running. Calls come from one thread, which is no worker, one
+/// after another; each leaves no process behind. What is set up before the clock starts is said.
+///
+/// Processes hit the gate that the peer was made with. Where a hit "brings" a number, the sum is
+/// checked; a process that sees something wrong panics, which ends the program.
+///
+/// All fail when the peer refuses something, gets stuck, or has nothing of the kind.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "the same for all, and said above"
+)]
+pub trait Contestant {
+    /// Processes that wait for a message which ends them.
+    type Crowd;
+
+    /// W1: starts that many processes from here. Each runs once, hits the gate, and ends.
+    fn spawn(&self, processes: u64) -> Timed;
+
+    /// W2: ten children a process, down to that many levels below the first. Leaves, numbered from 0,
+    /// send their number to their parent, parents the sum; the first brings it to the gate.
+    fn skynet(&self, levels: u32) -> Timed;
+
+    /// W3: that many processes continue that often each, and hit the gate.
+    fn yields(&self, processes: u64, each: u64) -> Timed;
+
+    /// W4: that many pairs, set up, count a number down in turns by handle: so many round trips each.
+    /// Both halves hit the gate.
+    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed;
+
+    /// W4 by PID.
+    fn ping_pong_by_pid(&self, pairs: u64, round_trips: u64) -> Timed {
+        let _ = (pairs, round_trips);
+        let why = "it sends by handle: processes have no PIDs to send to";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// W5: a ring of so many, set up. Each of the tokens, which start evenly spread, goes that many
+    /// hops; then it hits the gate.
+    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed;
+
+    /// W6: so many producers, which the clock sees start, send the numbers below `messages` each, in
+    /// one go, to a consumer that is set up. It brings the sum to the gate.
+    fn fan_in(&self, producers: u64, messages: u64) -> Timed;
+
+    /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
+    /// receivers, which are set up. Each brings its sum to the gate.
+    fn fan_out(&self, receivers: u64, messages: u64) -> Timed;
+
+    /// W8, W11: starts that many processes from here. Each hits the gate, and waits.
+    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error>;
+
+    /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
+    fn wake(&self, crowd: Self::Crowd) -> Timed;
+
+    /// W9: a process yields so many commands in sequence to a handler that completes each at once with
+    /// the number that it was given: `commands` down to 1. The process brings the sum to the gate.
+    fn command_inline(&self, commands: u64) -> Timed {
+        let _ = commands;
+        let why = "it has no commands with handlers: requests go to another process, as in W9ask";
+        Err(Error::Missing(why.to_owned()))
+    }
+
+    /// W9: the same, where another process, set up, answers.
+    fn command_asked(&self, commands: u64) -> Timed;
+
+    /// W10: a process that strikes the bell with each number that it is sent, and ends when the bell
+    /// says that it was the last.
+    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error>;
+
+    /// W12: as many processes as the board has rows, which note each tick that they are sent there.
+    /// When the board says that it was the last they hit the gate and end. The result sends a tick to
+    /// all of them, from any thread.
+    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error>;
+
+    /// W12: how many threads run processes.
+    fn workers(&self) -> usize;
+
+    /// W12: starts so many processes that block and continue until they are told to stop; then they hit
+    /// the gate and end.
+    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error>;
+
+    /// W13: starts so many processes that run a lap and continue until the race is over; then they hand
+    /// in how many, hit the gate and end.
+    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error>;
+}

@@ -1,0 +1,109 @@
+//! Many hits, one wake-up: what every workload ends at.
+
+use super::job::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// How long [`Gate::time`] waits before it takes what it measures for stuck.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A counter whose last hit wakes the thread that made it, with a sum of what the hits bring along.
+///
+/// It lives for ever and is used for one measurement after another, so that a process needs no more
+/// than a reference, and none pays for a count of references.
+#[derive(Debug)]
+pub struct Gate {
+    open: AtomicU64,
+    sum: AtomicU64,
+    owner: Thread,
+}
+
+impl Gate {
+    /// A gate of the calling thread. Never freed.
+    #[must_use]
+    pub fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            open: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            owner: thread::current(),
+        }))
+    }
+
+    /// The time from before `start` until after that many hits. For the thread that made the gate.
+    ///
+    /// # Errors
+    /// When `start` fails, or the hits have not come after five minutes.
+    pub fn time(
+        &self,
+        hits: u64,
+        start: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Duration, Error> {
+        // Ordering: Relaxed: nobody hits before `start`, and what starts them publishes this.
+        self.open.store(hits, Ordering::Relaxed);
+        let begin = Instant::now();
+        start()?;
+        // Ordering: Acquire pairs with the Release in `hit`: a chain of RMWs.
+        while self.open.load(Ordering::Acquire) != 0 {
+            if begin.elapsed() > PATIENCE {
+                let stuck = format!("stuck after {PATIENCE:?}: {self:?}");
+                return Err(Error::Failed(stuck));
+            }
+            thread::park_timeout(PATIENCE);
+        }
+        Ok(begin.elapsed())
+    }
+
+    /// One hit.
+    pub fn hit(&self) {
+        // Ordering: Release pairs with the Acquire in `time`.
+        if self.open.fetch_sub(1, Ordering::Release) == 1 {
+            self.owner.unpark();
+        }
+    }
+
+    /// One hit that adds to the sum.
+    pub fn hit_with(&self, number: u64) {
+        // Ordering: Relaxed: the hit publishes it.
+        self.sum.fetch_add(number, Ordering::Relaxed);
+        self.hit();
+    }
+
+    /// The sum since the last call. For the thread that made the gate, when all hits are in.
+    pub fn take_sum(&self) -> u64 {
+        // Ordering: Relaxed: `time` has seen the hits, which publish what they added.
+        self.sum.swap(0, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_opens_at_the_last_hit_again_and_again() {
+        let gate = Gate::new();
+        for hits in [1, 3] {
+            let pause = Duration::from_millis(20);
+            let time = gate.time(hits, || {
+                for number in 0..hits {
+                    thread::spawn(move || {
+                        let late = if number == 0 { pause } else { Duration::ZERO };
+                        thread::sleep(late);
+                        gate.hit_with(10 + number);
+                    });
+                }
+                Ok(())
+            });
+            assert!(time.unwrap() >= pause, "the slowest hit is the last one");
+            assert_eq!(gate.take_sum(), (0..hits).map(|n| 10 + n).sum::<u64>());
+        }
+        assert_eq!(gate.take_sum(), 0);
+    }
+
+    #[test]
+    fn what_can_not_start_is_an_error() {
+        let refused = Gate::new().time(1, || Err(Error::Missing("refused".to_owned())));
+        assert_eq!(refused, Err(Error::Missing("refused".to_owned())));
+    }
+}

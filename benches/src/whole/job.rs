@@ -1,0 +1,213 @@
+//! What a run is told, and how it fails.
+//!
+//! Every program that runs workloads takes these arguments, whatever language it is written in:
+//! `--workload W4 --peer tokio --workers 2 --size full [--processes N] [--producers N] [--rounds N]`.
+//! It exits with 0 when all is measured, with 3 when the peer has no such workload, and with
+//! another code when it failed; then a line on standard error says why.
+
+use super::catalog::{Id, Peer, Spec};
+use clap::ValueEnum;
+use std::process::ExitCode;
+
+/// One run of one workload of one peer.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub struct Job {
+    /// The workload
+    #[arg(long = "workload", value_name = "W")]
+    pub id: Id,
+
+    /// Who runs it
+    #[arg(long, value_name = "PEER")]
+    pub peer: Peer,
+
+    /// How many threads run processes
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = parse_workers)]
+    pub workers: usize,
+
+    /// How much there is to do
+    #[arg(long, value_enum, default_value_t = Size::Full)]
+    pub size: Size,
+
+    /// Processes that there are at once, in workloads that can have more or fewer
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub processes: Option<u64>,
+
+    /// Producers, in workloads that have producers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub producers: Option<u64>,
+
+    /// Elements in place of those that belong to the size
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: Option<u64>,
+}
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Size {
+    /// Enough to say how fast.
+    Full,
+    /// Shows that it works.
+    Quick,
+}
+
+/// Why a run measured nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The peer has no such workload; with the reason.
+    #[error("{0}")]
+    Missing(String),
+    /// It went wrong.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The exit code of a run whose peer has no such workload.
+pub const MISSING: u8 = 3;
+
+impl Job {
+    /// One as it is when nothing more is said.
+    #[must_use]
+    pub fn new(id: Id, peer: Peer, workers: usize, size: Size) -> Self {
+        Self {
+            id,
+            peer,
+            workers,
+            size,
+            processes: None,
+            producers: None,
+            rounds: None,
+        }
+    }
+
+    /// What the catalog says of the workload.
+    #[must_use]
+    pub fn spec(&self) -> &'static Spec {
+        self.id.spec()
+    }
+
+    /// Whether it is to show that it works only.
+    #[must_use]
+    pub fn is_quick(&self) -> bool {
+        self.size == Size::Quick
+    }
+
+    /// How many elements there are: `rounds` when it is said, or `processes` when the workload's
+    /// elements are processes, or as many as the catalog has for the size.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        let spec = self.spec();
+        let processes = self.processes.filter(|_| spec.of == "processes");
+        self.rounds
+            .or(processes)
+            .unwrap_or_else(|| spec.elements(self.size))
+    }
+
+    /// The arguments that say the same to another program.
+    #[must_use]
+    pub fn args(&self) -> Vec<String> {
+        let mut args = vec![
+            "--workload".to_owned(),
+            self.id.to_string(),
+            "--peer".to_owned(),
+            self.peer.to_string(),
+            "--workers".to_owned(),
+            self.workers.to_string(),
+            "--size".to_owned(),
+            self.size.name().to_owned(),
+        ];
+        let counts = [
+            ("--processes", self.processes),
+            ("--producers", self.producers),
+            ("--rounds", self.rounds),
+        ];
+        for (name, count) in counts {
+            if let Some(count) = count {
+                args.extend([name.to_owned(), count.to_string()]);
+            }
+        }
+        args
+    }
+}
+
+impl Size {
+    /// As it is said on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
+}
+
+impl Error {
+    /// What the program exits with.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Missing(_) => MISSING.into(),
+            Self::Failed(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+fn parse_workers(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(workers @ 1..=1024) => Ok(workers),
+        _ => Err("a number from 1 to 1024 is needed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        job: Job,
+    }
+
+    fn parse(args: &[String]) -> Result<Job, String> {
+        let program = ["program".to_owned()].into_iter().chain(args.to_vec());
+        let program = Program::try_parse_from(program).map_err(|error| error.to_string())?;
+        Ok(program.job)
+    }
+
+    #[test]
+    fn arguments_say_the_same_to_another_program() {
+        let mut job = Job::new(Id::W6, Peer::Erlang, 4, Size::Quick);
+        assert_eq!(parse(&job.args()), Ok(job.clone()));
+        job.processes = Some(10_000_000);
+        job.producers = Some(8);
+        job.rounds = Some(7);
+        assert_eq!(parse(&job.args()), Ok(job));
+    }
+
+    #[test]
+    fn names_that_there_are_not_are_answered_with_those_that_there_are() {
+        let args = ["--workload", "W99", "--peer", "go"].map(str::to_owned);
+        let error = parse(&args).unwrap_err();
+        assert!(error.contains("W4pid"), "{error}");
+        let args = ["--workload", "W1", "--peer", "gone"].map(str::to_owned);
+        let error = parse(&args).unwrap_err();
+        assert!(error.contains("kameo"), "{error}");
+        let args = ["--workload", "W1", "--peer", "go", "--workers", "0"].map(str::to_owned);
+        assert!(parse(&args).unwrap_err().contains("from 1 to 1024"));
+    }
+
+    #[test]
+    fn elements_are_those_of_the_size_unless_told() {
+        let mut job = Job::new(Id::W8, Peer::Go, 2, Size::Full);
+        assert_eq!(job.elements(), 1_000_000);
+        job.processes = Some(1_000);
+        assert_eq!(job.elements(), 1_000);
+        job.rounds = Some(10);
+        assert_eq!(job.elements(), 10);
+        let mut job = Job::new(Id::W6, Peer::Go, 2, Size::Full);
+        job.processes = Some(3);
+        assert_eq!(job.elements(), 1_000_000, "its elements are messages");
+    }
+}

@@ -1,0 +1,310 @@
+//! Runs a job: how often what is done, a small run of the same first, the clock, and the check of what
+//! came out. The same for every peer.
+
+use super::bell::Bell;
+use super::board::{Board, PERIOD};
+use super::catalog::{Id, Kind, Peer};
+use super::contestant::{Contestant, LAST, Timed, failed};
+use super::gate::Gate;
+use super::job::{Error, Job};
+use super::latency::Latencies;
+use super::memory;
+use super::sample::Sample;
+use super::turns::{How, Race, Stuck};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Warm-up does this part of the work.
+const WARM_UP: u64 = 20;
+
+/// For how long a process that blocks its thread does so.
+const BLOCK: Duration = Duration::from_millis(500);
+
+const NANOS_A_MICRO: f64 = 1e3;
+const NANOS_A_MILLI: f64 = 1e6;
+
+/// The workloads that peers written in Rust have, one after another, with each of those peers.
+pub fn list() -> impl Iterator<Item = (Id, Peer)> {
+    let ids = Id::ALL.iter().filter(|id| !id.is_queue());
+    ids.flat_map(|&id| id.spec().peers.iter().map(move |&peer| (id, peer)))
+        .filter(|(_, peer)| peer.kind() == Kind::Rust)
+}
+
+/// Has the peer do what the job says.
+///
+/// # Errors
+/// When the peer has nothing of the kind, or something goes wrong: it refuses, gets stuck, or its
+/// result is not what it has to be.
+pub(super) fn measure<C: Contestant>(
+    peer: &C,
+    gate: &'static Gate,
+    job: &Job,
+) -> Result<Vec<Sample>, Error> {
+    let run = Run { peer, gate, job };
+    let processes = |default: u64| job.processes.unwrap_or(default);
+    match job.id {
+        Id::W1 => run.each(1, |processes| peer.spawn(processes)),
+        Id::W2 => run.skynet(),
+        Id::W3a => run.each(1, |steps| peer.yields(1, steps)),
+        Id::W3b => run.each(processes(100), |steps| peer.yields(processes(100), steps)),
+        Id::W4 => run.each(1, |trips| peer.ping_pong(1, trips)),
+        Id::W4b => run.each(processes(1_000), |trips| {
+            peer.ping_pong(processes(1_000), trips)
+        }),
+        Id::W4pid => run.each(1, |trips| peer.ping_pong_by_pid(1, trips)),
+        Id::W5 => run.each(1, |hops| peer.ring(processes(10_000), 1, hops)),
+        Id::W5b => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
+        Id::W6 => {
+            let producers = job.producers.unwrap_or(100);
+            run.each(producers, |messages| {
+                let time = peer.fan_in(producers, messages)?;
+                run.check_sum(producers * sum_below(messages))?;
+                Ok(time)
+            })
+        }
+        Id::W7 => {
+            let receivers = processes(1_000);
+            run.each(receivers, |messages| {
+                let time = peer.fan_out(receivers, messages)?;
+                run.check_sum(receivers * sum_below(messages))?;
+                Ok(time)
+            })
+        }
+        Id::W8 => run.memory_idle(),
+        Id::W9 => run.each(1, |commands| {
+            let time = peer.command_inline(commands)?;
+            run.check_sum(sum_below(commands + 1))?;
+            Ok(time)
+        }),
+        Id::W9ask => run.each(1, |commands| {
+            let time = peer.command_asked(commands)?;
+            run.check_sum(sum_below(commands + 1))?;
+            Ok(time)
+        }),
+        Id::W10 => run.wake_latency(),
+        Id::W11 => run.idle_cpu(processes(1_000)),
+        Id::W12 => run.stuck_workers(processes(1_000), How::Sleep),
+        Id::W12cpu => run.stuck_workers(processes(1_000), How::Compute),
+        Id::W13 => run.fairness(processes(100)),
+        Id::Deque | Id::Mailbox => {
+            let why = format!("{} is about queues: ganger-queues runs it", job.id);
+            Err(Error::Missing(why))
+        }
+    }
+}
+
+/// A job that a peer is about to do.
+struct Run<'a, C> {
+    peer: &'a C,
+    gate: &'static Gate,
+    job: &'a Job,
+}
+
+impl<C: Contestant> Run<'_, C> {
+    /// Elements in that many equal parts: `time` does one part's count in each of them.
+    fn each(&self, parts: u64, time: impl Fn(u64) -> Timed) -> Result<Vec<Sample>, Error> {
+        let elements = self.job.elements();
+        let count = |elements: u64| (elements / parts).max(1);
+        time(count(elements / WARM_UP))?;
+        let count = count(elements);
+        let time = time(count)?;
+        Ok(vec![self.sample(
+            "time",
+            count * parts,
+            nanos_each(time, count * parts),
+        )])
+    }
+
+    fn skynet(&self) -> Result<Vec<Sample>, Error> {
+        let levels = levels(self.job.elements());
+        let mut time = Duration::ZERO;
+        for levels in [levels.saturating_sub(2).max(1), levels] {
+            time = self.peer.skynet(levels)?;
+            self.check_sum(sum_below(10_u64.pow(levels)))?;
+        }
+        let processes = (10_u64.pow(levels + 1) - 1) / 9;
+        let millis = time.as_nanos() as f64 / NANOS_A_MILLI;
+        Ok(vec![self.sample("time", processes, millis)])
+    }
+
+    fn memory_idle(&self) -> Result<Vec<Sample>, Error> {
+        let processes = self.job.elements();
+        // Less than elsewhere: what it leaves to the allocator does not grow the measured run.
+        let (_, few) = self.peer.crowd((processes / 100).max(1))?;
+        self.peer.wake(few)?;
+        let before = memory::resident()?;
+        let (spawn, crowd) = self.peer.crowd(processes)?;
+        let more = memory::resident()?.saturating_sub(before);
+        let wake = self.peer.wake(crowd)?;
+        Ok(vec![
+            self.sample("rss", processes, more as f64 / processes as f64),
+            self.sample("spawn", processes, nanos_each(spawn, processes)),
+            self.sample("wake", processes, nanos_each(wake, processes)),
+        ])
+    }
+
+    fn wake_latency(&self) -> Result<Vec<Sample>, Error> {
+        let samples = self.job.elements();
+        let bell = Bell::new();
+        let mut deliver = self.peer.sleeper(bell)?;
+        let mut latencies = Latencies::new()?;
+        let warm_up = samples / WARM_UP;
+        for number in 0..warm_up + samples {
+            thread::sleep(Duration::from_millis(1));
+            let latency = bell.hear(number, &mut deliver);
+            if number >= warm_up {
+                latencies.record(latency)?;
+            }
+        }
+        self.gate.time(1, || {
+            deliver(LAST);
+            Ok(())
+        })?;
+        let p50 = latencies.percentile(50.0) / NANOS_A_MICRO;
+        let p99 = latencies.percentile(99.0) / NANOS_A_MICRO;
+        let mut p50 = self.sample("p50", samples, p50);
+        latencies.describe(&mut p50, NANOS_A_MICRO);
+        Ok(vec![p50, self.sample("p99", samples, p99)])
+    }
+
+    fn idle_cpu(&self, processes: u64) -> Result<Vec<Sample>, Error> {
+        let (_, crowd) = self.peer.crowd(processes)?;
+        // What starting them has left to do is done by then.
+        thread::sleep(Duration::from_millis(100));
+        let (begin, before) = (Instant::now(), memory::cpu_time()?);
+        thread::sleep(Duration::from_millis(self.job.elements()));
+        let (time, used) = (begin.elapsed(), memory::cpu_time()? - before);
+        self.peer.wake(crowd)?;
+        let millis = used.as_secs_f64() * 1e3 / time.as_secs_f64();
+        Ok(vec![self.sample("cpu", self.job.elements(), millis)])
+    }
+
+    fn stuck_workers(&self, processes: u64, how: How) -> Result<Vec<Sample>, Error> {
+        let (_, crowd) = self.peer.crowd(processes)?;
+        self.peer.wake(crowd)?;
+        let ticks = self.job.elements();
+        let blockers = self.peer.workers() as u64;
+        let rows = usize::try_from(processes).map_err(failed)?;
+        let board = Board::new(rows, usize::try_from(ticks).map_err(failed)?);
+        let (board, stuck) = (Arc::new(board), Stuck::new(how, BLOCK));
+        let mut deliver = self.peer.due(&board)?;
+        board.start();
+        self.peer.block(stuck, blockers)?;
+        let timer = thread::scope(|scope| {
+            let timer = scope.spawn(|| {
+                for tick in 0..ticks {
+                    thread::sleep(board.due(tick).saturating_duration_since(Instant::now()));
+                    deliver(tick);
+                }
+            });
+            timer.join()
+        });
+        timer.map_err(|_| Error::Failed("the timer thread panicked".to_owned()))?;
+        thread::sleep((board.due(ticks - 1) + PERIOD).saturating_duration_since(Instant::now()));
+        let mut latencies = Latencies::new()?;
+        board
+            .lateness()
+            .try_for_each(|late| latencies.record(late))?;
+        self.gate.time(processes + blockers, || {
+            stuck.stop();
+            deliver(LAST);
+            Ok(())
+        })?;
+        let mut p99 = self.sample("p99", ticks, latencies.percentile(99.0) / NANOS_A_MILLI);
+        latencies.describe(&mut p99, NANOS_A_MILLI);
+        let max = self.sample("max", ticks, latencies.max() / NANOS_A_MILLI);
+        Ok(vec![p99, max])
+    }
+
+    fn fairness(&self, processes: u64) -> Result<Vec<Sample>, Error> {
+        let millis = self.job.elements();
+        let run = |millis: u64| {
+            let race = Race::new(usize::try_from(processes).map_err(failed)?);
+            self.peer.race(race, processes)?;
+            thread::sleep(Duration::from_millis(millis));
+            self.gate.time(processes, || {
+                race.stop();
+                Ok(())
+            })?;
+            Ok(race.laps())
+        };
+        run(millis / WARM_UP)?;
+        let laps = run(millis)?;
+        match (laps.iter().min(), laps.iter().max()) {
+            (Some(&least), Some(&most)) if least > 0 && laps.len() as u64 == processes => {
+                Ok(vec![self.sample(
+                    "ratio",
+                    millis,
+                    most as f64 / least as f64,
+                )])
+            }
+            _ => Err(Error::Failed(format!(
+                "somebody has not run at all: {laps:?}"
+            ))),
+        }
+    }
+
+    fn check_sum(&self, expected: u64) -> Result<(), Error> {
+        check_sum(self.gate, expected)
+    }
+
+    fn sample(&self, variant: &str, n: u64, value: f64) -> Sample {
+        let sample = Sample::new(self.job, variant, value);
+        Sample { n, ..sample }
+    }
+}
+
+fn check_sum(gate: &Gate, expected: u64) -> Result<(), Error> {
+    match gate.take_sum() {
+        sum if sum == expected => Ok(()),
+        sum => {
+            let wrong = format!("the sum is {sum}; it has to be {expected}");
+            Err(Error::Failed(wrong))
+        }
+    }
+}
+
+/// Levels of the largest tree of ten children each that has at most so many processes; at least one.
+fn levels(processes: u64) -> u32 {
+    let fits = |levels: &u32| (10_u64.pow(levels + 1) - 1) / 9 <= processes;
+    (1..10).take_while(fits).last().unwrap_or(1)
+}
+
+fn sum_below(count: u64) -> u64 {
+    count * count.saturating_sub(1) / 2
+}
+
+fn nanos_each(time: Duration, elements: u64) -> f64 {
+    time.as_nanos() as f64 / elements as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_have_as_many_processes_as_they_may() {
+        assert_eq!(levels(1), 1);
+        assert_eq!(levels(1_110), 2);
+        assert_eq!(levels(1_111), 3);
+        assert_eq!(levels(1_111_111), 6);
+    }
+
+    #[test]
+    fn a_wrong_sum_is_an_error() {
+        let gate = Gate::new();
+        for brought in [9, 10, 11] {
+            gate.hit_with(brought);
+            let checked = check_sum(gate, 10);
+            assert_eq!(checked.is_ok(), brought == 10, "{checked:?}");
+        }
+    }
+
+    #[test]
+    fn sums_are_of_the_numbers_below() {
+        for count in 0..5 {
+            assert_eq!(sum_below(count), (0..count).sum::<u64>());
+        }
+    }
+}

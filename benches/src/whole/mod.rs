@@ -1,0 +1,36 @@
+//! Whole workloads: one run of one workload of one peer, in a process of its own.
+//!
+//! ```text
+//! catalog     what there is: workloads, peers, units, sizes, targets
+//! job         what a run is told, and how it fails
+//! sample      what a run answers: a line of JSON for each figure
+//! contestant  what a peer does in each workload
+//! peers       each peer does that, in a folder of its own
+//! measure     runs a job: how often, warm-up, the clock, what has to come out
+//! gate        many hits, one wake-up: what every workload ends at
+//! bell        W10
+//! board       W12: how late processes are
+//! turns       W12, W13: what processes do in a step
+//! ```
+//!
+//! The program is `ganger-workload`; programs in other languages take the same arguments and answer
+//! in the same lines.
+
+mod bell;
+mod board;
+pub mod catalog;
+mod contestant;
+mod gate;
+pub mod job;
+mod latency;
+mod measure;
+mod memory;
+mod peers;
+pub mod sample;
+mod specs;
+mod turns;
+
+pub use contestant::Contestant;
+pub use gate::Gate;
+pub use measure::list;
+pub use peers::{Ganger, run};

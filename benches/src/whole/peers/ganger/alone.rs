@@ -1,0 +1,77 @@
+//! Processes that talk to nobody.
+
+use crate::whole::gate::Gate;
+use crate::whole::turns::{Race, Stuck};
+use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+
+/// Runs once.
+pub(super) struct Hit(pub(super) &'static Gate);
+
+impl Process for Hit {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.0.hit();
+        out.done(());
+        Ok(())
+    }
+}
+
+/// Continues that many times.
+pub(super) struct Stepper {
+    pub(super) left: u64,
+    pub(super) gate: &'static Gate,
+}
+
+impl Process for Stepper {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        if self.left == 0 {
+            self.gate.hit();
+            out.done(());
+        } else {
+            self.left -= 1;
+        }
+        Ok(())
+    }
+}
+
+/// Blocks its worker in each step.
+pub(super) struct Blocker {
+    pub(super) stuck: &'static Stuck,
+    pub(super) gate: &'static Gate,
+}
+
+impl Process for Blocker {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        if !self.stuck.turn() {
+            self.gate.hit();
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+/// Runs a lap a step.
+pub(super) struct Racer {
+    laps: u64,
+    race: &'static Race,
+    gate: &'static Gate,
+}
+
+impl Racer {
+    pub(super) fn new(race: &'static Race, gate: &'static Gate) -> Self {
+        let laps = 0;
+        Self { laps, race, gate }
+    }
+}
+
+impl Process for Racer {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        if self.race.lap() {
+            self.laps += 1;
+        } else {
+            self.race.finish(self.laps);
+            self.gate.hit();
+            out.done(());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! Commands in sequence: answered by their handler at once, or by another process.
+
+use super::Ganger;
+use crate::whole::contestant::{Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Event, Events, Message, Payload, Process, StepOutput,
+};
+use ganger_sched::Scheduler;
+
+/// Answered by the handler.
+pub(super) const ECHO: CommandId = CommandId::new(1);
+
+/// Answered by a process.
+pub(super) const ASK: CommandId = CommandId::new(2);
+
+/// Registers the handlers, before the scheduler is started.
+pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {
+    let echo = |command: Command, completer: Completer| {
+        completer.complete(command.payloads.into_first());
+        Ok(())
+    };
+    scheduler.register(ECHO, "echo", echo).map_err(failed)?;
+    let server = scheduler.submit(Server, "main", ()).map_err(failed)?;
+    let server = server.address().clone();
+    let ask = move |command: Command, completer: Completer| {
+        let request = (command.payloads.into_first(), completer);
+        Ok(server.send(Message::new("ask", Payload::any(request)))?)
+    };
+    scheduler.register(ASK, "ask", ask).map_err(failed)
+}
+
+pub(super) fn run(ganger: &Ganger, command: CommandId, commands: u64) -> Timed {
+    let asker = Asker {
+        command,
+        left: commands,
+        sum: 0,
+        gate: ganger.gate,
+    };
+    ganger.gate.time(1, || ganger.submit(asker).map(drop))
+}
+
+/// Yields a command with each of the numbers from `left` down to 1, after the answer to the one
+/// before, and brings the sum of the answers to the gate.
+struct Asker {
+    command: CommandId,
+    left: u64,
+    sum: u64,
+    gate: &'static Gate,
+}
+
+impl Process for Asker {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.wait_for_yields();
+        for event in events {
+            if let Event::Completion(completion) = event {
+                let answer = completion.result.expect("an answer").as_u64();
+                self.sum += answer.expect("a number");
+                self.left -= 1;
+            }
+        }
+        if self.left == 0 {
+            self.gate.hit_with(self.sum);
+            out.done(());
+        } else {
+            out.yield_command(Command::new(self.command, self.left), self.left);
+        }
+        Ok(())
+    }
+}
+
+/// Answers each request with its own value. Ends when it is cancelled.
+struct Server;
+
+impl Process for Server {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            match event {
+                Event::Message(message) => {
+                    let request = message.payloads.into_first().downcast();
+                    let (value, completer): (Payload, Completer) = request.expect("a request");
+                    completer.complete(value);
+                }
+                Event::Cancel(_) => out.done(()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! Processes that wait for a message.
+
+use super::Ganger;
+use crate::whole::bell::Bell;
+use crate::whole::board::Board;
+use crate::whole::contestant::{Deliver, Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_sched::ProcessHandle;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(super) fn start(
+    ganger: &Ganger,
+    processes: u64,
+) -> Result<(Duration, Vec<ProcessHandle>), Error> {
+    let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
+    let time = ganger.gate.time(processes, || {
+        for _ in 0..processes {
+            crowd.push(ganger.submit(Waiter(ganger.gate))?);
+        }
+        Ok(())
+    })?;
+    Ok((time, crowd))
+}
+
+pub(super) fn wake(ganger: &Ganger, crowd: Vec<ProcessHandle>) -> Timed {
+    ganger.gate.time(crowd.len() as u64, || {
+        let mut crowd = crowd.iter();
+        crowd.try_for_each(|waiter| waiter.send(Message::new("end", ())).map_err(failed))
+    })
+}
+
+pub(super) fn sleeper(ganger: &Ganger, bell: &'static Bell) -> Result<Deliver, Error> {
+    let gate = ganger.gate;
+    let sleeper = ganger.submit(Listener {
+        heard: move |number| bell.strike(number),
+        gate,
+    })?;
+    Ok(Box::new(move |number| {
+        let sent = sleeper.send(Message::new("ring", number));
+        sent.expect("the sleeper is there");
+    }))
+}
+
+pub(super) fn due(ganger: &Ganger, board: &Arc<Board>) -> Result<Deliver, Error> {
+    let gate = ganger.gate;
+    let all = ganger.submit_all(board.processes() as u64, |row| {
+        let board = Arc::clone(board);
+        let row = usize::try_from(row).expect("a row of the board");
+        let heard = move |tick| board.arrive(row, tick);
+        Listener { heard, gate }
+    })?;
+    Ok(Box::new(move |tick| {
+        for process in &all {
+            let sent = process.send(Message::new("tick", tick));
+            sent.expect("the process is there");
+        }
+    }))
+}
+
+/// Hits the gate when it starts, and when a message ends it.
+struct Waiter(&'static Gate);
+
+impl Process for Waiter {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.0.hit();
+        match events.next() {
+            None => out.idle(),
+            Some(_) => out.done(()),
+        }
+        Ok(())
+    }
+}
+
+/// Passes numbers on until it hears that it was the last one.
+struct Listener<F> {
+    heard: F,
+    gate: &'static Gate,
+}
+
+impl<F: Fn(u64) -> bool + Send + 'static> Process for Listener<F> {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            let Event::Message(message) = event else {
+                continue;
+            };
+            let number = message.payloads.first().and_then(|number| number.as_u64());
+            if (self.heard)(number.expect("a number")) {
+                self.gate.hit();
+                out.done(());
+            }
+        }
+        Ok(())
+    }
+}

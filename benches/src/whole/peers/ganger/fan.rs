@@ -1,0 +1,74 @@
+//! Many that send to one, and one that sends to many.
+
+use super::Ganger;
+use crate::whole::contestant::Timed;
+use crate::whole::gate::Gate;
+use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_sched::Address;
+
+pub(super) fn run_in(ganger: &Ganger, producers: u64, messages: u64) -> Timed {
+    let consumer = ganger.submit(Consumer::new(producers * messages, ganger.gate))?;
+    ganger.gate.time(1, || {
+        (0..producers).try_for_each(|_| {
+            let to = vec![consumer.address().clone()];
+            ganger.submit(Producer { messages, to }).map(drop)
+        })
+    })
+}
+
+pub(super) fn run_out(ganger: &Ganger, receivers: u64, messages: u64) -> Timed {
+    let to = ganger.submit_all(receivers, |_| Consumer::new(messages, ganger.gate))?;
+    ganger.gate.time(receivers, || {
+        ganger.submit(Producer { messages, to }).map(drop)
+    })
+}
+
+/// Takes that many numbers, brings their sum to the gate, and ends.
+struct Consumer {
+    left: u64,
+    sum: u64,
+    gate: &'static Gate,
+}
+
+impl Consumer {
+    fn new(left: u64, gate: &'static Gate) -> Self {
+        let sum = 0;
+        Self { left, sum, gate }
+    }
+}
+
+impl Process for Consumer {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            if let Event::Message(message) = event {
+                let number = message.payloads.first().and_then(|number| number.as_u64());
+                self.sum += number.expect("a number");
+                self.left -= 1;
+            }
+        }
+        if self.left == 0 {
+            self.gate.hit_with(self.sum);
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+/// Sends each of the numbers below `messages` to all, in one step, and ends.
+struct Producer {
+    messages: u64,
+    to: Vec<Address>,
+}
+
+impl Process for Producer {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        for number in 0..self.messages {
+            for consumer in &self.to {
+                consumer.send(Message::new("number", number))?;
+            }
+        }
+        out.done(());
+        Ok(())
+    }
+}

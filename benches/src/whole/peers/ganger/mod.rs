@@ -1,0 +1,151 @@
+//! Ganger: processes are state machines, which the workers of one scheduler step.
+
+mod alone;
+mod ask;
+mod crowd;
+mod fan;
+mod pair;
+mod ring;
+mod tree;
+
+use crate::whole::bell::Bell;
+use crate::whole::board::Board;
+use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use crate::whole::turns::{Race, Stuck};
+use ganger_proc_api::Process;
+use ganger_sched::{Address, ProcessHandle, Scheduler};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A scheduler with handlers for the commands, and the process that answers some of them.
+pub struct Ganger {
+    scheduler: Scheduler,
+    workers: usize,
+    gate: &'static Gate,
+}
+
+impl Ganger {
+    /// A scheduler with that many workers, which run. Its processes hit the gate.
+    ///
+    /// # Errors
+    /// When the scheduler can't be started.
+    pub fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let scheduler = Scheduler::builder().workers(workers).build();
+        let scheduler = scheduler.map_err(failed)?;
+        ask::register(&scheduler)?;
+        scheduler.start().map_err(failed)?;
+        Ok(Self {
+            scheduler,
+            workers,
+            gate,
+        })
+    }
+
+    fn submit(&self, process: impl Process) -> Result<ProcessHandle, Error> {
+        self.scheduler.submit(process, "main", ()).map_err(failed)
+    }
+
+    /// Processes that `make` makes of their numbers.
+    fn submit_all<P: Process>(
+        &self,
+        processes: u64,
+        make: impl Fn(u64) -> P,
+    ) -> Result<Vec<Address>, Error> {
+        let submit = |number| Ok(self.submit(make(number))?.address().clone());
+        (0..processes).map(submit).collect()
+    }
+}
+
+impl Contestant for Ganger {
+    type Crowd = Vec<ProcessHandle>;
+
+    fn spawn(&self, processes: u64) -> Timed {
+        self.gate.time(processes, || {
+            (0..processes).try_for_each(|_| self.submit(alone::Hit(self.gate)).map(drop))
+        })
+    }
+
+    fn skynet(&self, levels: u32) -> Timed {
+        self.gate.time(1, || {
+            let root = tree::Node::root(levels, self.gate);
+            self.submit(root).map(drop)
+        })
+    }
+
+    fn yields(&self, processes: u64, each: u64) -> Timed {
+        let gate = self.gate;
+        self.gate.time(processes, || {
+            (0..processes)
+                .try_for_each(|_| self.submit(alone::Stepper { left: each, gate }).map(drop))
+        })
+    }
+
+    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
+        pair::by_handle(self, pairs, round_trips)
+    }
+
+    fn ping_pong_by_pid(&self, pairs: u64, round_trips: u64) -> Timed {
+        pair::by_pid(self, pairs, round_trips)
+    }
+
+    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
+        ring::run(self, members, tokens, hops)
+    }
+
+    fn fan_in(&self, producers: u64, messages: u64) -> Timed {
+        fan::run_in(self, producers, messages)
+    }
+
+    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
+        fan::run_out(self, receivers, messages)
+    }
+
+    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
+        crowd::start(self, processes)
+    }
+
+    fn wake(&self, crowd: Self::Crowd) -> Timed {
+        crowd::wake(self, crowd)
+    }
+
+    fn command_inline(&self, commands: u64) -> Timed {
+        ask::run(self, ask::ECHO, commands)
+    }
+
+    fn command_asked(&self, commands: u64) -> Timed {
+        ask::run(self, ask::ASK, commands)
+    }
+
+    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
+        crowd::sleeper(self, bell)
+    }
+
+    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
+        crowd::due(self, board)
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
+        let gate = self.gate;
+        (0..processes).try_for_each(|_| self.submit(alone::Blocker { stuck, gate }).map(drop))
+    }
+
+    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
+        let racer = |_| self.submit(alone::Racer::new(race, self.gate)).map(drop);
+        (0..processes).try_for_each(racer)
+    }
+}
+
+impl fmt::Debug for Ganger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ganger")
+            .field("scheduler", &self.scheduler)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! The peers, each in a folder of its own, all with the same files:
+//!
+//! ```text
+//! mod       the runtime, with its workers
+//! alone     processes that talk to nobody: spawn, yield, block, race
+//! tree      skynet
+//! pair      ping-pong
+//! ring      tokens
+//! fan       in and out
+//! crowd     processes that wait: memory, wake-up, lateness
+//! ask       commands
+//! ```
+
+mod actix;
+mod ganger;
+mod kameo;
+mod ractor;
+mod tokio;
+
+pub use ganger::Ganger;
+
+use self::actix::Actix;
+use self::kameo::Kameo;
+use self::ractor::Ractor;
+use self::tokio::Tokio;
+use super::catalog::Peer;
+use super::gate::Gate;
+use super::job::{Error, Job};
+use super::measure::measure;
+use super::sample::Sample;
+
+/// Sets the job's peer up and has it do the job.
+///
+/// # Errors
+/// When the peer has nothing of the kind, is no peer in Rust that has processes, or something goes
+/// wrong.
+pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
+    let gate = Gate::new();
+    match job.peer {
+        Peer::Ganger => measure(&Ganger::new(job.workers, gate)?, gate, job),
+        Peer::Tokio => measure(&Tokio::new(job.workers, gate)?, gate, job),
+        Peer::Actix => measure(&Actix::new(gate), gate, job),
+        Peer::Kameo => measure(&Kameo::new(job.workers, gate)?, gate, job),
+        Peer::Ractor => measure(&Ractor::new(job.workers, gate)?, gate, job),
+        other => {
+            let why = format!("{other} has no processes, or is not run by this program");
+            Err(Error::Missing(why))
+        }
+    }
+}

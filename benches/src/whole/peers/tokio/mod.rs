@@ -1,0 +1,132 @@
+//! tokio: processes are tasks of a runtime with many threads, mailboxes are unbounded channels.
+
+mod alone;
+mod ask;
+mod crowd;
+mod fan;
+mod pair;
+mod ring;
+mod tree;
+
+use crate::whole::bell::Bell;
+use crate::whole::board::Board;
+use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
+use crate::whole::gate::Gate;
+use crate::whole::job::Error;
+use crate::whole::turns::{Race, Stuck};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// A runtime.
+#[derive(Debug)]
+pub(super) struct Tokio {
+    runtime: Runtime,
+    workers: usize,
+    gate: &'static Gate,
+}
+
+impl Tokio {
+    /// A runtime with that many threads. Its tasks hit the gate.
+    pub(super) fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        Ok(Self {
+            runtime: runtime(workers)?,
+            workers,
+            gate,
+        })
+    }
+}
+
+/// A runtime with that many threads, and with neither timers nor sockets, which nobody needs here
+/// and which its threads would look at when they have nothing else to do.
+pub(super) fn runtime(workers: usize) -> Result<Runtime, Error> {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).build().map_err(failed)
+}
+
+impl Contestant for Tokio {
+    type Crowd = Vec<UnboundedSender<u64>>;
+
+    fn spawn(&self, processes: u64) -> Timed {
+        let gate = self.gate;
+        gate.time(processes, || {
+            for _ in 0..processes {
+                drop(self.runtime.spawn(alone::hit(gate)));
+            }
+            Ok(())
+        })
+    }
+
+    fn skynet(&self, levels: u32) -> Timed {
+        tree::run(self, levels)
+    }
+
+    fn yields(&self, processes: u64, each: u64) -> Timed {
+        let gate = self.gate;
+        gate.time(processes, || {
+            for _ in 0..processes {
+                drop(self.runtime.spawn(alone::step(each, gate)));
+            }
+            Ok(())
+        })
+    }
+
+    fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
+        pair::run(self, pairs, round_trips)
+    }
+
+    fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
+        ring::run(self, members, tokens, hops)
+    }
+
+    fn fan_in(&self, producers: u64, messages: u64) -> Timed {
+        fan::run_in(self, producers, messages)
+    }
+
+    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
+        fan::run_out(self, receivers, messages)
+    }
+
+    fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
+        crowd::start(self, processes)
+    }
+
+    fn wake(&self, crowd: Self::Crowd) -> Timed {
+        crowd::wake(self, crowd)
+    }
+
+    fn command_inline(&self, commands: u64) -> Timed {
+        ask::inline(self, commands)
+    }
+
+    fn command_asked(&self, commands: u64) -> Timed {
+        ask::asked(self, commands)
+    }
+
+    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
+        Ok(crowd::sleeper(self, bell))
+    }
+
+    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
+        Ok(crowd::due(self, board))
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
+        for _ in 0..processes {
+            drop(self.runtime.spawn(alone::block(stuck, self.gate)));
+        }
+        Ok(())
+    }
+
+    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
+        for _ in 0..processes {
+            drop(self.runtime.spawn(alone::race(race, self.gate)));
+        }
+        Ok(())
+    }
+}

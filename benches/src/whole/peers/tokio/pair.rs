@@ -1,0 +1,40 @@
+//! Pairs that count a number down in turns.
+
+use super::Tokio;
+use crate::whole::contestant::{Timed, failed};
+use crate::whole::gate::Gate;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+pub(super) fn run(tokio: &Tokio, pairs: u64, round_trips: u64) -> Timed {
+    let gate = tokio.gate;
+    let pair = |_| {
+        let (to_white, white) = unbounded_channel();
+        let (to_black, black) = unbounded_channel();
+        tokio.runtime.spawn(half(white, to_black, gate));
+        tokio.runtime.spawn(half(black, to_white.clone(), gate));
+        to_white
+    };
+    let all: Vec<_> = (0..pairs).map(pair).collect();
+    gate.time(2 * pairs, || {
+        // The first message, and the last, which is a zero, are half a round trip each.
+        all.iter()
+            .try_for_each(|white| white.send(2 * round_trips).map_err(failed))
+    })
+}
+
+async fn half(
+    mut balls: UnboundedReceiver<u64>,
+    partner: UnboundedSender<u64>,
+    gate: &'static Gate,
+) {
+    loop {
+        let left = balls.recv().await.expect("a ball");
+        if left > 0 {
+            partner.send(left - 1).expect("the partner is there");
+        }
+        // One half sees `1`, the other `0`.
+        if left <= 1 {
+            return gate.hit();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a run answers: a line of JSON for each figure.
+//!
+//! ```text
+//! {"workload":"W8","peer":"tokio","variant":"spawn","unit":"ns","n":1000000,"value":893.1}
+//! ```
+
+use super::catalog::{Id, Peer};
+use super::job::Job;
+use serde::{Deserialize, Serialize};
+
+/// One figure of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    /// The workload.
+    pub workload: Id,
+    /// Who ran it.
+    pub peer: Peer,
+    /// Which of the workload's figures it is.
+    pub variant: String,
+    /// What one of it is.
+    pub unit: String,
+    /// How many elements it is the figure of.
+    pub n: u64,
+    /// The figure, for one element where the unit is one of time. Less is better.
+    pub value: f64,
+    /// Of latencies, in the same unit: half of them are at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// Of latencies: 99 in 100 are at most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// Of latencies: the worst.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Of latencies: upper bounds in nanoseconds, ascending, each with how many are in its bucket;
+    /// at most [`BUCKETS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// How many buckets a histogram has at most.
+pub const BUCKETS: usize = 100;
+
+impl Sample {
+    /// A figure of a job.
+    ///
+    /// # Panics
+    /// When the catalog has no such variant of the workload.
+    #[must_use]
+    pub fn new(job: &Job, variant: &str, value: f64) -> Self {
+        let metric = job.spec().metric(variant);
+        let metric = metric.unwrap_or_else(|| panic!("{} has no variant `{variant}`", job.id));
+        Self {
+            workload: job.id,
+            peer: job.peer,
+            variant: variant.to_owned(),
+            unit: metric.unit.to_owned(),
+            n: job.elements(),
+            value,
+            p50: None,
+            p99: None,
+            max: None,
+            histogram: Vec::new(),
+        }
+    }
+
+    /// The line that says it, without its end.
+    ///
+    /// # Panics
+    /// When the figure is not finite: JSON has no such number.
+    #[must_use]
+    pub fn line(&self) -> String {
+        assert!(self.value.is_finite(), "not measured: {self:?}");
+        serde_json::to_string(self).expect("a sample has no map and nothing that fails")
+    }
+
+    /// The sample that a line says.
+    ///
+    /// # Errors
+    /// When it is none, or one that can't be: the message says what is wrong with it.
+    pub fn parse(line: &str) -> Result<Self, String> {
+        let sample: Self = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let ascends = sample.histogram.is_sorted_by(|a, b| a.0 < b.0);
+        if !sample.value.is_finite() || sample.value < 0.0 {
+            Err(format!("its value is {}", sample.value))
+        } else if sample.n == 0 {
+            Err("it is the figure of nothing: n is 0".to_owned())
+        } else if !ascends || sample.histogram.len() > BUCKETS {
+            Err(format!(
+                "its histogram does not ascend, or has more than {BUCKETS} buckets"
+            ))
+        } else {
+            Ok(sample)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whole::job::Size;
+
+    fn sample() -> Sample {
+        let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);
+        Sample::new(&job, "spawn", 893.1)
+    }
+
+    #[test]
+    fn a_sample_is_the_line_that_is_documented() {
+        let line = "{\"workload\":\"W8\",\"peer\":\"tokio\",\"variant\":\"spawn\",\"unit\":\"ns\",\
+                    \"n\":1000000,\"value\":893.1}";
+        assert_eq!(sample().line(), line);
+        assert_eq!(Sample::parse(line), Ok(sample()));
+    }
+
+    #[test]
+    fn latencies_survive_the_line() {
+        let job = Job::new(Id::W10, Peer::Actix, 2, Size::Quick);
+        let mut sample = Sample::new(&job, "p50", 3.7);
+        sample.p50 = Some(3.7);
+        sample.p99 = Some(8.4);
+        sample.max = Some(100.0);
+        sample.histogram = vec![(4_000, 150), (9_000, 48), (100_000, 2)];
+        assert_eq!(Sample::parse(&sample.line()), Ok(sample));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let with = |what: &str| sample().line().replace("\"value\":893.1", what);
+        for (line, reason) in [
+            (with("\"value\":-1"), "its value is -1"),
+            (with("\"value\":1,\"histogram\":[[2,1],[2,1]]"), "ascend"),
+            (with("\"value\":1,\"more\":2"), "unknown field `more`"),
+            (sample().line().replace("1000000", "0"), "n is 0"),
+            (sample().line().replace("W8", "W88"), "W88"),
+            ("running...".to_owned(), "expected value"),
+        ] {
+            let error = Sample::parse(&line).unwrap_err();
+            assert!(error.contains(reason), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "W8 has no variant `spwan`")]
+    fn variants_are_those_of_the_catalog() {
+        let job = Job::new(Id::W8, Peer::Tokio, 2, Size::Full);
+        let _sample = Sample::new(&job, "spwan", 1.0);
+    }
+}
