@@ -19,13 +19,13 @@
 //!    one goes back to its slab first.
 //! 3. A slab that is complete becomes the spare, or goes to the exchange, or to the allocator.
 //!
+//! So taking reads nothing but the thread's own words, and writes nothing; nodes that are made one after
+//! the other are neighbours; there is an atomic operation for a group of messages, and none on the
+//! thread that sends to itself.
+//!
 //! **Price.** A slab in which one block stays in use is of no use to anybody else. That is why slabs are
 //! small, and why a thread takes a new one rather than the last few blocks of many: traffic that came
 //! in disorder would never get out of it.
-//!
-//! So taking reads nothing but the thread's own words, and writes nothing; nodes that are made one after
-//! the other are neighbours; there is an atomic operation for one message in 64, and none on the thread
-//! that sends to itself.
 //!
 //! Under loom nodes come from the allocator, so that it sees each as a new one; slabs and the exchange
 //! have models of their own.
