@@ -96,7 +96,6 @@ impl<T> Receiver<T> {
             match self.try_recv() {
                 Ok(item) => return Ok(item),
                 Err(TryRecvError::Disconnected) => return Err(RecvError),
-                Err(TryRecvError::Empty) if self.spin() => {}
                 Err(TryRecvError::Empty) => self.sleep(None),
             }
         }
@@ -125,7 +124,6 @@ impl<T> Receiver<T> {
             match self.try_recv() {
                 Ok(item) => return Ok(item),
                 Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
-                Err(TryRecvError::Empty) if self.spin() => continue,
                 Err(TryRecvError::Empty) => {}
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -267,6 +265,9 @@ impl<T> Receiver<T> {
 
     /// Blocks until there may be something to see, or until `timeout` has passed. May return early.
     fn sleep(&self, timeout: Option<Duration>) {
+        if self.spin() {
+            return;
+        }
         match self.shared.queue.park() {
             Park::Parked => {}
             Park::NotEmpty | Park::Closed => return,
