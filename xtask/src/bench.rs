@@ -1,6 +1,7 @@
 //! The benchmarks, which are programs of a package of their own: nobody else builds what they need.
 
 use crate::cargo::Cargo;
+use crate::instructions;
 use crate::root::Tree;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,8 +21,12 @@ pub(crate) struct Options {
     args: Vec<OsString>,
 }
 
-/// Builds all programs, optimised as benchmarks are, and runs the one that runs the others.
+/// Builds all programs, optimised as benchmarks are, and runs the one that runs the others. Counting
+/// instructions needs none of them.
 pub(crate) fn run(options: &Options) -> ExitCode {
+    if instructions::is_wanted(&options.args) {
+        return instructions::run(&options.args);
+    }
     let build = Cargo::new(["build", "--profile", "bench", "-p", PACKAGE, "--bins"]);
     let features = features(&options.args);
     if let Err(failure) = build.args(features.iter().copied()).run() {

@@ -22,6 +22,8 @@ struct Row {
     step: Step,
     time: Duration,
     totals: Totals,
+    /// Why it did not check what it is for.
+    unchecked: Option<String>,
 }
 
 /// Runs the steps until one fails.
@@ -39,8 +41,20 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         let mut totals = Totals::default();
         let result = step.run(&mut totals);
         let time = start.elapsed();
-        rows.push(Row { step, time, totals });
-        if let Err(failure) = result {
+        let (unchecked, failure) = match result {
+            Ok(unchecked) => (unchecked, None),
+            Err(failure) => (None, Some(failure)),
+        };
+        if let Some(why) = &unchecked {
+            println!("{why}");
+        }
+        rows.push(Row {
+            step,
+            time,
+            totals,
+            unchecked,
+        });
+        if let Some(failure) = failure {
             println!("\nerror: {failure}");
             println!(
                 "The step `{0}` failed. Repeat it: cargo xtask ci --only {0}",
@@ -61,7 +75,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 
 fn list() {
     for step in chosen(&[]) {
-        println!("{:<9} {}", step.name(), step.what());
+        println!("{:<12} {}", step.name(), step.what());
     }
 }
 
@@ -71,18 +85,24 @@ fn chosen(only: &[Step]) -> impl Iterator<Item = Step> {
 }
 
 fn print_table(rows: &[Row]) {
-    println!("\n{:<9} {:>8}  tests", "step", "time");
-    for Row { step, time, totals } in rows {
-        let tests = if totals.is_zero() {
-            String::new()
-        } else {
-            totals.to_string()
-        };
-        let row = format!("{:<9} {:>6.1} s  {tests}", step.name(), time.as_secs_f64());
-        println!("{}", row.trim_end());
+    println!("\n{:<12} {:>8}  tests", "step", "time");
+    for row in rows {
+        println!("{}", line(row));
     }
     let time: Duration = rows.iter().map(|row| row.time).sum();
-    println!("{:<9} {:>6.1} s", "all", time.as_secs_f64());
+    println!("{:<12} {:>6.1} s", "all", time.as_secs_f64());
+}
+
+/// A row of the table.
+fn line(row: &Row) -> String {
+    let tests = match &row.unchecked {
+        Some(why) => why.clone(),
+        None if row.totals.is_zero() => String::new(),
+        None => row.totals.to_string(),
+    };
+    let time = row.time.as_secs_f64();
+    let line = format!("{:<12} {time:>6.1} s  {tests}", row.step.name());
+    line.trim_end().to_owned()
 }
 
 /// The number of tests, with those that two steps run counted once.
@@ -112,7 +132,19 @@ mod tests {
             step,
             time: Duration::ZERO,
             totals: Totals { passed, failed },
+            unchecked: None,
         }
+    }
+
+    #[test]
+    fn the_table_says_why_a_step_did_not_check() {
+        let mut row = row(Step::Instructions, 0, 0);
+        assert_eq!(line(&row), "instructions    0.0 s");
+        row.unchecked = Some("not counted: there is no valgrind".to_owned());
+        assert_eq!(
+            line(&row),
+            "instructions    0.0 s  not counted: there is no valgrind"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod clippy;
 mod features;
+mod instructions;
 mod loom;
 mod mutants;
 mod readme;

@@ -10,7 +10,6 @@
 //! machine              what was measured on
 //! stats, lines, text   figures: of repetitions, as JSON, for people
 //! baseline             compared with earlier ones
-//! instructions         counted in place of measured
 //! report, readme       shown
 //! ```
 
@@ -19,7 +18,6 @@ pub mod child;
 #[cfg(test)]
 mod fixture;
 pub mod foreign;
-pub mod instructions;
 pub mod lines;
 pub mod machine;
 pub mod options;
@@ -72,12 +70,6 @@ impl Ending {
 /// What keeps it from that: nothing has run when it is an output that can't be written, or a baseline
 /// that can't be read.
 pub fn execute(options: &Options) -> Result<Ending, String> {
-    if options.instructions {
-        return Ok(match instructions::count(options.accept)? {
-            true => Ending::Complete,
-            false => Ending::Worse,
-        });
-    }
     if options.mimalloc && !cfg!(feature = "mimalloc") {
         return Err(
             "this program is built without the feature `mimalloc`: `cargo xtask bench \

@@ -13,6 +13,9 @@ use std::time::Duration;
 ///
 /// Each run is a process of its own. Ctrl-C writes what is there. The report is `report.html` in the
 /// folder `--out`; docs/BENCHMARKS.md says how to read it.
+///
+/// `cargo xtask bench --instructions` counts instructions in place of measuring time; with `--help` it
+/// tells more.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "cargo xtask bench",
@@ -71,15 +74,6 @@ pub struct Options {
     /// After how many seconds a run that has not ended is ended [default: 180, quick: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub limit: Option<u64>,
-
-    /// Counts instructions under callgrind in place of measuring time, and compares them with
-    /// benches/instructions.json; exits with 1 when they are more than its tolerance allows
-    #[arg(long, conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "json", "baseline", "out", "readme", "from", "limit"])]
-    pub instructions: bool,
-
-    /// With `--instructions`: writes what is counted to benches/instructions.json
-    #[arg(long, requires = "instructions")]
-    pub accept: bool,
 
     /// Lists workloads and peers, and runs nothing
     #[arg(long)]
@@ -179,7 +173,5 @@ mod tests {
     fn what_excludes_each_other_is_refused() {
         assert!(parse("--from a.jsonl --only W1").is_err());
         assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
-        assert!(parse("--instructions --quick").is_err());
-        assert!(parse("--accept").is_err());
     }
 }

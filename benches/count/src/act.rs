@@ -1,0 +1,118 @@
+//! What there is to do, and how often.
+
+/// Something that Ganger does over and over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A process continues.
+    Step,
+    /// A send by address to an idle process, and its step.
+    Send,
+    /// A send by address to a process with a command outstanding, and its step.
+    SendBlocked,
+    /// A send by PID to an idle process, and its step.
+    SendPid,
+    /// A send by address to a process that is queued already, and the receipt.
+    SendReady,
+    /// A process submits another, which runs once and ends.
+    Spawn,
+    /// A submit from a thread that is no worker; the process runs once and ends.
+    SpawnOutside,
+    /// A command whose handler answers at once.
+    Command,
+    /// A push and a pop of a deque.
+    Deque,
+    /// A send to a mailbox and its receipt.
+    Mailbox,
+}
+
+impl Act {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Step,
+        Self::Send,
+        Self::SendBlocked,
+        Self::SendPid,
+        Self::SendReady,
+        Self::Spawn,
+        Self::SpawnOutside,
+        Self::Command,
+        Self::Deque,
+        Self::Mailbox,
+    ];
+
+    /// The act of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|act| act.name() == name)
+    }
+
+    /// The name on the command line and in figures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Send => "send",
+            Self::SendBlocked => "send-blocked",
+            Self::SendPid => "send-pid",
+            Self::SendReady => "send-ready",
+            Self::Spawn => "spawn",
+            Self::SpawnOutside => "spawn-outside",
+            Self::Command => "command",
+            Self::Deque => "deque",
+            Self::Mailbox => "mailbox",
+        }
+    }
+
+    /// What it is, for people.
+    #[must_use]
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Step => "a process continues: a step",
+            Self::Send => {
+                "a send that wakes an idle process, and the step in which it sends the next"
+            }
+            Self::SendBlocked => "the same, where the processes have commands outstanding",
+            Self::SendPid => "the same as `send`, by PID",
+            Self::SendReady => {
+                "a send to a process that is queued, 63 times of 64, and its receipt"
+            }
+            Self::Spawn => "a process submits another, which runs once and ends",
+            Self::SpawnOutside => {
+                "a thread that is no worker submits a process, which runs once and ends"
+            }
+            Self::Command => "a command, its handler, the completion, and the step that takes it",
+            Self::Deque => "a push and a pop of a deque that has up to 8 items",
+            Self::Mailbox => "a send to a mailbox and its receipt",
+        }
+    }
+
+    /// How often it is done to be counted, few times and many: the difference is the count, without
+    /// start and end, whose noise it has to drown.
+    #[must_use]
+    pub fn rounds(self) -> [u64; 2] {
+        match self.is_scheduled() {
+            true => [2_048, 12_288],
+            false => [20_480, 122_880],
+        }
+    }
+
+    /// Whether it is the scheduler that does it, and not a queue alone.
+    #[must_use]
+    pub fn is_scheduled(self) -> bool {
+        !matches!(self, Self::Deque | Self::Mailbox)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_acts_apart() {
+        for act in Act::ALL {
+            assert_eq!(Act::named(act.name()), Some(act));
+            assert!(!act.what().is_empty(), "{act:?}");
+        }
+        assert_eq!(Act::named("sleep"), None);
+    }
+}

@@ -1,0 +1,41 @@
+//! Does something over and over on one worker, for a tool that counts instructions. `--list` prints a
+//! line for each act: its name, few rounds and many, what it is, with tabs between them.
+//!
+//! The arguments are few, so that nothing has to be built that reads them: the gate builds this
+//! program, optimised.
+
+use ganger_count::{Act, OneWorker};
+use ganger_proc_api::BoxError;
+use std::env;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: ganger-count ACT ROUNDS, or ganger-count --list";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args[..] {
+        ["--list"] => {
+            for act in Act::ALL {
+                let [few, many] = act.rounds();
+                println!("{}\t{few}\t{many}\t{}", act.name(), act.what());
+            }
+            Ok(())
+        }
+        [act, rounds] => run(act, rounds),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(act: &str, rounds: &str) -> Result<(), BoxError> {
+    let act = Act::named(act).ok_or_else(|| format!("no act `{act}`; --list shows them"))?;
+    let rounds = rounds.parse().map_err(|_| USAGE)?;
+    OneWorker::new()?.run(act, rounds)
+}

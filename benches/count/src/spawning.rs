@@ -1,0 +1,112 @@
+//! Processes that run once and end, submitted by one another, or by a thread that is no worker.
+
+use crate::one_worker::{OneWorker, ended};
+use ganger_proc_api::{BoxError, Events, Payloads, Process, ProcessContext, StepOutput};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+
+/// How many are submitted from outside before any of them runs: few, so that memory is used again.
+const AT_ONCE: u64 = 512;
+
+/// Each submits the next, and ends.
+pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
+    let (last, ended) = mpsc::channel();
+    let first = Link {
+        left: processes,
+        ctx: None,
+        last: Some(last),
+    };
+    drop(worker.submit(first)?);
+    Ok(ended.recv()?)
+}
+
+/// This thread submits all of them.
+pub(crate) fn from_outside(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
+    (0..processes / AT_ONCE).try_for_each(|_| at_once(worker, AT_ONCE))?;
+    match processes % AT_ONCE {
+        0 => Ok(()),
+        rest => at_once(worker, rest),
+    }
+}
+
+/// All are submitted while the worker is kept busy, so that none of the submits has to wake it.
+fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
+    let (busy, is_busy) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let plug = worker.submit(Plug { busy, may_go })?;
+    is_busy.recv()?;
+    let (last, all_ran) = mpsc::channel();
+    let left = Arc::new(AtomicU64::new(processes));
+    for _ in 0..processes {
+        let left = Arc::clone(&left);
+        let last = last.clone();
+        drop(worker.submit(Once { left, last })?);
+    }
+    drop(last);
+    go.send(())?;
+    ended(plug)?;
+    Ok(all_ran.recv()?)
+}
+
+struct Link {
+    left: u64,
+    ctx: Option<ProcessContext>,
+    last: Option<Sender<()>>,
+}
+
+impl Process for Link {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.done(());
+        let last = self.last.take().ok_or("it runs once")?;
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                let ctx = self.ctx.as_ref().ok_or("not initialised")?;
+                let next = Self {
+                    left,
+                    ctx: None,
+                    last: Some(last),
+                };
+                ctx.submit(next, "main", ())?;
+            }
+            None => last.send(())?,
+        }
+        Ok(())
+    }
+}
+
+/// Keeps its worker until it may go.
+struct Plug {
+    busy: Sender<()>,
+    may_go: Receiver<()>,
+}
+
+impl Process for Plug {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.done(());
+        self.busy.send(())?;
+        Ok(self.may_go.recv()?)
+    }
+}
+
+/// Counts itself off; the last one says so.
+struct Once {
+    left: Arc<AtomicU64>,
+    last: Sender<()>,
+}
+
+impl Process for Once {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.done(());
+        // Ordering: Relaxed: only the count matters; the channel orders what follows.
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.last.send(())?;
+        }
+        Ok(())
+    }
+}

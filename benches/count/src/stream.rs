@@ -1,0 +1,83 @@
+//! A process that sends many messages to another in each step: but for the first of them, they find
+//! the other one queued.
+
+use crate::one_worker::{OneWorker, ended};
+use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_sched::Address;
+
+/// How many it sends in a step; fewer than a step is shown at once.
+const BATCH: u64 = 64;
+
+pub(crate) fn run(worker: &OneWorker, messages: u64) -> Result<(), BoxError> {
+    let sink = worker.submit(Sink {
+        left: messages,
+        feeder: None,
+    })?;
+    let feeder = worker.submit(Feeder {
+        left: messages,
+        sink: sink.address().clone(),
+    })?;
+    // Makes itself known; the feeder begins when the sink has answered.
+    let introduction = ganger_proc_api::Payload::any(feeder.address().clone());
+    sink.send(Message::new("feeder", introduction))?;
+    ended(sink)?;
+    ended(feeder)
+}
+
+/// Sends a batch whenever it is told that the one before has been received.
+struct Feeder {
+    left: u64,
+    sink: Address,
+}
+
+impl Process for Feeder {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if events.next().is_none() {
+            return Ok(());
+        }
+        for _ in 0..BATCH.min(self.left) {
+            self.sink.send(Message::new("item", self.left))?;
+            self.left -= 1;
+        }
+        if self.left == 0 {
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+/// Asks for the next batch when it has got one, and ends when it has got all.
+struct Sink {
+    left: u64,
+    feeder: Option<Address>,
+}
+
+impl Process for Sink {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        let mut taken = 0;
+        for event in events {
+            let Event::Message(message) = event else {
+                continue;
+            };
+            match &self.feeder {
+                None => self.feeder = message.payloads.into_first().downcast().ok(),
+                Some(_)
+                    if message.payloads.first().and_then(|it| it.as_u64())
+                        != Some(self.left - taken) =>
+                {
+                    return Err("a message is lost".into());
+                }
+                Some(_) => taken += 1,
+            }
+        }
+        self.left -= taken;
+        match &self.feeder {
+            _ if self.left == 0 => out.done(()),
+            Some(feeder) => feeder.send(Message::new("more", ()))?,
+            None => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! The counts that are committed, each set with the machine that it is of. Another compiler makes
+//! other code, and another C library allocates and copies with other code: sets are compared with
+//! counts of their own kind of machine alone.
+
+use crate::Failure;
+use crate::root::root;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::env::consts::{ARCH, OS};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Instructions of each act.
+pub(super) type Counts = BTreeMap<String, f64>;
+
+/// What a count depends on but for the code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Machine {
+    arch: String,
+    rustc: String,
+    libc: String,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Committed {
+    /// How far above a count a new one may be, as a part of it.
+    tolerance: f64,
+    sets: Vec<Set>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Set {
+    machine: Machine,
+    counts: Counts,
+}
+
+/// What a count is beside the committed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    More,
+    New,
+    Less,
+    Fine,
+}
+
+impl Verdict {
+    /// What is said after the act, if anything.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::More => ": MORE than the tolerance allows",
+            Self::New => ": NOT committed yet",
+            Self::Less => ": less; commit it with --accept",
+            Self::Fine => "",
+        }
+    }
+
+    pub(super) fn is_worse(self) -> bool {
+        matches!(self, Self::More | Self::New)
+    }
+}
+
+impl Machine {
+    /// This one, and the compiler that builds in the workspace's folder.
+    pub(super) fn here() -> Result<Self, Failure> {
+        let rustc = first_words(Command::new("rustc").arg("--version"));
+        // Elsewhere the library comes with the system.
+        let libc = first_words(Command::new("getconf").arg("GNU_LIBC_VERSION"));
+        Ok(Self {
+            arch: ARCH.to_owned(),
+            rustc: rustc.ok_or("can't run `rustc --version`")?,
+            libc: libc.unwrap_or_else(|| format!("{OS}'s libc")),
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {} with {}", self.rustc, self.arch, self.libc)
+    }
+}
+
+/// A name and a version, where the command says them.
+fn first_words(command: &mut Command) -> Option<String> {
+    let output = command.current_dir(root()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let mut words = text.split_whitespace();
+    let name_and_version = format!("{} {}", words.next()?, words.next()?);
+    output.status.success().then_some(name_and_version)
+}
+
+impl Committed {
+    pub(super) fn load(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|e| format!("can't read {shown}: {e}"))?;
+        Ok(serde_json::from_str(&text).map_err(|e| format!("{shown}: {e}"))?)
+    }
+
+    pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        fs::write(path, text).map_err(|e| format!("can't write {}: {e}", path.display()).into())
+    }
+
+    /// The counts of machines of that kind.
+    pub(super) fn of(&self, machine: &Machine) -> Option<&Counts> {
+        let set = self.sets.iter().find(|set| set.machine == *machine)?;
+        Some(&set.counts)
+    }
+
+    /// Which kinds there are, for people.
+    pub(super) fn machines(&self) -> String {
+        let machines = self.sets.iter().map(|set| set.machine.to_string());
+        machines.collect::<Vec<_>>().join(", and of ")
+    }
+
+    /// Takes new counts in. Those of other compilers go, for they are of earlier code.
+    pub(super) fn accept(&mut self, machine: Machine, counts: Counts) {
+        let is_kept = |set: &Set| set.machine != machine && set.machine.rustc == machine.rustc;
+        self.sets.retain(is_kept);
+        self.sets.push(Set { machine, counts });
+    }
+
+    pub(super) fn verdict(&self, count: f64, before: f64) -> Verdict {
+        let slack = before * self.tolerance;
+        match count - before {
+            more if more > slack => Verdict::More,
+            less if less < -slack => Verdict::Less,
+            _ => Verdict::Fine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(rustc: &str, libc: &str) -> Machine {
+        Machine {
+            arch: "pdp11".to_owned(),
+            rustc: rustc.to_owned(),
+            libc: libc.to_owned(),
+        }
+    }
+
+    fn counts(step: f64) -> Counts {
+        Counts::from([("step".to_owned(), step)])
+    }
+
+    fn committed() -> Committed {
+        Committed {
+            tolerance: 0.02,
+            sets: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn more_than_the_tolerance_is_more() {
+        let verdicts = [97.0, 99.0, 101.9, 102.1].map(|count| committed().verdict(count, 100.0));
+        let expected = [Verdict::Less, Verdict::Fine, Verdict::Fine, Verdict::More];
+        assert_eq!(verdicts, expected);
+        assert_eq!(verdicts.map(Verdict::is_worse), [false, false, false, true]);
+        assert!(Verdict::New.is_worse());
+    }
+
+    #[test]
+    fn each_kind_of_machine_has_its_counts_until_the_compiler_changes() {
+        let mut committed = committed();
+        let [one, two] = ["glibc 1", "glibc 2"].map(|libc| machine("rustc 1", libc));
+        committed.accept(one.clone(), counts(1.0));
+        committed.accept(two.clone(), counts(2.0));
+        committed.accept(one.clone(), counts(3.0));
+        assert_eq!(committed.of(&one), Some(&counts(3.0)));
+        assert_eq!(committed.of(&two), Some(&counts(2.0)));
+        assert_eq!(
+            committed.machines(),
+            "rustc 1 on pdp11 with glibc 2, and of rustc 1 on pdp11 with glibc 1"
+        );
+        let newer = machine("rustc 2", "glibc 1");
+        assert_eq!(committed.of(&newer), None);
+        committed.accept(newer.clone(), counts(4.0));
+        assert_eq!((committed.of(&one), committed.of(&two)), (None, None));
+        assert_eq!(committed.of(&newer), Some(&counts(4.0)));
+    }
+
+    #[test]
+    fn this_machine_has_a_compiler_of_the_toolchain() {
+        let here = Machine::here().unwrap();
+        assert!(here.rustc.starts_with("rustc "), "{here}");
+        assert_eq!(here.arch, ARCH);
+    }
+}
