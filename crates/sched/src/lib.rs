@@ -30,6 +30,9 @@ mod submit;
 mod upgrade;
 mod worker;
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 #[cfg(test)]
 mod models;
 

@@ -1,0 +1,127 @@
+//! The way of a package to whom it is for, by its PID: through nodes, routers and mailboxes, and through
+//! a scheduler that hands on what is not its own. What stands at the end takes packages and drops them.
+
+use criterion::{BatchSize, Criterion};
+use ganger_proc_api::{BoxError, Message, Package, Pid, SendErrorKind};
+use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};
+use ganger_sched::Scheduler;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn main() -> Result<(), BoxError> {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .configure_from_args();
+    let router = Arc::new(router()?);
+    through_router(&mut criterion, &router)?;
+    through_mailbox(&mut criterion, &router)?;
+    through_scheduler(&mut criterion, router)?;
+    text(&mut criterion)?;
+    criterion.final_summary();
+    Ok(())
+}
+
+/// The router of the node `here`, with a host, a peer, and a fallback for other nodes.
+fn router() -> Result<Router, BoxError> {
+    let sink = || {
+        Arc::new(from_fn(|package| {
+            black_box(package);
+            Ok(())
+        }))
+    };
+    let node = Arc::new(Node::new("here".parse()?));
+    node.add_host("sink".parse()?, sink())?;
+    let router = Router::new(node);
+    router.add_peer("peer".parse()?, sink())?;
+    router.set_fallback(sink());
+    Ok(router)
+}
+
+fn package(target: Pid) -> Package {
+    Message::new("number", 7_u64).to(target)
+}
+
+/// By what the PID says of the node; the package is made outside of the measured time.
+fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
+    let mut group = criterion.benchmark_group("routing/router");
+    for (name, target) in [
+        ("local", "{sink|1}"),
+        ("local_by_node", "{here@sink|1}"),
+        ("peer", "{peer@sink|1}"),
+        ("fallback", "{elsewhere@sink|1}"),
+    ] {
+        let target = target.parse()?;
+        group.bench_function(name, |bencher| {
+            let send = |package| assert!(router.send(package).is_ok());
+            bencher.iter_batched(|| package(target), send, BatchSize::SmallInput);
+        });
+    }
+    let nowhere = "{nowhere|1}".parse()?;
+    group.bench_function("refused", |bencher| {
+        // What comes back is dropped outside of the measured time.
+        let send = |package| router.send(package).unwrap_err();
+        bencher.iter_batched(|| package(nowhere), send, BatchSize::SmallInput);
+    });
+    group.finish();
+    Ok(())
+}
+
+/// A channel that belongs to a PID: a send to it, and the receipt.
+fn through_mailbox(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
+    let mailbox = Arc::new(Mailbox::new(router.local().name(), "box".parse()?));
+    router.local().add_host(mailbox.host(), mailbox.clone())?;
+    let inbox = mailbox.open();
+    criterion.bench_function("routing/mailbox", |bencher| {
+        let send = |package| {
+            assert!(router.send(package).is_ok());
+            inbox.try_recv().expect("what was sent")
+        };
+        bencher.iter_batched(|| package(inbox.pid()), send, BatchSize::SmallInput);
+    });
+    Ok(())
+}
+
+/// From a scheduler to its router, and to one of its PIDs that no process has. A send to a process is in
+/// the benchmark `step`.
+fn through_scheduler(criterion: &mut Criterion, router: Arc<Router>) -> Result<(), BoxError> {
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .node("here")
+        .router(router)
+        .build()?;
+    let mut group = criterion.benchmark_group("routing/scheduler");
+    for (name, target) in [("other_host", "{sink|1}"), ("other_node", "{peer@sink|1}")] {
+        let target = target.parse()?;
+        group.bench_function(name, |bencher| {
+            let send = |package| assert!(scheduler.send(package).is_ok());
+            bencher.iter_batched(|| package(target), send, BatchSize::SmallInput);
+        });
+    }
+    let ended = "{main|1}".parse()?;
+    let error = scheduler.send(package(ended)).unwrap_err();
+    assert_eq!(error.kind, SendErrorKind::NotFound);
+    group.bench_function("no_process", |bencher| {
+        let send = |package| scheduler.send(package).unwrap_err();
+        bencher.iter_batched(|| package(ended), send, BatchSize::SmallInput);
+    });
+    group.finish();
+    Ok(())
+}
+
+/// PIDs as text: names are looked up among those that are known.
+fn text(criterion: &mut Criterion) -> Result<(), BoxError> {
+    let pid: Pid = "{here@sink|4294967296}".parse()?;
+    let text = pid.to_string();
+    let mut group = criterion.benchmark_group("routing/pid");
+    group.bench_function("parse", |bencher| {
+        bencher.iter(|| black_box(text.as_str()).parse::<Pid>());
+    });
+    group.bench_function("to_text", |bencher| {
+        bencher.iter(|| black_box(pid).to_string());
+    });
+    group.finish();
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! What single acts of the scheduler cost on one worker: a step, a send, a spawn, a command. Times are
+//! for one of each. `cargo xtask bench --instructions` counts the instructions of the same acts.
+
+use criterion::Criterion;
+use ganger_count::{Act, OneWorker};
+use ganger_proc_api::BoxError;
+use std::time::{Duration, Instant};
+
+fn main() -> Result<(), BoxError> {
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1))
+        .configure_from_args();
+    let worker = OneWorker::new()?;
+    let mut group = criterion.benchmark_group("step");
+    for act in Act::ALL.into_iter().filter(|act| act.is_scheduled()) {
+        group.bench_function(act.name(), |bencher| {
+            // Start and end are lost in so many rounds as a sample has.
+            bencher.iter_custom(|rounds| {
+                let start = Instant::now();
+                let done = worker.run(act, rounds);
+                done.expect("the scheduler takes it");
+                start.elapsed()
+            });
+        });
+    }
+    group.finish();
+    criterion.final_summary();
+    Ok(())
+}
