@@ -5,6 +5,10 @@
 //! processes of their own would need to be told. What it starts takes over neither their priority nor
 //! their processor, for it inherits those of the thread that starts it, which is never one of these.
 //!
+//! Where the kernel shares time out between sessions first (`sched_autogroup_enabled`), the priority
+//! counts within a session only. What is measured stays in this one, so it loses nothing to the loops;
+//! what runs in another does.
+//!
 //! 1. A thread pins itself, takes the priority, looks whether it has both, and says so.
 //! 2. It spins until the loops are dropped.
 //! 3. Dropping them waits until all have ended: then the machine is as it was.
