@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-pub(crate) use system::pin;
+pub(crate) use system::{allowed, pin};
 
 /// How many processors threads can be pinned to; 1 where they cannot.
 pub(crate) fn count() -> usize {
-    system::allowed().len().max(1)
+    allowed().len().max(1)
 }
 
 /// Times by the wall clock and by the clock of the calling thread.
@@ -55,7 +55,8 @@ mod system {
             .collect()
     });
 
-    pub(super) fn allowed() -> &'static [usize] {
+    /// The processors that threads can be pinned to.
+    pub(crate) fn allowed() -> &'static [usize] {
         &ALLOWED
     }
 
@@ -97,7 +98,8 @@ mod system {
     #[derive(Debug)]
     pub(crate) struct Pinned;
 
-    pub(super) fn allowed() -> &'static [usize] {
+    /// None.
+    pub(crate) fn allowed() -> &'static [usize] {
         &[]
     }
 

@@ -209,6 +209,7 @@ impl FromStr for Threshold {
 mod tests {
     use super::*;
     use crate::driver::fixture;
+    use crate::driver::mode::Mode;
 
     fn threshold(percent: &str) -> Threshold {
         percent.parse().unwrap()
@@ -284,12 +285,33 @@ mod tests {
             workers: gone.workers,
             processes: gone.processes,
             producers: gone.producers,
+            mode: gone.mode,
             reason: Reason::Crashed,
             why: "the sum is wrong".to_owned(),
         });
         let comparison = compare(&old, &new, threshold("5")).unwrap();
         assert!(comparison.is_worse());
         assert!(comparison.text().contains("the sum is wrong"));
+    }
+
+    #[test]
+    fn figures_are_compared_with_those_of_their_mode() {
+        let old = changed(1.0, 0.0);
+        let mut new = old.clone();
+        for figure in new.figures.iter_mut().filter(|f| f.mode == Mode::Loops) {
+            figure.min *= 3.0;
+        }
+        let comparison = compare(&old, &new, threshold("5")).unwrap();
+        for change in &comparison.changes {
+            let is_worse = change.verdict == Verdict::Worse;
+            assert_eq!(is_worse, change.figure.mode == Mode::Loops, "{change}");
+        }
+        assert!(comparison.is_worse());
+        assert!(comparison.text().contains("2 workers, with idle loops:"));
+        new.figures.retain(|figure| figure.mode == Mode::Loops);
+        let mut old = old;
+        old.figures.retain(|figure| figure.mode == Mode::AsIs);
+        assert!(compare(&old, &new, threshold("5")).is_err());
     }
 
     #[test]

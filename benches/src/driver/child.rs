@@ -1,8 +1,9 @@
 //! One run: a process of its own that answers in lines, within a limit.
 //!
 //! It is the leader of a process group, so that Ctrl-C in the terminal does not reach it, and so that
-//! at its limit whatever it has started ends with it. While it runs, this thread looks up five times
-//! a second to see whether somebody wants to stop.
+//! at its limit whatever it has started ends with it. It stays in this program's session, in which loops
+//! of idle priority give way to it (`loops.rs`). While it runs, this thread looks up five times a second
+//! to see whether somebody wants to stop.
 
 use super::stop::Stop;
 use crate::whole::job::MISSING;

@@ -1,6 +1,8 @@
 //! Made-up results for tests: of every workload and peer, with all that a result can have.
 
+use super::calm::Calm;
 use super::lines::{Absence, Figure, Machine, Point, Reason, Results};
+use super::mode::Mode;
 use super::plan::Curve;
 use super::stats::{Summary, ratio};
 use crate::whole::catalog::{Id, Peer};
@@ -14,9 +16,17 @@ pub(crate) fn results() -> Results {
         workers: WORKERS,
         processes: None,
         producers: None,
+        mode: Mode::AsIs,
+    };
+    let loops = Point {
+        mode: Mode::Loops,
+        ..base
     };
     for &id in Id::ALL {
         figures.extend(contest(id, base));
+        if !id.is_queue() {
+            figures.extend(contest(id, loops));
+        }
     }
     for curve in Curve::ALL {
         for &id in curve.workloads() {
@@ -64,6 +74,11 @@ fn machine() -> Machine {
         command: text("cargo xtask bench"),
         quick: false,
         interrupted: true,
+        calm: Some(Calm {
+            runs: 120,
+            busy: 3,
+            load: 1.5,
+        }),
     }
 }
 
@@ -101,10 +116,16 @@ fn absences() -> Vec<Absence> {
         workers: WORKERS,
         processes: (workload == Id::W8).then_some(10_000_000),
         producers: None,
+        mode: Mode::AsIs,
         reason,
         why: why.to_owned(),
     };
-    reasons.map(absence).into()
+    let mut absences: Vec<_> = reasons.map(absence).into();
+    absences.push(Absence {
+        mode: Mode::Loops,
+        ..absences[0].clone()
+    });
+    absences
 }
 
 /// The figures of all peers that take part.
@@ -146,6 +167,11 @@ fn values(id: Id, metric: usize, rank: usize, point: Point) -> Vec<Option<f64>> 
     } else {
         1.0 + 0.5 * rank as f64
     };
+    let lead = match point.mode {
+        Mode::AsIs => lead,
+        // There, nobody leads as much.
+        Mode::Loops => lead.sqrt(),
+    };
     let scale = 10.0 * (1.0 + seed as f64) * lead;
     let more = point.producers.unwrap_or(1) as f64 / (1.0 + point.workers as f64);
     let least = scale * (1.0 + more);
@@ -178,6 +204,7 @@ fn figure(
         workers: point.workers,
         processes: point.processes,
         producers: point.producers,
+        mode: point.mode,
         min: summary.min,
         median: middle,
         max: summary.max,

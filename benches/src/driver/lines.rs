@@ -1,6 +1,8 @@
 //! The result as lines of JSON: what was measured on, a line for each figure, and a line for each
 //! that is not there. `docs/BENCHMARKS.md` has the fields.
 
+use super::calm::Calm;
+use super::mode::Mode;
 use crate::whole::catalog::{Id, Peer};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -31,7 +33,7 @@ pub struct Results {
 }
 
 /// What was measured on, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The model of the processor.
@@ -58,6 +60,9 @@ pub struct Machine {
     pub quick: bool,
     /// Whether it ended before all was measured.
     pub interrupted: bool,
+    /// What others did before runs, where the system says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calm: Option<Calm>,
 }
 
 /// What the repetitions of one figure came to.
@@ -82,6 +87,9 @@ pub struct Figure {
     /// How many producers there were, when it was not as many as the workload has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<u64>,
+    /// What else ran.
+    #[serde(default, skip_serializing_if = "Mode::is_as_is")]
+    pub mode: Mode,
     /// The least.
     pub min: f64,
     /// The middle.
@@ -125,6 +133,9 @@ pub struct Absence {
     /// As that of a figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub producers: Option<u64>,
+    /// As that of a figure.
+    #[serde(default, skip_serializing_if = "Mode::is_as_is")]
+    pub mode: Mode,
     /// What kind of reason it is.
     pub reason: Reason,
     /// The reason, for people.
@@ -139,6 +150,8 @@ pub enum Reason {
     NotInstalled,
     /// The peer has no such workload.
     Missing,
+    /// The system has no such mode.
+    NoMode,
     /// It would need more memory than there is.
     Memory,
     /// It ended with an error, or answered what is no sample.
@@ -147,7 +160,7 @@ pub enum Reason {
     Timeout,
 }
 
-/// How often there was what: one point of a curve, or the one that is no curve's.
+/// How often there was what, and what else: one point of a curve, or one that is no curve's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     /// How many threads run processes.
@@ -156,6 +169,8 @@ pub struct Point {
     pub processes: Option<u64>,
     /// As many producers in place of the workload's own number.
     pub producers: Option<u64>,
+    /// What else runs.
+    pub mode: Mode,
 }
 
 impl Results {
@@ -232,6 +247,7 @@ impl Figure {
             workers: self.workers,
             processes: self.processes,
             producers: self.producers,
+            mode: self.mode,
         }
     }
 }
@@ -244,6 +260,7 @@ impl Absence {
             workers: self.workers,
             processes: self.processes,
             producers: self.producers,
+            mode: self.mode,
         }
     }
 }
@@ -255,6 +272,7 @@ impl Reason {
         match self {
             Self::NotInstalled => "not installed",
             Self::Missing => "has no such workload",
+            Self::NoMode => "mode not available",
             Self::Memory => "left out",
             Self::Crashed => "failed",
             Self::Timeout => "timed out",
@@ -275,7 +293,10 @@ impl fmt::Display for Point {
         if let Some(producers) = self.producers {
             write!(f, ", {}", count(producers, "producer", "producers"))?;
         }
-        Ok(())
+        match self.mode {
+            Mode::AsIs => Ok(()),
+            Mode::Loops => write!(f, ", {}", self.mode.text()),
+        }
     }
 }
 
@@ -306,10 +327,26 @@ mod tests {
         fixture::results().write(&mut text).unwrap();
         for line in std::str::from_utf8(&text).unwrap().lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            for field in line.as_object().unwrap().keys() {
+            for (field, value) in line.as_object().unwrap() {
                 assert!(docs.contains(&format!("| `{field}` |")), "{field}");
+                for inner in value.as_object().into_iter().flat_map(|value| value.keys()) {
+                    assert!(docs.contains(&format!("| `{field}.{inner}` |")), "{inner}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_mode_is_written_where_it_is_not_the_usual_one() {
+        let results = fixture::results();
+        let written = |mode| {
+            let figure = results.figures.iter().find(|f| f.mode == mode).unwrap();
+            serde_json::to_value(Line::Figure(figure.clone())).unwrap()
+        };
+        assert_eq!(written(Mode::Loops)["mode"], "loops");
+        assert!(written(Mode::AsIs).get("mode").is_none());
+        assert!(results.absences.iter().any(|a| a.mode == Mode::Loops));
+        assert!(results.machine.calm.is_some());
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> M
         command,
         quick,
         interrupted: false,
+        calm: None,
     }
 }
 

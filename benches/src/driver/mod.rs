@@ -3,8 +3,9 @@
 //!
 //! ```text
 //! options, outputs     what it is told, and where it writes
-//! plan                 what runs, in which order
+//! plan, mode           what runs, in which order, and what else meanwhile
 //! run, child, stop     runs it, within limits, until it is told to stop
+//! calm, loops          what the machine does before and during a run
 //! programs, foreign    which program runs a peer
 //! progress             how long it will still take
 //! machine              what was measured on
@@ -14,12 +15,15 @@
 //! ```
 
 pub mod baseline;
+pub mod calm;
 pub mod child;
 #[cfg(test)]
 mod fixture;
 pub mod foreign;
 pub mod lines;
+pub mod loops;
 pub mod machine;
+pub mod mode;
 pub mod options;
 pub mod outputs;
 pub mod plan;
@@ -116,6 +120,7 @@ fn measured(options: &Options) -> Result<Results, String> {
     let command = command_line();
     let mut machine = machine::machine(options.quick, command, programs.versions());
     let (figures, absences) = run::measure(&plan, &mut programs, &stop);
+    machine.calm = programs.calm();
     machine.interrupted = stop.is_wanted();
     Ok(Results {
         machine,

@@ -1,6 +1,7 @@
 //! The command line, and what can be said against it before anything runs.
 
 use super::baseline::Threshold;
+use super::mode::{Mode, Modes};
 use super::outputs::Outputs;
 use crate::whole::catalog::{Id, Peer};
 use crate::whole::job::Size;
@@ -43,6 +44,11 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
 
+    /// Measures whole workloads as the machine is, with an idle-priority loop on every processor, or
+    /// both [default: both, quick: as-is]
+    #[arg(long, value_enum)]
+    pub mode: Option<Modes>,
+
     /// Writes the figures to this file, as lines of JSON [default: results.jsonl in the folder --out]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -68,7 +74,7 @@ pub struct Options {
     pub mimalloc: bool,
 
     /// Runs nothing: takes the figures of an earlier JSON
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "mode", "json"])]
     pub from: Option<PathBuf>,
 
     /// After how many seconds a run that has not ended is ended [default: 180, quick: 60]
@@ -98,6 +104,13 @@ impl Options {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers.map_or_else(cores, usize::from)
+    }
+
+    /// In which states of the machine it is measured.
+    #[must_use]
+    pub fn modes(&self) -> &'static [Mode] {
+        let default = if self.quick { Modes::AsIs } else { Modes::Both };
+        self.mode.unwrap_or(default).all()
     }
 
     /// How long a run may take.
@@ -170,8 +183,22 @@ mod tests {
     }
 
     #[test]
+    fn full_runs_are_of_both_modes_unless_told() {
+        let modes = |args| parse(args).unwrap().modes();
+        assert_eq!(modes(""), [Mode::AsIs, Mode::Loops]);
+        assert_eq!(modes("--quick"), [Mode::AsIs]);
+        assert_eq!(modes("--quick --mode both"), modes("--mode both"));
+        assert_eq!(modes("--mode both"), [Mode::AsIs, Mode::Loops]);
+        assert_eq!(modes("--mode as-is"), [Mode::AsIs]);
+        assert_eq!(modes("--mode loops"), [Mode::Loops]);
+        let error = parse("--mode calm").unwrap_err();
+        assert!(error.contains("as-is, loops, both"), "{error}");
+    }
+
+    #[test]
     fn what_excludes_each_other_is_refused() {
         assert!(parse("--from a.jsonl --only W1").is_err());
         assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
+        assert!(parse("--from a.jsonl --mode loops").is_err());
     }
 }

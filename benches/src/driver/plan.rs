@@ -2,6 +2,7 @@
 //! whatever else the machine does hits all of them alike.
 
 use super::lines::Point;
+use super::mode::Mode;
 use super::options::{Options, cores};
 use crate::whole::catalog::{Id, Peer};
 use crate::whole::job::{Job, Size};
@@ -37,6 +38,8 @@ pub enum Curve {
 pub struct Turn {
     /// In which repetition, from 0.
     pub rep: usize,
+    /// What else runs.
+    pub mode: Mode,
     /// What runs.
     pub job: Job,
 }
@@ -68,11 +71,15 @@ impl Curve {
         }
     }
 
-    /// Where on it a figure of this point is; `None` when it belongs to another curve. The point at
+    /// Where on it a figure of this point is; `None` when it belongs to another curve, or to none, as
+    /// those with idle loops do. The point at
     /// which everything is measured is on the curve over workers, and on the others where they say how
     /// many that is.
     #[must_use]
     pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
+        if point.mode != Mode::AsIs {
+            return None;
+        }
         let is_own = point.workers == workers;
         match (self, point.processes, point.producers) {
             (Self::Workers, None, None) => u64::try_from(point.workers).ok(),
@@ -135,6 +142,7 @@ fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
         workers: options.workers.map_or(cores, usize::from),
         processes: None,
         producers: None,
+        mode: Mode::AsIs,
     };
     let is_chosen = |id: &Id| options.only.is_empty() || options.only.contains(id);
     let contest = |id: Id, point, reps| Contest {
@@ -145,8 +153,14 @@ fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
         size,
     };
     let ids = Id::ALL.iter().copied().filter(is_chosen);
-    let mut contests: Vec<_> = ids.map(|id| contest(id, base, options.reps())).collect();
-    for curve in Curve::ALL {
+    let main = |id| {
+        let points = modes(id, options.modes()).iter();
+        let points = points.map(move |&mode| Point { mode, ..base });
+        points.map(move |point| contest(id, point, options.reps()))
+    };
+    let mut contests: Vec<_> = ids.flat_map(main).collect();
+    let curves = Curve::ALL.into_iter();
+    for curve in curves.filter(|_| options.modes().contains(&Mode::AsIs)) {
         if curve == Curve::Workers && options.workers.is_some() {
             continue;
         }
@@ -158,6 +172,12 @@ fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
         }
     }
     contests
+}
+
+/// In which of these modes a workload is measured. Queues take long, and their threads are pinned
+/// where it matters: they are measured in the first.
+fn modes(id: Id, modes: &[Mode]) -> &[Mode] {
+    if id.is_queue() { &modes[..1] } else { modes }
 }
 
 /// Those of the workload's peers that are asked for, and Ganger.
@@ -183,12 +203,14 @@ impl Contest {
         if self.id.is_queue() {
             let mut job = self.job(Peer::Ganger);
             job.rounds = Some(self.reps as u64);
-            return vec![Turn { rep: 0, job }];
+            let mode = self.point.mode;
+            return vec![Turn { rep: 0, mode, job }];
         }
         let reps = 0..self.reps;
         reps.flat_map(|rep| {
             let turn = move |&peer| Turn {
                 rep,
+                mode: self.point.mode,
                 job: self.job(peer),
             };
             self.peers.iter().map(turn)
@@ -209,7 +231,7 @@ mod tests {
 
     #[test]
     fn peers_take_turns() {
-        let options = options("--only W1 --peers tokio,actix --reps 2 --workers 3");
+        let options = options("--only W1 --peers tokio,actix --reps 2 --workers 3 --mode as-is");
         let plan = plan_on(&options, 2);
         assert_eq!(plan.len(), 1);
         let turns = plan[0].turns();
@@ -233,8 +255,36 @@ mod tests {
     }
 
     #[test]
+    fn modes_are_contests_of_their_own_without_curves_and_queues() {
+        let of = |args| -> Vec<_> {
+            let plan = plan_on(&options(args), 2);
+            let say = |contest: &Contest| (contest.id, contest.point.to_string());
+            plan.iter().map(say).collect()
+        };
+        let both = of("--only W6,deque --mode both");
+        let (as_is, loops) = (
+            "2 workers".to_owned(),
+            "2 workers, with idle loops".to_owned(),
+        );
+        let main = [
+            (Id::W6, as_is.clone()),
+            (Id::W6, loops.clone()),
+            (Id::Deque, as_is),
+        ];
+        assert_eq!(both[..3], main);
+        let usual = of("--only W6,deque --mode as-is");
+        assert_eq!(both[3..], usual[2..], "the curves");
+        let others = of("--only W6,deque --mode loops");
+        assert_eq!(others, [(Id::W6, loops.clone()), (Id::Deque, loops)]);
+        for contest in plan_on(&options("--only W6 --mode both"), 2) {
+            let mut turns = contest.turns().into_iter();
+            assert!(turns.all(|turn| turn.mode == contest.point.mode));
+        }
+    }
+
+    #[test]
     fn curves_reach_from_one_to_the_most_and_repeat_no_point() {
-        let plan = plan_on(&options(""), 2);
+        let plan = plan_on(&options("--mode as-is"), 2);
         let of = |id, place: fn(Point) -> Option<u64>| -> Vec<u64> {
             let points = plan.iter().filter(|contest| contest.id == id);
             points.filter_map(|contest| place(contest.point)).collect()
@@ -250,7 +300,7 @@ mod tests {
                 .skip(Id::ALL.len())
                 .all(|contest| contest.reps == CURVE_REPS)
         );
-        let workers = plan_on(&options("--workers 2 --only W2"), 2);
+        let workers = plan_on(&options("--workers 2 --only W2 --mode as-is"), 2);
         assert_eq!(workers.len(), 1, "who says how many gets no curve");
         assert_eq!(super::workers(12), [1, 2, 4, 8, 12]);
     }
@@ -261,11 +311,14 @@ mod tests {
             workers,
             processes,
             producers,
+            mode: Mode::AsIs,
         };
         let million = 1_000_000;
         let place = |curve: Curve, id, point| curve.place(id, point, million, 2);
         let base = point(2, None, None);
         assert_eq!(place(Curve::Workers, Id::W2, base), Some(2));
+        let mode = Mode::Loops;
+        assert_eq!(place(Curve::Workers, Id::W2, Point { mode, ..base }), None);
         assert_eq!(place(Curve::Processes, Id::W8, base), Some(million));
         assert_eq!(place(Curve::Processes, Id::W6, base), None);
         assert_eq!(

@@ -1,8 +1,11 @@
 //! Which program runs which peer.
 
+use super::calm::Calm;
 use super::child::{self, Ending};
 use super::foreign::{self, Program, Unavailable};
 use super::lines::Reason;
+use super::loops::Loops;
+use super::mode::Mode;
 use super::plan::Contest;
 use super::run::Runner;
 use super::stop::Stop;
@@ -24,6 +27,8 @@ pub struct Programs {
     foreign: BTreeMap<Peer, Result<Program, (Reason, String)>>,
     limit: Duration,
     stop: Stop,
+    calm: Calm,
+    loops: Option<Loops>,
 }
 
 impl Programs {
@@ -64,6 +69,8 @@ impl Programs {
             foreign: foreign.collect(),
             limit,
             stop: stop.clone(),
+            calm: Calm::default(),
+            loops: None,
         })
     }
 
@@ -77,6 +84,12 @@ impl Programs {
         found
             .map(|(peer, program)| (peer.to_string(), program.version().to_owned()))
             .collect()
+    }
+
+    /// What others did before the runs, where the system says it.
+    #[must_use]
+    pub fn calm(&self) -> Option<Calm> {
+        Some(self.calm).filter(|calm| calm.runs > 0)
     }
 
     /// What runs it, and for how long at most: a run of queues is all of their repetitions.
@@ -99,6 +112,16 @@ impl Programs {
 }
 
 impl Runner for Programs {
+    fn prepare(&mut self, mode: Mode) -> Result<(), String> {
+        match mode {
+            Mode::AsIs => self.loops = None,
+            Mode::Loops if self.loops.is_none() => self.loops = Some(Loops::start()?),
+            Mode::Loops => {}
+        }
+        self.calm.wait(&self.stop);
+        Ok(())
+    }
+
     fn run(&mut self, job: &Job) -> Ending {
         let (command, limit) = self.command(job);
         child::run(command, limit, &self.stop)
@@ -145,6 +168,8 @@ mod tests {
             foreign: BTreeMap::from([(Peer::Go, Err(refusal))]),
             limit: Duration::from_secs(10),
             stop: Stop::default(),
+            calm: Calm::default(),
+            loops: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How far it is, and how long it will still take.
 
 use super::lines::Point;
+use super::mode::Mode;
 use super::plan::Turn;
 use crate::whole::catalog::{Id, Peer};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -93,16 +94,22 @@ impl Times {
         self.of_all.add(took);
     }
 
-    /// What these will take: as long as they took before, or as others of the workload did, or as
-    /// all others did.
+    /// What these will take: as long as they took before, or did in the other mode, or as others of
+    /// the workload did, or as all others did.
     fn left<'a>(&self, turns: impl Iterator<Item = &'a Turn>) -> Duration {
         turns.map(|turn| self.of(turn)).sum()
     }
 
     fn of(&self, turn: &Turn) -> Duration {
         let workload = || self.of_workload.get(&turn.job.id).and_then(Mean::get);
-        let known = self.of_run.get(&key(turn)).copied();
-        known
+        let (id, peer, point) = key(turn);
+        let in_mode = |mode| {
+            self.of_run
+                .get(&(id, peer, Point { mode, ..point }))
+                .copied()
+        };
+        in_mode(point.mode)
+            .or_else(|| in_mode(Mode::AsIs))
             .or_else(workload)
             .or_else(|| self.of_all.get())
             .unwrap_or(FIRST_GUESS)
@@ -126,6 +133,7 @@ fn key(turn: &Turn) -> (Id, Peer, Point) {
         workers: job.workers,
         processes: job.processes,
         producers: job.producers,
+        mode: turn.mode,
     };
     (job.id, job.peer, point)
 }
@@ -147,7 +155,8 @@ mod tests {
 
     fn turn(id: Id, peer: Peer) -> Turn {
         let job = Job::new(id, peer, 2, Size::Full);
-        Turn { rep: 0, job }
+        let mode = Mode::AsIs;
+        Turn { rep: 0, mode, job }
     }
 
     #[test]
@@ -167,6 +176,14 @@ mod tests {
         assert_eq!(times.of(&third), seconds(7), "the mean of its workload");
         times.add(&w1, seconds(2));
         assert_eq!(times.of(&w1), seconds(2), "the newest");
+        let with_loops = Turn {
+            mode: Mode::Loops,
+            ..w1.clone()
+        };
+        assert_eq!(times.of(&with_loops), seconds(2), "as without loops");
+        times.add(&with_loops, seconds(3));
+        assert_eq!(times.of(&with_loops), seconds(3));
+        assert_eq!(times.of(&w1), seconds(2));
     }
 
     #[test]

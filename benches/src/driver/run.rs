@@ -2,6 +2,7 @@
 
 use super::child::Ending;
 use super::lines::{Absence, Figure, Point, Reason};
+use super::mode::Mode;
 use super::plan::{Contest, Turn};
 use super::progress::Progress;
 use super::stats::{Summary, median, ratio};
@@ -15,6 +16,12 @@ use std::time::Instant;
 
 /// What runs a job: a process of its own, or in tests a function.
 pub trait Runner {
+    /// Brings the machine into this mode, and waits until others leave it alone.
+    ///
+    /// # Errors
+    /// Why the machine has no such mode.
+    fn prepare(&mut self, mode: Mode) -> Result<(), String>;
+
     /// Runs it to its end.
     fn run(&mut self, job: &Job) -> Ending;
 
@@ -68,7 +75,7 @@ struct Scores<'a> {
     absences: Vec<Absence>,
     /// Those that do not take part any longer.
     out: HashSet<Peer>,
-    /// When the last run began.
+    /// When the last run began; to wait for the machine is part of it.
     begun: Instant,
 }
 
@@ -112,6 +119,10 @@ impl<'a> Scores<'a> {
             return false;
         }
         self.begun = Instant::now();
+        if let Err(why) = runner.prepare(turn.mode) {
+            self.drop_out(job.peer, Reason::NoMode, why);
+            return false;
+        }
         match runner.run(job) {
             Ending::Measured(samples) => match self.strange(job, &samples) {
                 None => self.add(turn.rep, samples),
@@ -171,6 +182,7 @@ impl<'a> Scores<'a> {
             workers,
             processes,
             producers,
+            mode,
         } = self.contest.point;
         self.out.insert(peer);
         self.absences.push(Absence {
@@ -179,6 +191,7 @@ impl<'a> Scores<'a> {
             workers,
             processes,
             producers,
+            mode,
             reason,
             why,
         });
@@ -207,7 +220,11 @@ impl<'a> Scores<'a> {
         let place = if point.processes.is_some() || point.producers.is_some() {
             format!(" ({point})")
         } else {
-            format!(" ({} w)", point.workers)
+            let mode = match point.mode {
+                Mode::AsIs => String::new(),
+                Mode::Loops => format!(", {}", point.mode.text()),
+            };
+            format!(" ({} w{mode})", point.workers)
         };
         format!("{title}{place} {}", peers.join(", "))
     }
@@ -277,6 +294,7 @@ impl Score {
             workers: point.workers,
             processes: point.processes,
             producers: point.producers,
+            mode: point.mode,
             min: summary.min,
             median: summary.median,
             max: summary.max,
@@ -328,9 +346,31 @@ mod tests {
     struct Fake<F> {
         answer: F,
         asked: Vec<(Peer, Option<u64>)>,
+        /// The mode of each.
+        modes: Vec<Mode>,
+        lacks: Option<Mode>,
+    }
+
+    impl<F: FnMut(&Job, usize) -> Ending> Fake<F> {
+        fn new(answer: F) -> Self {
+            Self {
+                answer,
+                asked: Vec::new(),
+                modes: Vec::new(),
+                lacks: None,
+            }
+        }
     }
 
     impl<F: FnMut(&Job, usize) -> Ending> Runner for Fake<F> {
+        fn prepare(&mut self, mode: Mode) -> Result<(), String> {
+            if self.lacks == Some(mode) {
+                return Err("not on this system".to_owned());
+            }
+            self.modes.push(mode);
+            Ok(())
+        }
+
         fn run(&mut self, job: &Job) -> Ending {
             self.asked.push((job.peer, job.processes));
             (self.answer)(job, self.asked.len())
@@ -352,6 +392,7 @@ mod tests {
                 workers: 2,
                 processes: None,
                 producers: None,
+                mode: Mode::AsIs,
             },
             peers: peers.to_vec(),
             reps,
@@ -371,14 +412,11 @@ mod tests {
             &[Peer::Ganger, Peer::Tokio, Peer::Ractor, Peer::Go],
             3,
         )];
-        let mut runner = Fake {
-            asked: Vec::new(),
-            answer: |job: &Job, nth: usize| match job.peer {
-                Peer::Ganger => measured(job, &[("time", nth as f64)]),
-                Peer::Tokio => measured(job, &[("time", 2.0 * (nth - 1) as f64)]),
-                _ => Ending::TimedOut(Duration::from_secs(9)),
-            },
-        };
+        let mut runner = Fake::new(|job: &Job, nth: usize| match job.peer {
+            Peer::Ganger => measured(job, &[("time", nth as f64)]),
+            Peer::Tokio => measured(job, &[("time", 2.0 * (nth - 1) as f64)]),
+            _ => Ending::TimedOut(Duration::from_secs(9)),
+        });
         let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
         let asked: Vec<_> = runner.asked.iter().map(|(peer, _)| peer.name()).collect();
         let expected = [
@@ -404,21 +442,53 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_two_modes_are_no_pairs() {
+        let as_is = contest(Id::W1, &[Peer::Ganger, Peer::Tokio], 2);
+        let mut loops = as_is.clone();
+        loops.point.mode = Mode::Loops;
+        let plan = [as_is, loops];
+        let answer = |job: &Job, nth| match (job.peer, nth) {
+            (Peer::Ganger, ..=4) => measured(job, &[("time", 1.0)]),
+            (Peer::Ganger, _) => measured(job, &[("time", 10.0)]),
+            _ => measured(job, &[("time", 20.0)]),
+        };
+        let mut runner = Fake::new(answer);
+        let (figures, _) = measure(&plan, &mut runner, &Stop::default());
+        let modes = [[Mode::AsIs; 4], [Mode::Loops; 4]].concat();
+        assert_eq!(runner.modes, modes, "one after the other");
+        let ratios: Vec<_> = figures
+            .iter()
+            .filter_map(|figure| Some((figure.mode, figure.ratio_to_ganger?)))
+            .collect();
+        assert_eq!(ratios, [(Mode::AsIs, 20.0), (Mode::Loops, 2.0)]);
+
+        let mut runner = Fake::new(answer);
+        runner.lacks = Some(Mode::Loops);
+        let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
+        assert!(figures.iter().all(|figure| figure.mode == Mode::AsIs));
+        assert_eq!((figures.len(), absences.len()), (2, 2));
+        for absence in absences {
+            assert_eq!(
+                (absence.mode, absence.reason),
+                (Mode::Loops, Reason::NoMode)
+            );
+            assert_eq!(absence.why, "not on this system");
+        }
+    }
+
+    #[test]
     fn what_would_not_fit_into_memory_is_left_out() {
         let mut more = contest(Id::W8, &[Peer::Ganger, Peer::Tokio], 1);
         more.point.processes = Some(1_000);
         let plan = [contest(Id::W8, &[Peer::Ganger, Peer::Tokio], 1), more];
-        let mut runner = Fake {
-            asked: Vec::new(),
-            answer: |job: &Job, _| {
-                let bytes = if job.peer == Peer::Tokio {
-                    1_200.0
-                } else {
-                    300.0
-                };
-                measured(job, &[("rss", bytes), ("spawn", 1.0), ("wake", 1.0)])
-            },
-        };
+        let mut runner = Fake::new(|job: &Job, _| {
+            let bytes = if job.peer == Peer::Tokio {
+                1_200.0
+            } else {
+                300.0
+            };
+            measured(job, &[("rss", bytes), ("spawn", 1.0), ("wake", 1.0)])
+        });
         let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
         assert_eq!(runner.asked.last(), Some(&(Peer::Ganger, Some(1_000))));
         assert_eq!(figures.len(), 6 + 3);
@@ -432,14 +502,11 @@ mod tests {
     #[test]
     fn answers_to_another_question_are_none() {
         let plan = [contest(Id::W1, &[Peer::Ganger, Peer::Tokio], 1)];
-        let mut runner = Fake {
-            asked: Vec::new(),
-            answer: |job: &Job, _| {
-                let mut other = job.clone();
-                other.peer = Peer::Ganger;
-                measured(&other, &[("time", 1.0)])
-            },
-        };
+        let mut runner = Fake::new(|job: &Job, _| {
+            let mut other = job.clone();
+            other.peer = Peer::Ganger;
+            measured(&other, &[("time", 1.0)])
+        });
         let (figures, absences) = measure(&plan, &mut runner, &Stop::default());
         assert_eq!((figures.len(), absences.len()), (1, 1));
         assert!(absences[0].why.contains("something else"));
@@ -448,29 +515,26 @@ mod tests {
     #[test]
     fn a_run_of_queues_has_all_peers_and_repetitions() {
         let plan = [contest(Id::Deque, &[Peer::Ganger, Peer::St3], 2)];
-        let mut runner = Fake {
-            asked: Vec::new(),
-            answer: |job: &Job, _| {
-                let mut samples = Vec::new();
-                for (rep, peer) in [
-                    (1.0, Peer::Ganger),
-                    (4.0, Peer::St3),
-                    (1.0, Peer::CrossbeamDeque),
-                ]
-                .into_iter()
-                .cycle()
-                .take(6)
-                {
-                    let mut like = Job::new(Id::W1, peer, job.workers, job.size);
-                    like.rounds = Some(1);
-                    let mut sample = Sample::new(&like, "time", rep);
-                    sample.workload = Id::Deque;
-                    sample.variant = "push and pop".to_owned();
-                    samples.push(sample);
-                }
-                Ending::Measured(samples)
-            },
-        };
+        let mut runner = Fake::new(|job: &Job, _| {
+            let mut samples = Vec::new();
+            for (rep, peer) in [
+                (1.0, Peer::Ganger),
+                (4.0, Peer::St3),
+                (1.0, Peer::CrossbeamDeque),
+            ]
+            .into_iter()
+            .cycle()
+            .take(6)
+            {
+                let mut like = Job::new(Id::W1, peer, job.workers, job.size);
+                like.rounds = Some(1);
+                let mut sample = Sample::new(&like, "time", rep);
+                sample.workload = Id::Deque;
+                sample.variant = "push and pop".to_owned();
+                samples.push(sample);
+            }
+            Ending::Measured(samples)
+        });
         let (figures, _) = measure(&plan, &mut runner, &Stop::default());
         let who: Vec<_> = figures
             .iter()
@@ -492,16 +556,13 @@ mod tests {
         ];
         let stop = Stop::default();
         let at_third = stop.clone();
-        let mut runner = Fake {
-            asked: Vec::new(),
-            answer: move |job: &Job, nth| {
-                if nth == 3 {
-                    at_third.now();
-                    return Ending::Stopped;
-                }
-                measured(job, &[("time", 5.0)])
-            },
-        };
+        let mut runner = Fake::new(move |job: &Job, nth| {
+            if nth == 3 {
+                at_third.now();
+                return Ending::Stopped;
+            }
+            measured(job, &[("time", 5.0)])
+        });
         let (figures, absences) = measure(&plan, &mut runner, &stop);
         assert_eq!(runner.asked.len(), 3);
         assert_eq!((figures.len(), absences.len()), (2, 0));

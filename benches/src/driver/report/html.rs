@@ -5,8 +5,10 @@ use super::bars::bars;
 use super::curves::curve;
 use super::histogram::histogram;
 use super::markup::Escaped;
+use super::modes::{cell, state};
 use super::view::{Lead, Row, Standing, View};
 use crate::driver::lines::Figure;
+use crate::driver::mode::Mode;
 use crate::driver::text::{figure, grouped, times, with_unit};
 use crate::whole::catalog::Id;
 use std::fmt::Write;
@@ -50,6 +52,11 @@ fn head(page: &mut String, view: &View<'_>) {
         view.workers,
         Escaped(&machine.date),
     );
+    let class = match machine.calm {
+        Some(calm) if calm.busy > 0 => "warn",
+        _ => "soft",
+    };
+    let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Escaped(&state(view)));
     if machine.quick {
         page.push_str(
             "<p class=\"warn\">Small sizes: this shows that everything works, not how fast.</p>\n",
@@ -80,30 +87,52 @@ fn head(page: &mut String, view: &View<'_>) {
 
 fn summary(page: &mut String, view: &View<'_>) {
     page.push_str("<section id=\"summary\"><h2>Summary</h2><div class=\"tiles\">\n");
-    tile(
-        page,
-        "of the figures of whole workloads",
-        &view.standing(false),
-    );
-    tile(page, "of the figures of queues", &view.standing(true));
+    let with_loops = view.with_loops();
+    let tiles = [
+        (false, "of the figures of whole workloads"),
+        (true, "of the figures of queues"),
+    ];
+    for (of_queues, of_what) in tiles {
+        let with_loops = with_loops.as_ref().map(|view| view.standing(of_queues));
+        tile(
+            page,
+            of_what,
+            &view.standing(of_queues),
+            with_loops.as_ref(),
+        );
+    }
     page.push_str("</div>\n");
     let rows: Vec<_> = view.rows.iter().filter(|row| !row.id.is_queue()).collect();
     if !rows.is_empty() {
         page.push_str(
             "<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
              Below 1 ×, Ganger is ahead.</p>\n<div class=\"card scroll\"><table><thead><tr>\
-             <th>workload</th><th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>\
-             </tr></thead><tbody>\n",
+             <th>workload</th><th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>",
         );
+        if with_loops.is_some() {
+            page.push_str("<th>with idle loops</th>");
+        }
+        page.push_str("</tr></thead><tbody>\n");
         for row in rows {
             summary_row(page, row);
+            if with_loops.is_some() {
+                let lead = view.lead_with_loops(row);
+                let class = class_of(lead.as_ref());
+                let _ = write!(page, "<td class=\"{class}\">{}</td>", cell(lead.as_ref()));
+            }
+            page.push_str("</tr>\n");
         }
         page.push_str("</tbody></table></div>\n");
     }
     page.push_str("</section>\n");
 }
 
-fn tile(page: &mut String, of_what: &str, standing: &Standing<'_>) {
+fn tile(
+    page: &mut String,
+    of_what: &str,
+    standing: &Standing<'_>,
+    with_loops: Option<&Standing<'_>>,
+) {
     if standing.of == 0 {
         return;
     }
@@ -112,36 +141,55 @@ fn tile(page: &mut String, of_what: &str, standing: &Standing<'_>) {
         page,
         "<div class=\"tile\"><b>{ahead} of {of}</b>{of_what}: ahead of every peer."
     );
-    if let Some(Lead {
-        id,
-        variant,
-        best,
-        times: ratio,
-    }) = worst
+    if let Some(worst) = worst {
+        let _ = write!(page, " <span class=\"soft\">{}</span>", extreme(worst));
+    }
+    if let Some(Standing {
+        ahead,
+        of,
+        worst: Some(worst),
+    }) = with_loops
     {
-        let word = if *ratio > 1.0 { "Worst" } else { "Closest" };
         let _ = write!(
             page,
-            " <span class=\"soft\">{word}: {id} {}, {} {}.</span>",
-            Escaped(variant),
-            times(*ratio),
-            best.peer,
+            "<br>With idle loops: {ahead} of {of}. <span class=\"soft\">{}</span>",
+            extreme(worst)
         );
     }
     page.push_str("</div>\n");
 }
 
+/// Where it is furthest behind, or least ahead.
+fn extreme(lead: &Lead<'_>) -> String {
+    let word = if lead.times > 1.0 { "Worst" } else { "Closest" };
+    format!(
+        "{word}: {} {}, {} {}.",
+        lead.id,
+        Escaped(lead.variant),
+        times(lead.times),
+        lead.best.peer,
+    )
+}
+
+fn class_of(lead: Option<&Lead<'_>>) -> &'static str {
+    match lead {
+        Some(lead) if lead.times <= 1.0 => "good",
+        Some(_) => "bad",
+        None => "",
+    }
+}
+
+/// A row without its end.
 fn summary_row(page: &mut String, row: &Row<'_>) {
     let said = |figure_of: Option<&Figure>| match figure_of {
         Some(shown) => with_unit(&figure(shown.min), row.unit),
         None => "–".to_owned(),
     };
     let lead = row.lead();
-    let (class, ratio) = match &lead {
-        Some(lead) if lead.times <= 1.0 => ("good", times(lead.times)),
-        Some(lead) => ("bad", times(lead.times)),
-        None => ("", "–".to_owned()),
-    };
+    let class = class_of(lead.as_ref());
+    let ratio = lead
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |lead| times(lead.times));
     let best = lead.map_or_else(
         || "–".to_owned(),
         |lead| format!("{} {}", lead.best.peer, said(Some(lead.best))),
@@ -168,7 +216,6 @@ fn summary_row(page: &mut String, row: &Row<'_>) {
         }
         _ => page.push_str("<td>–</td>"),
     }
-    page.push_str("</tr>\n");
 }
 
 fn workloads(page: &mut String, view: &View<'_>) {
@@ -202,7 +249,9 @@ fn workloads(page: &mut String, view: &View<'_>) {
             }
             page.push_str(&bars(row));
         }
-        table(page, &rows);
+        let with_loops = rows.iter().filter_map(|row| view.row_with_loops(row));
+        let all: Vec<_> = rows.iter().copied().chain(with_loops).collect();
+        table(page, &all);
         page.push_str("</div>\n");
     }
     page.push_str("</div></section>\n");
@@ -252,6 +301,10 @@ fn table(page: &mut String, rows: &[&Row<'_>]) {
             let label = match row.unit {
                 "" => row.variant.to_owned(),
                 unit => format!("{}, {unit}", row.variant),
+            };
+            let label = match shown.mode {
+                Mode::AsIs => label,
+                Mode::Loops => format!("{label}, {}", shown.mode.text()),
             };
             let _ = writeln!(
                 page,
@@ -346,7 +399,9 @@ fn machine(page: &mut String, view: &View<'_>) {
         "<section id=\"machine\"><h2>Machine and method</h2>\n<p>Each run is a process of its own, \
          warmed up before it measures. The peers take turns within each repetition, so that what \
          disturbs the machine disturbs all alike. Compare minima; where a median is far above, \
-         something else was running.</p><div class=\"card scroll\"><table><tbody>\n",
+         something else was running. A virtual processor that halts is taken for one in use, and where \
+         threads run is left to chance; a loop of idle priority on each keeps them from halting, and \
+         takes no time from the workloads: hence the figures with idle loops.</p><div class=\"card scroll\"><table><tbody>\n",
     );
     for (name, fact) in facts {
         let _ = writeln!(

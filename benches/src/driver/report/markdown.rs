@@ -1,7 +1,9 @@
 //! The report as Markdown.
 
+use super::modes::{cell, state};
 use super::view::{Lead, Row, Standing, View};
 use crate::driver::lines::Figure;
+use crate::driver::mode::Mode;
 use crate::driver::text::{figure, short, times, with_unit};
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
@@ -22,6 +24,10 @@ pub fn markdown(view: &View<'_>) -> String {
     if !whole.is_empty() {
         let _ = writeln!(text, "## Whole workloads\n\n{whole}");
     }
+    if let Some(view) = view.with_loops() {
+        let whole = table(&view, |id| !id.is_queue());
+        let _ = writeln!(text, "## Whole workloads, with idle loops\n\n{whole}");
+    }
     for plot in &view.curves {
         let _ = writeln!(text, "### {}, {}\n", plot.title(), plot.unit);
         text.push_str(&growth(plot));
@@ -40,7 +46,7 @@ pub fn markdown(view: &View<'_>) -> String {
     text
 }
 
-/// The line that says what the figures are of.
+/// The line that says what the figures are of, and in which state the machine was.
 #[must_use]
 pub fn platform(view: &View<'_>) -> String {
     let machine = view.machine;
@@ -50,7 +56,7 @@ pub fn platform(view: &View<'_>) -> String {
         .map(|(name, v)| format!("{name} {v}"))
         .collect();
     format!(
-        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; `{}`.",
+        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; `{}`. {}",
         escaped(&machine.cpu),
         machine.cores,
         machine.kernel,
@@ -62,11 +68,13 @@ pub fn platform(view: &View<'_>) -> String {
         machine.commit,
         machine.date,
         machine.command,
+        escaped(&state(view)),
     )
 }
 
 /// Figures as a table, a row a line and a peer a column: the minimum, and in brackets how many times
-/// the peer's Ganger's is, pair by pair. The best is bold. Empty when there are none.
+/// the peer's Ganger's is, pair by pair. The best is bold. Where there are figures with idle loops, the
+/// last column has how many times the best peer's Ganger's is there. Empty when there are none.
 #[must_use]
 pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
     let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row.id)).collect();
@@ -81,11 +89,16 @@ pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
     if rows.is_empty() {
         return text;
     }
+    let has_loops = rows.iter().any(|row| view.row_with_loops(row).is_some());
     text.push_str("| workload |");
     for peer in &peers {
         let _ = write!(text, " {peer} |");
     }
-    let _ = writeln!(text, "\n|---|{}", "---|".repeat(peers.len()));
+    if has_loops {
+        text.push_str(" with idle loops |");
+    }
+    let columns = peers.len() + usize::from(has_loops);
+    let _ = writeln!(text, "\n|---|{}", "---|".repeat(columns));
     for row in rows {
         let unit = if matches!(row.unit, "" | "x") {
             String::new()
@@ -95,12 +108,15 @@ pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
         let _ = write!(text, "| {}{unit} |", escaped(&row.title()));
         let best = row.figures().map(|f| f.min).fold(f64::MAX, f64::min);
         for peer in &peers {
-            let cell = row.figures().find(|figure| figure.peer == *peer);
+            let shown = row.figures().find(|figure| figure.peer == *peer);
             let _ = write!(
                 text,
                 " {} |",
-                cell.map_or_else(|| "–".to_owned(), |f| cell_of(f, best))
+                shown.map_or_else(|| "–".to_owned(), |f| cell_of(f, best))
             );
+        }
+        if has_loops {
+            let _ = write!(text, " {} |", cell(view.lead_with_loops(row).as_ref()));
         }
         text.push('\n');
     }
@@ -122,16 +138,22 @@ fn cell_of(shown: &Figure, best: f64) -> String {
 /// In how many figures Ganger is ahead, in a sentence or two.
 #[must_use]
 pub fn standing(view: &View<'_>) -> String {
-    let all = [(false, "whole workloads"), (true, "queues")];
-    let of = |(of_queues, of_what)| sentence(&view.standing(of_queues), of_what);
-    let sentences: Vec<_> = all.into_iter().filter_map(of).collect();
+    let mut sentences = Vec::new();
+    for (of_queues, of_what) in [(false, "whole workloads"), (true, "queues")] {
+        for view in [Some(view), view.with_loops().as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            sentences.extend(sentence(view.mode, &view.standing(of_queues), of_what));
+        }
+    }
     match sentences.is_empty() {
         true => "Nothing was measured of both Ganger and a peer.".to_owned(),
         false => sentences.join("\n"),
     }
 }
 
-fn sentence(standing: &Standing<'_>, of_what: &str) -> Option<String> {
+fn sentence(mode: Mode, standing: &Standing<'_>, of_what: &str) -> Option<String> {
     let Standing { ahead, of, worst } = standing;
     let Lead {
         id,
@@ -139,9 +161,13 @@ fn sentence(standing: &Standing<'_>, of_what: &str) -> Option<String> {
         best,
         times: ratio,
     } = worst.as_ref()?;
+    let start = match mode {
+        Mode::AsIs => "Ahead",
+        Mode::Loops => "With idle loops, ahead",
+    };
     let word = if *ratio > 1.0 { "worst" } else { "closest" };
     Some(format!(
-        "Ahead of every peer in {ahead} of {of} figures of {of_what}; {word}: {id} {variant}, {} {}'s {}.",
+        "{start} of every peer in {ahead} of {of} figures of {of_what}; {word}: {id} {variant}, {} {}'s {}.",
         times(*ratio),
         best.peer,
         with_unit(&figure(best.min), &best.unit),
@@ -228,7 +254,7 @@ mod tests {
         let mut results = fixture::results();
         results
             .figures
-            .retain(|f| f.workload == Id::W1 && f.workers == 2);
+            .retain(|f| f.workload == Id::W1 && f.workers == 2 && f.mode == Mode::AsIs);
         results
             .figures
             .retain(|f| matches!(f.peer, Peer::Ganger | Peer::Tokio));

@@ -4,6 +4,7 @@
 //! ```text
 //! view                      who leads in what: the figures as the report needs them
 //! html, style.css, markup   the page
+//! modes                     in which states of the machine
 //! bars, curves, histogram   what is drawn in it
 //! markdown                  the same as text
 //! charts, raster            the main charts as SVG and PNG
@@ -16,6 +17,7 @@ mod histogram;
 mod html;
 mod markdown;
 mod markup;
+mod modes;
 mod raster;
 mod view;
 

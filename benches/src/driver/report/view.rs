@@ -1,6 +1,7 @@
 //! Who leads in what: the figures as the report needs them.
 
 use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
+use crate::driver::mode::Mode;
 use crate::driver::plan::Curve;
 use crate::whole::catalog::{Id, Peer};
 use std::collections::BTreeMap;
@@ -12,8 +13,12 @@ pub struct View<'a> {
     pub machine: &'a Machine,
     /// How many workers there were where it is not a curve over them.
     pub workers: usize,
+    /// What else ran: as the machine is, where there is anything of that.
+    pub mode: Mode,
     /// What is compared, in the order in which it ran; without the points of curves.
     pub rows: Vec<Row<'a>>,
+    /// The same with idle loops, where `rows` are without.
+    pub loops: Vec<Row<'a>>,
     /// The curves, each with its figures.
     pub curves: Vec<Plot<'a>>,
     /// What there is not.
@@ -79,17 +84,26 @@ impl<'a> View<'a> {
     #[must_use]
     pub fn of(results: &'a Results) -> Self {
         let workers = usual_workers(&results.figures);
-        let base = Point {
-            workers,
-            processes: None,
-            producers: None,
-        };
         let figures = &results.figures;
-        let rows = rows(figures.iter().filter(|figure| figure.point() == base));
+        let mode = main_mode(figures);
+        let rows_in = |mode| {
+            let base = Point {
+                workers,
+                processes: None,
+                producers: None,
+                mode,
+            };
+            rows(figures.iter().filter(|figure| figure.point() == base))
+        };
         Self {
             machine: &results.machine,
             workers,
-            rows,
+            mode,
+            rows: rows_in(mode),
+            loops: match mode {
+                Mode::AsIs => rows_in(Mode::Loops),
+                Mode::Loops => Vec::new(),
+            },
             curves: Curve::ALL
                 .into_iter()
                 .flat_map(|curve| plots(curve, figures, workers))
@@ -138,14 +152,17 @@ impl<'a> View<'a> {
             let is_base = point.workers == self.workers
                 && point.processes.is_none()
                 && point.producers.is_none();
-            let place = match is_base {
-                true => absence.workload.to_string(),
-                false => format!("{} ({point})", absence.workload),
+            let place = match (is_base, self.is_of_one_mode(absence)) {
+                (true, false) => absence.workload.to_string(),
+                (true, true) => format!("{} ({})", absence.workload, absence.mode.text()),
+                (false, _) => format!("{} ({point})", absence.workload),
             };
             let known = reasons
                 .iter_mut()
                 .find(|(p, r, w, _)| (p, r, w) == (peer, reason, &why.as_str()));
             match known {
+                // What is so in both modes is said once.
+                Some((.., places)) if places.contains(&place) => {}
                 Some((.., places)) => places.push(place),
                 None => reasons.push((*peer, *reason, why, vec![place])),
             }
@@ -211,6 +228,12 @@ impl<'a> Row<'a> {
             format!("{} {}", self.id, spec.name)
         }
     }
+}
+
+/// The usual mode, unless all figures are of the other.
+fn main_mode(figures: &[Figure]) -> Mode {
+    let modes = figures.iter().map(|figure| figure.mode);
+    modes.min().unwrap_or_default()
 }
 
 /// The number of workers that most figures have.
@@ -366,7 +389,11 @@ mod tests {
         let results = fixture::results();
         let view = View::of(&results);
         let reasons = view.reasons();
-        assert_eq!(reasons.len(), results.absences.len());
+        let of_one = |it: &&Absence| it.mode == Mode::AsIs;
+        assert_eq!(
+            reasons.len(),
+            results.absences.iter().filter(of_one).count()
+        );
         let memory = reasons.iter().find(|r| r.1 == Reason::Memory).unwrap();
         assert_eq!(memory.3, ["W8 (2 workers, 10000000 processes)"]);
     }
