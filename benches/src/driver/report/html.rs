@@ -5,9 +5,9 @@ use super::bars::bars;
 use super::curves::curve;
 use super::histogram::histogram;
 use super::markup::Escaped;
-use super::view::{Lead, Row, Standing, View};
-use crate::driver::lines::Figure;
-use crate::driver::text::{figure, grouped, times, with_unit};
+use super::summary::{Line, Part, lines, standings};
+use super::view::{Row, Standing, View};
+use crate::driver::text::{figure, grouped, times};
 use crate::whole::catalog::Id;
 use std::fmt::Write;
 
@@ -80,23 +80,26 @@ fn head(page: &mut String, view: &View<'_>) {
 
 fn summary(page: &mut String, view: &View<'_>) {
     page.push_str("<section id=\"summary\"><h2>Summary</h2><div class=\"tiles\">\n");
-    tile(
-        page,
-        "of the figures of whole workloads",
-        &view.standing(false),
+    for (of_what, standing) in standings(view) {
+        tile(page, of_what, &standing);
+    }
+    page.push_str(
+        "</div>\n<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
+         Below 1 ×, Ganger is ahead.</p>\n",
     );
-    tile(page, "of the figures of queues", &view.standing(true));
-    page.push_str("</div>\n");
-    let rows: Vec<_> = view.rows.iter().filter(|row| !row.id.is_queue()).collect();
-    if !rows.is_empty() {
-        page.push_str(
-            "<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
-             Below 1 ×, Ganger is ahead.</p>\n<div class=\"card scroll\"><table><thead><tr>\
-             <th>workload</th><th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>\
-             </tr></thead><tbody>\n",
+    for part in Part::ALL {
+        let lines = lines(view, part);
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            page,
+            "<div class=\"card scroll\"><table class=\"standing\"><thead><tr><th>{}</th>\
+             <th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th></tr></thead><tbody>",
+            part.heading()
         );
-        for row in rows {
-            summary_row(page, row);
+        for line in lines {
+            summary_line(page, &line);
         }
         page.push_str("</tbody></table></div>\n");
     }
@@ -104,71 +107,41 @@ fn summary(page: &mut String, view: &View<'_>) {
 }
 
 fn tile(page: &mut String, of_what: &str, standing: &Standing<'_>) {
-    if standing.of == 0 {
-        return;
-    }
     let Standing { ahead, of, worst } = standing;
     let _ = write!(
         page,
-        "<div class=\"tile\"><b>{ahead} of {of}</b>{of_what}: ahead of every peer."
+        "<div class=\"tile\"><b>{ahead} of {of}</b>figures of {of_what}: ahead of every peer."
     );
-    if let Some(Lead {
-        id,
-        variant,
-        best,
-        times: ratio,
-    }) = worst
-    {
-        let word = if *ratio > 1.0 { "Worst" } else { "Closest" };
+    if let Some(lead) = worst {
         let _ = write!(
             page,
-            " <span class=\"soft\">{word}: {id} {}, {} {}.</span>",
-            Escaped(variant),
-            times(*ratio),
-            best.peer,
+            " <span class=\"soft\">The {}: {} {}, {} {}.</span>",
+            lead.word(),
+            lead.id,
+            Escaped(lead.variant),
+            times(lead.times),
+            lead.best.peer,
         );
     }
     page.push_str("</div>\n");
 }
 
-fn summary_row(page: &mut String, row: &Row<'_>) {
-    let said = |figure_of: Option<&Figure>| match figure_of {
-        Some(shown) => with_unit(&figure(shown.min), row.unit),
-        None => "–".to_owned(),
+fn summary_line(page: &mut String, line: &Line) {
+    let class = match line.times {
+        Some(times) if times <= 1.0 => "good",
+        Some(_) => "bad",
+        None => "",
     };
-    let lead = row.lead();
-    let (class, ratio) = match &lead {
-        Some(lead) if lead.times <= 1.0 => ("good", times(lead.times)),
-        Some(lead) => ("bad", times(lead.times)),
-        None => ("", "–".to_owned()),
-    };
-    let best = lead.map_or_else(
-        || "–".to_owned(),
-        |lead| format!("{} {}", lead.best.peer, said(Some(lead.best))),
-    );
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<tr><td>{}</td><td class=\"{class}\">{ratio}</td><td>{}</td><td>{}</td>",
-        Escaped(&row.title()),
-        Escaped(&said(row.ours)),
-        Escaped(&best),
+        "<tr><td>{}</td><td class=\"{class}\">{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
+        Escaped(&line.title),
+        line.ratio(),
+        Escaped(&line.ours),
+        Escaped(&line.best),
+        if line.is_reached { "good" } else { "" },
+        Escaped(&line.target),
     );
-    match (row.target(), row.ours) {
-        (Some(target), Some(ours)) => {
-            let (class, mark) = match ours.min <= target {
-                true => ("good", "reached"),
-                false => ("", "open"),
-            };
-            let most = with_unit(&figure(target), row.unit);
-            let _ = write!(
-                page,
-                "<td class=\"{class}\">{}, {mark}</td>",
-                Escaped(&most)
-            );
-        }
-        _ => page.push_str("<td>–</td>"),
-    }
-    page.push_str("</tr>\n");
 }
 
 fn workloads(page: &mut String, view: &View<'_>) {
@@ -223,8 +196,9 @@ fn queues(page: &mut String, view: &View<'_>) {
             spec.name,
             Escaped(spec.what)
         );
-        // A figure that nobody else has is in the table only.
-        for row in rows.iter().filter(|row| row.figures().count() > 1) {
+        // A figure that nobody else has, or that does not count, is in the table only.
+        let is_drawn = |row: &&&Row<'_>| row.metric().is_some() && row.figures().count() > 1;
+        for row in rows.iter().filter(is_drawn) {
             let _ = write!(
                 page,
                 "<div class=\"card\"><h3>{}</h3>",
@@ -362,7 +336,7 @@ fn machine(page: &mut String, view: &View<'_>) {
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use crate::driver::lines::Results;
+    use crate::driver::lines::{Figure, Results};
     use crate::driver::report::markup::unbalanced;
 
     #[test]
@@ -389,6 +363,33 @@ mod tests {
             .map(|rest| rest.split('"').next().unwrap());
         for link in links {
             assert!(page.contains(&format!("id=\"{link}\"")), "{link}");
+        }
+    }
+
+    #[test]
+    fn figures_of_queues_that_do_not_count_are_in_the_table_alone() {
+        let results = fixture::results();
+        let page = html(&View::of(&results));
+        let is_drawn = |variant: &str| page.contains(&format!("<h3>{variant}</h3>"));
+        assert!(is_drawn("push+pop, depth 8"));
+        assert!(!is_drawn(fixture::OTHER.0));
+        assert!(page.contains(fixture::OTHER.0));
+    }
+
+    #[test]
+    fn targets_are_in_a_column_of_whole_workloads_and_of_queues() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        let page = html(&view);
+        for part in Part::ALL {
+            let of_part: Vec<_> = lines(&view, part);
+            assert!(of_part.iter().any(|line| line.target != "–"), "{part:?}");
+            assert!(page.contains(&format!("<th>{}</th>", part.heading())));
+            for line in of_part {
+                let class = if line.is_reached { "good" } else { "" };
+                let cell = format!("<td class=\"{class}\">{}</td></tr>", line.target);
+                assert!(page.contains(&cell), "{line:?}");
+            }
         }
     }
 

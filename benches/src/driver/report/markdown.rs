@@ -1,8 +1,9 @@
 //! The report as Markdown.
 
-use super::view::{Lead, Row, Standing, View};
+use super::summary::{Line, Part, lines, standing};
+use super::view::{Row, View};
 use crate::driver::lines::Figure;
-use crate::driver::text::{figure, short, times, with_unit};
+use crate::driver::text::{figure, short, times};
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 
@@ -17,7 +18,7 @@ pub fn markdown(view: &View<'_>) -> String {
     if view.machine.interrupted {
         text.push_str("**Stopped before all was measured.**\n\n");
     }
-    let _ = writeln!(text, "{}\n", standing(view));
+    let _ = write!(text, "{}\n\n{}", standing(view), summary(view));
     let whole = table(view, |id| !id.is_queue());
     if !whole.is_empty() {
         let _ = writeln!(text, "## Whole workloads\n\n{whole}");
@@ -119,33 +120,30 @@ fn cell_of(shown: &Figure, best: f64) -> String {
     }
 }
 
-/// In how many figures Ganger is ahead, in a sentence or two.
-#[must_use]
-pub fn standing(view: &View<'_>) -> String {
-    let all = [(false, "whole workloads"), (true, "queues")];
-    let of = |(of_queues, of_what)| sentence(&view.standing(of_queues), of_what);
-    let sentences: Vec<_> = all.into_iter().filter_map(of).collect();
-    match sentences.is_empty() {
-        true => "Nothing was measured of both Ganger and a peer.".to_owned(),
-        false => sentences.join("\n"),
+/// Each figure that counts beside the best peer's and the target.
+fn summary(view: &View<'_>) -> String {
+    let mut text = String::new();
+    for part in Part::ALL {
+        let lines = lines(view, part);
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "| {} | Ganger is | Ganger | best peer | target |\n|---|---|---|---|---|",
+            part.heading()
+        );
+        for line in lines {
+            let title = escaped(&line.title);
+            let ratio = line.ratio();
+            let Line {
+                ours, best, target, ..
+            } = line;
+            let _ = writeln!(text, "| {title} | {ratio} | {ours} | {best} | {target} |");
+        }
+        text.push('\n');
     }
-}
-
-fn sentence(standing: &Standing<'_>, of_what: &str) -> Option<String> {
-    let Standing { ahead, of, worst } = standing;
-    let Lead {
-        id,
-        variant,
-        best,
-        times: ratio,
-    } = worst.as_ref()?;
-    let word = if *ratio > 1.0 { "worst" } else { "closest" };
-    Some(format!(
-        "Ahead of every peer in {ahead} of {of} figures of {of_what}; {word}: {id} {variant}, {} {}'s {}.",
-        times(*ratio),
-        best.peer,
-        with_unit(&figure(best.min), &best.unit),
-    ))
+    text
 }
 
 fn growth(plot: &super::view::Plot<'_>) -> String {

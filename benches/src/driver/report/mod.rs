@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! view                      who leads in what: the figures as the report needs them
+//! summary                   how it stands, in sentences and lines
 //! html, style.css, markup   the page
 //! bars, curves, histogram   what is drawn in it
 //! markdown                  the same as text
@@ -17,11 +18,13 @@ mod html;
 mod markdown;
 mod markup;
 mod raster;
+mod summary;
 mod view;
 
 pub use charts::write_charts;
 pub use html::html;
-pub use markdown::{markdown, platform, standing, table};
+pub use markdown::{markdown, platform, table};
+pub use summary::standing;
 pub use view::{Row, View};
 
 use super::lines::Results;
