@@ -57,7 +57,7 @@ pub struct Options {
     pub out: Option<PathBuf>,
 
     /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts beside them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["quick", "only", "peers"])]
     pub readme: bool,
 
     /// Allocates with mimalloc in place of the system's allocator: Ganger and all peers in Rust
@@ -179,6 +179,10 @@ mod tests {
     fn what_excludes_each_other_is_refused() {
         assert!(parse("--from a.jsonl --only W1").is_err());
         assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
+        for partly in ["--quick", "--only W1", "--peers tokio"] {
+            let error = parse(&format!("--readme {partly}")).unwrap_err();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
         assert!(parse("--instructions --quick").is_err());
         assert!(parse("--accept").is_err());
     }

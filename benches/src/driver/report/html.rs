@@ -223,10 +223,7 @@ fn table(page: &mut String, rows: &[&Row<'_>]) {
     for row in rows {
         for shown in row.figures() {
             let ratio = shown.ratio_to_ganger.map_or_else(|| "–".to_owned(), times);
-            let label = match row.unit {
-                "" => row.variant.to_owned(),
-                unit => format!("{}, {unit}", row.variant),
-            };
+            let label = row.with_unit(row.variant);
             let _ = writeln!(
                 page,
                 "<tr><td>{}</td><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{}</td>\

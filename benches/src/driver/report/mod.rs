@@ -21,9 +21,9 @@ mod raster;
 mod summary;
 mod view;
 
-pub use charts::write_charts;
+pub use charts::{charts, write_charts};
 pub use html::html;
-pub use markdown::{markdown, platform, table};
+pub use markdown::{absent, markdown, platform, table};
 pub use summary::standing;
 pub use view::{Row, View};
 

@@ -242,6 +242,18 @@ impl<'a> Row<'a> {
             format!("{} {}", self.id, spec.name)
         }
     }
+
+    /// A name of it with its unit, unless the name says that already behind a colon.
+    #[must_use]
+    pub fn with_unit(&self, name: &str) -> String {
+        let measured = name.rsplit_once(": ").map_or("", |(_, measured)| measured);
+        let says_it = measured.split(' ').any(|word| word == self.unit);
+        match self.unit {
+            "" | "x" => name.to_owned(),
+            _ if says_it => name.to_owned(),
+            unit => format!("{name}, {unit}"),
+        }
+    }
 }
 
 /// The number of workers that most figures have.
@@ -441,6 +453,26 @@ mod tests {
         is(Id::W1, 0.9);
         is(Id::W10, 9.5);
         is(Id::Deque, 9.0);
+    }
+
+    #[test]
+    fn labels_say_the_unit_once() {
+        let results = fixture::results();
+        let rows = View::of(&results).rows;
+        let labels: Vec<_> = rows.iter().map(|row| row.with_unit(&row.title())).collect();
+        for label in [
+            "W1 spawn_external, ns",
+            "W8 memory_idle rss, bytes",
+            "W13 fairness",
+            "push+pop, depth 8, ns",
+            "owner, depth 8, 1 thief looking: CPU ns",
+            "fib, a task a call: ms",
+            "heap, 48 bytes: bytes with one message",
+            "heap, u64: allocations in a million messages",
+            "take 64 that wait, an item, 48 bytes, ns",
+        ] {
+            assert!(labels.iter().any(|it| it == label), "{label}: {labels:?}");
+        }
     }
 
     #[test]
