@@ -15,25 +15,28 @@ use crate::{deque, mailbox};
 /// # Panics
 /// When a queue has not done what it was told to do.
 pub fn run(job: &Job, mut take: impl FnMut(Sample)) -> Result<(), Error> {
-    let quick = job.is_quick();
-    let contests: Vec<Contest> = match job.id {
-        Id::Deque => deque::Group::ALL
-            .iter()
-            .flat_map(|group| group.contests(quick))
-            .collect(),
-        Id::Mailbox => mailbox::Group::ALL
-            .iter()
-            .flat_map(|group| group.contests(quick))
-            .collect(),
-        other => return Err(Error::Failed(format!("{other} is no workload of queues"))),
-    };
     let reps = usize::try_from(job.elements()).unwrap_or(usize::MAX);
-    for contest in contests {
+    for contest in contests(job.id, job.is_quick())? {
         samples(job.id, &contest.run(reps))
             .into_iter()
             .for_each(&mut take);
     }
     Ok(())
+}
+
+fn contests(id: Id, quick: bool) -> Result<Vec<Contest>, Error> {
+    let contests = match id {
+        Id::Deque => {
+            let groups = deque::Group::ALL.iter();
+            groups.flat_map(|group| group.contests(quick)).collect()
+        }
+        Id::Mailbox => {
+            let groups = mailbox::Group::ALL.iter();
+            groups.flat_map(|group| group.contests(quick)).collect()
+        }
+        other => return Err(Error::Failed(format!("{other} is no workload of queues"))),
+    };
+    Ok(contests)
 }
 
 /// The figures of an outcome, repetition by repetition; what could not be measured is not there.
@@ -42,15 +45,12 @@ fn samples(id: Id, outcome: &Outcome) -> Vec<Sample> {
     let first = outcome.rows.first().map_or("", |row| row.name);
     for row in &outcome.rows {
         for (&metric, values) in outcome.metrics.iter().zip(&row.samples) {
-            let (peer, variant) = entrant(row.name, first);
-            let measured = match outcome.metrics {
-                [_] => String::new(),
-                _ => format!(": {metric}"),
-            };
+            let (peer, own) = entrant(row.name, first);
+            let variant = variant(&outcome.name, &own, metric, outcome.metrics);
             let sample = |&value: &f64| Sample {
                 workload: id,
                 peer,
-                variant: format!("{}{variant}{measured}", outcome.name),
+                variant: variant.clone(),
                 unit: unit(metric).to_owned(),
                 n: 1,
                 value,
@@ -63,6 +63,15 @@ fn samples(id: Id, outcome: &Outcome) -> Vec<Sample> {
         }
     }
     samples
+}
+
+/// What a figure is called: the contest, which of Ganger's own ways it is, and, where a contest has
+/// several, what was measured.
+fn variant(contest: &str, own: &str, metric: &str, metrics: &[&str]) -> String {
+    match metrics {
+        [_] => format!("{contest}{own}"),
+        _ => format!("{contest}{own}: {metric}"),
+    }
 }
 
 /// Who an entrant is; those that are no peer's are variants of Ganger, the first.
@@ -131,5 +140,46 @@ mod tests {
         }
         let (peer, variant) = entrant("Queue, drain", "ganger-mpsc");
         assert_eq!((peer, variant.as_str()), (Peer::Ganger, " (Queue, drain)"));
+    }
+
+    /// Each figure that Ganger has, its unit, and whether a peer has it, too.
+    fn figures(id: Id) -> Vec<(String, &'static str, bool)> {
+        let mut figures = Vec::new();
+        for contest in contests(id, true).unwrap() {
+            let entrants: Vec<_> = contest.entrants().collect();
+            let of = |name| entrant(name, entrants[0]);
+            let has_peers = entrants.iter().any(|name| of(name).0 != Peer::Ganger);
+            let ours = entrants.iter().map(|name| of(name));
+            for (_, own) in ours.filter(|(peer, _)| *peer == Peer::Ganger) {
+                for &metric in contest.metrics() {
+                    let name = variant(contest.name(), &own, metric, contest.metrics());
+                    figures.push((name, unit(metric), has_peers && own.is_empty()));
+                }
+            }
+        }
+        figures
+    }
+
+    #[test]
+    fn the_catalog_has_the_figures_that_count_by_their_names() {
+        for id in [Id::Deque, Id::Mailbox] {
+            let figures = figures(id);
+            for metric in id.spec().metrics {
+                let is_it = |figure: &&(String, &str, bool)| figure.0 == metric.variant;
+                let found = figures.iter().find(is_it);
+                let (.., unit, _) = found.unwrap_or_else(|| panic!("nobody runs {metric:?}"));
+                assert_eq!(*unit, metric.unit, "{metric:?}");
+            }
+            for (name, unit, has_peers) in figures {
+                let is_comparable = has_peers && !unit.is_empty();
+                // The owner alone is as in "push+pop", and a thief elsewhere leaves it alone; by the
+                // wall clock it takes as long as by its own, or the run does not count.
+                let is_another = ["alone: ", "elsewhere: ", "wall ns"]
+                    .iter()
+                    .any(|part| name.starts_with("owner") && name.contains(part));
+                let counts = id.spec().metric(&name).is_some();
+                assert!(!is_comparable || counts != is_another, "{name}");
+            }
+        }
     }
 }

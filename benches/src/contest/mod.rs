@@ -82,6 +82,17 @@ impl Contest {
         &self.name
     }
 
+    /// What is measured of each entrant, with units.
+    #[must_use]
+    pub fn metrics(&self) -> &'static [&'static str] {
+        self.metrics
+    }
+
+    /// The names of all that run it, variants among them.
+    pub fn entrants(&self) -> impl Iterator<Item = &'static str> {
+        self.entrants.iter().map(|&(name, _)| name)
+    }
+
     /// Lets every entrant run once, so that all are warm, and then `reps` times, one after the other
     /// within each repetition.
     ///

@@ -9,6 +9,9 @@ use crate::whole::catalog::{Id, Peer};
 
 const WORKERS: usize = 2;
 
+/// A figure of queues that peers have, too, and that does not count.
+pub(crate) const OTHER: (&str, &str) = ("owner, depth 8, 1 thief stealing: wall ns", "ns");
+
 /// The same in every call.
 pub(crate) fn results() -> Results {
     let mut figures = Vec::new();
@@ -131,19 +134,16 @@ fn absences() -> Vec<Absence> {
 /// The figures of all peers that take part.
 fn contest(id: Id, point: Point) -> Vec<Figure> {
     let spec = id.spec();
-    let own: Vec<(&str, &str)> = spec.metrics.iter().map(|m| (m.variant, m.unit)).collect();
-    let metrics = match own.is_empty() {
-        true => vec![
-            ("push+pop, depth 8", "ns"),
-            ("heap: bytes with one message", "bytes"),
-        ],
-        false => own,
-    };
+    let mut metrics: Vec<_> = spec.metrics.iter().map(|m| (m.variant, m.unit)).collect();
+    if id == Id::Deque {
+        metrics.push(OTHER);
+    }
     let mut figures = Vec::new();
     for (nth, &(variant, unit)) in metrics.iter().enumerate() {
         let mut ours = Vec::new();
         for (rank, &peer) in spec.peers.iter().enumerate() {
-            if peer == Peer::Go {
+            let is_own = id.is_queue() && (variant.contains('(') || variant.contains("groups"));
+            if peer == Peer::Go || is_own && peer != Peer::Ganger {
                 continue;
             }
             let values = values(id, nth, rank, point);

@@ -96,7 +96,7 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
     println!("report: {}", outputs.html().display());
     println!("figures: {}", outputs.json.display());
     if options.readme {
-        readme::update(&view)?;
+        readme::update(&results)?;
         println!("README.md and docs/PERFORMANCE.md have these figures now");
     }
     let mut is_worse = results.has_failed(Peer::Ganger);

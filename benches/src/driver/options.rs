@@ -66,7 +66,7 @@ pub struct Options {
     pub out: Option<PathBuf>,
 
     /// Replaces the tables in README.md and docs/PERFORMANCE.md, and the charts beside them
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["quick", "only", "peers"])]
     pub readme: bool,
 
     /// Allocates with mimalloc in place of the system's allocator: Ganger and all peers in Rust
@@ -200,5 +200,9 @@ mod tests {
         assert!(parse("--from a.jsonl --only W1").is_err());
         assert!(parse("--from a.jsonl --readme --baseline b.jsonl").is_ok());
         assert!(parse("--from a.jsonl --mode loops").is_err());
+        for partly in ["--quick", "--only W1", "--peers tokio"] {
+            let error = parse(&format!("--readme {partly}")).unwrap_err();
+            assert!(error.contains("cannot be used with"), "{error}");
+        }
     }
 }

@@ -1,36 +1,39 @@
-//! Tables that are generated, between markers in files that people write.
+//! What is generated between markers in files that people write.
 //!
 //! What is between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers stay.
 
+use super::lines::Results;
 use super::outputs::{root, try_write, write};
-use super::report::{View, platform, table, write_charts};
-use crate::whole::catalog::Id;
+use super::report::{Row, View, absent, charts, platform, standing, table, write_charts};
+use crate::whole::catalog::{Id, Peer};
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What can be between markers.
-const PARTS: [&str; 3] = ["table", "queues", "platform"];
 
 /// A file, and which parts it must have.
 struct Document {
     path: PathBuf,
+    /// As people call it.
+    name: &'static str,
     parts: &'static [&'static str],
 }
 
-fn documents() -> [Document; 2] {
-    let at = |path: &str, parts| Document {
-        path: root().join(path),
+/// Where the charts are, beside PERFORMANCE.md.
+const CHARTS: &str = "charts";
+
+fn documents(root: &Path) -> [Document; 2] {
+    let at = |name: &'static str, parts| Document {
+        path: root.join(name),
+        name,
         parts,
     };
     [
-        at("README.md", &["table"]),
-        at("docs/PERFORMANCE.md", &["table", "queues", "platform"]),
+        at("README.md", &["summary", "overview", "table"]),
+        at(
+            "docs/PERFORMANCE.md",
+            &["platform", "summary", "charts", "table", "queues", "absent"],
+        ),
     ]
-}
-
-/// Where the charts go that the documents show.
-fn charts() -> PathBuf {
-    root().join("docs").join("charts")
 }
 
 /// Whether the documents can be written and have their markers.
@@ -38,11 +41,12 @@ fn charts() -> PathBuf {
 /// # Errors
 /// Which can't, or lacks which.
 pub fn check() -> Result<(), String> {
-    for document in documents() {
-        let text = document.read()?;
-        for part in document.parts {
-            replace(&text, part, "").map_err(|error| document.failed(&error))?;
-        }
+    check_in(root())
+}
+
+fn check_in(root: &Path) -> Result<(), String> {
+    for document in documents(root) {
+        document.with(|_| String::new())?;
         try_write(&document.path)?;
     }
     Ok(())
@@ -51,52 +55,110 @@ pub fn check() -> Result<(), String> {
 /// Replaces what is between the markers of every document, and draws the charts.
 ///
 /// # Errors
-/// What can't be read or written, or has no markers; and a result that has nothing for a table.
-pub fn update(view: &View<'_>) -> Result<(), String> {
-    if view.machine.quick || view.machine.interrupted {
-        return Err(
-            "figures for a README have to be of the full size, and of all of it: this \
-                    result is of --quick, or was interrupted"
-                .to_owned(),
-        );
+/// What can't be read or written, or has no markers; and a result that is not of everything, in full.
+pub fn update(results: &Results) -> Result<(), String> {
+    update_in(root(), results)
+}
+
+fn update_in(root: &Path, results: &Results) -> Result<(), String> {
+    let machine = &results.machine;
+    let partly = |what: &str| {
+        Err(format!(
+            "README.md and PERFORMANCE.md stay as they are: this result {what}. They need all \
+             workloads and peers in full, as `cargo xtask bench --readme` measures them"
+        ))
+    };
+    if machine.quick {
+        return partly("is of --quick");
     }
+    if machine.interrupted {
+        return partly("was interrupted");
+    }
+    if let Some((id, peer)) = missing(results) {
+        return partly(&format!("has nothing of {peer} in {id}, not even a reason"));
+    }
+    let view = View::of(results);
     let mut changed = Vec::new();
-    for document in documents() {
-        let mut text = document.read()?;
-        for part in document.parts {
-            let content = content(view, part);
-            if content.is_empty() {
-                return Err(format!("this result has nothing for `bench:{part}`"));
-            }
-            text = replace(&text, part, &content).map_err(|error| document.failed(&error))?;
-        }
+    for document in documents(root) {
+        let text = document.with(|part| content(&view, part))?;
         changed.push((document.path, text));
     }
     // All are read before the first is written.
+    write_charts(&view, &root.join("docs").join(CHARTS))?;
     for (path, text) in changed {
         write(&path, |out| out.write_all(text.as_bytes()))?;
     }
-    write_charts(view, &charts())
+    Ok(())
 }
 
-/// What goes between the markers of a part.
+/// Who has neither a figure of a workload nor a reason for that.
+fn missing(results: &Results) -> Option<(Id, Peer)> {
+    let all = Id::ALL.iter().flat_map(|&id| {
+        let peers = id.spec().peers.iter();
+        peers.map(move |&peer| (id, peer))
+    });
+    let figures = results.figures.iter().map(|f| (f.workload, f.peer));
+    let absences = results.absences.iter().map(|a| (a.workload, a.peer));
+    let there: std::collections::HashSet<_> = figures.chain(absences).collect();
+    all.into_iter().find(|pair| !there.contains(pair))
+}
+
+/// What goes between the markers of a part; it ends with a line.
 fn content(view: &View<'_>, part: &str) -> String {
-    debug_assert!(PARTS.contains(&part), "{part}");
+    let counts = |id: Id| table(view, |row| row.id == id && row.metric().is_some());
     match part {
-        "table" => table(view, |id| !id.is_queue()),
-        "queues" => table(view, Id::is_queue),
-        _ => format!("{}\n", platform(view)),
+        "platform" => format!("{}\n", platform(view)),
+        "summary" => format!("{}\n{}", standing(view), without(view)),
+        "overview" => pictures(view, "docs/", 1),
+        "charts" => pictures(view, "", usize::MAX),
+        "table" => table(view, |row| !row.id.is_queue()),
+        "queues" => format!("{}\n{}", counts(Id::Deque), counts(Id::Mailbox)),
+        "absent" => match absent(view) {
+            text if text.is_empty() => "Nothing: everybody ran everything.\n".to_owned(),
+            text => text,
+        },
+        other => unreachable!("no document has a part `{other}`"),
     }
+}
+
+/// Those who have no column in any table, for they did not run.
+fn without(view: &View<'_>) -> String {
+    let has_column = |peer| {
+        view.rows
+            .iter()
+            .flat_map(Row::figures)
+            .any(|f| f.peer == peer)
+    };
+    let reasons = view.reasons().into_iter();
+    let mut out: Vec<_> = reasons
+        .filter(|&(peer, ..)| !has_column(peer))
+        .map(|(peer, reason, ..)| format!("{peer} ({})", reason.text()))
+        .collect();
+    out.dedup();
+    match out.is_empty() {
+        true => String::new(),
+        false => format!("Without {}.\n", out.join(", ")),
+    }
+}
+
+/// The first charts, a paragraph each, from a document whose way to PERFORMANCE.md's folder this is.
+fn pictures(view: &View<'_>, way: &str, most: usize) -> String {
+    let mut text = String::new();
+    for (title, name) in charts(view).into_iter().take(most) {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}![{title}]({way}{CHARTS}/{name}.svg)");
+    }
+    text
 }
 
 impl Document {
-    fn read(&self) -> Result<String, String> {
-        fs::read_to_string(&self.path).map_err(|error| self.failed(&error.to_string()))
-    }
-
-    fn failed(&self, why: &str) -> String {
-        let shown: &Path = self.path.strip_prefix(root()).unwrap_or(&self.path);
-        format!("{}: {why}", shown.display())
+    /// Its text with other contents between the markers.
+    fn with(&self, content: impl Fn(&str) -> String) -> Result<String, String> {
+        let failed = |why: &str| format!("{}: {why}", self.name);
+        let text = fs::read_to_string(&self.path).map_err(|error| failed(&error.to_string()))?;
+        self.parts.iter().try_fold(text, |text, part| {
+            replace(&text, part, &content(part)).map_err(|why| failed(&why))
+        })
     }
 }
 
@@ -149,29 +211,123 @@ mod tests {
 
     #[test]
     fn the_documents_have_their_markers() {
-        assert_eq!(check(), Ok(()));
-    }
-
-    #[test]
-    fn every_part_of_a_full_result_has_content() {
-        let results = fixture::results();
-        let view = View::of(&results);
-        for part in PARTS {
-            assert!(content(&view, part).ends_with('\n'), "{part}");
+        for document in documents(root()) {
+            assert!(
+                document.with(|_| String::new()).is_ok(),
+                "{}",
+                document.name
+            );
         }
-        assert!(content(&view, "table").contains("W1 spawn_external"));
-        assert!(!content(&view, "table").contains("push+pop"));
-        assert!(content(&view, "queues").contains("push+pop"));
+    }
+
+    /// The documents as they are, in a folder of their own.
+    fn copy() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("docs")).unwrap();
+        for document in documents(root()) {
+            fs::copy(&document.path, folder.path().join(document.name)).unwrap();
+        }
+        folder
+    }
+
+    fn complete() -> Results {
+        let mut results = fixture::results();
+        results.machine.interrupted = false;
+        for id in Id::ALL
+            .iter()
+            .filter(|id| id.spec().peers.contains(&Peer::Go))
+        {
+            let mut absence = results.absences[0].clone();
+            absence.workload = *id;
+            results.absences.push(absence);
+        }
+        results
     }
 
     #[test]
-    fn an_interrupted_result_is_no_source() {
-        let results = fixture::results();
-        assert!(results.machine.interrupted);
-        assert!(
-            update(&View::of(&results))
-                .unwrap_err()
-                .contains("interrupted")
+    fn the_documents_get_all_that_was_measured() {
+        let (folder, results) = (copy(), complete());
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        update_in(folder.path(), &results).unwrap();
+        let (readme, performance) = (read("README.md"), read("docs/PERFORMANCE.md"));
+        let view = View::of(&results);
+        let ours = root().join("README.md");
+        let is_kept = |line: &&str| readme.contains(*line);
+        let before = fs::read_to_string(ours).unwrap();
+        let lost: Vec<_> = before.lines().filter(|line| !is_kept(line)).collect();
+        assert!(lost.len() < before.lines().count() / 10, "{lost:?}");
+        for text in [&readme, &performance] {
+            assert!(text.contains("| W1 spawn_external, ns |"));
+            assert!(text.contains(&standing(&view)));
+            assert!(text.contains("Without go (not installed).\n"));
+        }
+        assert!(performance.contains(&platform(&view)));
+        assert!(performance.contains("| push+pop, depth 8, ns |"));
+        assert!(performance.contains("| take 64 that wait, an item, u64 (drain), ns |"));
+        assert!(!performance.contains(fixture::OTHER.0), "it does not count");
+        assert!(performance.contains("| go | not installed |"));
+        assert!(!readme.contains("push+pop"));
+        let pictures = |text: &str, folder: &Path| -> usize {
+            let links = text
+                .split("](")
+                .skip(1)
+                .filter_map(|rest| rest.split(')').next());
+            let links = links.filter(|link| link.ends_with(".svg"));
+            links
+                .inspect(|link| assert!(folder.join(link).is_file(), "{link}"))
+                .count()
+        };
+        assert_eq!(pictures(&readme, folder.path()), 1);
+        let charts = 1 + view.curves.len();
+        assert_eq!(pictures(&performance, &folder.path().join("docs")), charts);
+        // Again: the same.
+        update_in(folder.path(), &results).unwrap();
+        assert_eq!(readme, read("README.md"));
+        assert_eq!(performance, read("docs/PERFORMANCE.md"));
+    }
+
+    #[test]
+    fn what_is_not_everything_in_full_is_refused_and_changes_nothing() {
+        let folder = copy();
+        let refused = |change: fn(&mut Results), why: &str| {
+            let mut results = complete();
+            change(&mut results);
+            let error = update_in(folder.path(), &results).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        };
+        refused(|results| results.machine.quick = true, "is of --quick");
+        refused(
+            |results| results.machine.interrupted = true,
+            "was interrupted",
         );
+        refused(
+            |results| results.figures.retain(|f| f.workload != Id::W9),
+            "nothing of ganger in W9",
+        );
+        refused(
+            |results| results.figures.retain(|f| f.peer != Peer::Kanal),
+            "nothing of kanal in mailbox",
+        );
+        for document in documents(root()) {
+            let now = fs::read_to_string(folder.path().join(document.name)).unwrap();
+            assert_eq!(now, fs::read_to_string(&document.path).unwrap());
+        }
+        assert!(!folder.path().join("docs").join(CHARTS).exists());
+    }
+
+    #[test]
+    fn a_document_that_lacks_a_marker_is_named() {
+        for document in documents(root()) {
+            for part in document.parts {
+                let folder = copy();
+                assert_eq!(check_in(folder.path()), Ok(()));
+                let path = folder.path().join(document.name);
+                let text = fs::read_to_string(&path).unwrap();
+                fs::write(&path, text.replace(&format!("/bench:{part} "), "")).unwrap();
+                let error = check_in(folder.path()).unwrap_err();
+                assert!(error.starts_with(document.name), "{error}");
+                assert!(error.contains(&format!("<!-- bench:{part} -->")), "{error}");
+            }
+        }
     }
 }

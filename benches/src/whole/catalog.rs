@@ -23,7 +23,7 @@ pub struct Spec {
     pub quick: u64,
     /// Who can run it; Ganger is the first.
     pub peers: &'static [Peer],
-    /// What it measures. None: the run says so itself, as those of queues do.
+    /// What it measures. A run of queues measures more than these, which are the ones that count.
     pub metrics: &'static [Metric],
 }
 
@@ -34,10 +34,23 @@ pub struct Metric {
     pub variant: &'static str,
     /// What one of it is.
     pub unit: &'static str,
-    /// The target: how many times the best peer's figure Ganger's is at most.
-    pub of_best: Option<f64>,
-    /// The target: how many times tokio's figure Ganger's is at most.
-    pub of_tokio: Option<f64>,
+    /// The target: Ganger's figure is at most each of these.
+    pub goals: &'static [Goal],
+}
+
+/// What a figure of Ganger's should be at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// So many times the best peer's.
+    Best(f64),
+    /// So many times that peer's.
+    Of(Peer, f64),
+    /// So many times the best peer's of that variant: of what Ganger does in another way, too.
+    BestIn(&'static str, f64),
+    /// So many times Ganger's own of that variant.
+    OursIn(&'static str, f64),
+    /// So much.
+    Just(f64),
 }
 
 /// No workload, or no peer, has this name.
@@ -223,20 +236,13 @@ impl Metric {
         Self {
             variant,
             unit,
-            of_best: None,
-            of_tokio: None,
+            goals: &[],
         }
     }
 
-    /// With the target as times the best peer's figure.
-    pub(super) const fn at_most(mut self, times: f64) -> Self {
-        self.of_best = Some(times);
-        self
-    }
-
-    /// With the target as times tokio's figure.
-    pub(super) const fn of_tokio(mut self, times: f64) -> Self {
-        self.of_tokio = Some(times);
+    /// With a target.
+    pub(super) const fn to(mut self, goals: &'static [Goal]) -> Self {
+        self.goals = goals;
         self
     }
 }
@@ -272,10 +278,31 @@ mod tests {
         for spec in SPECS {
             assert_eq!(spec.peers.first(), Some(&Peer::Ganger), "{}", spec.id);
             assert!(0 < spec.quick && spec.quick <= spec.full, "{}", spec.id);
-            assert_eq!(spec.metrics.is_empty(), spec.id.is_queue(), "{}", spec.id);
+            assert!(!spec.metrics.is_empty(), "{}", spec.id);
             let variants: HashSet<_> = spec.metrics.iter().map(|m| m.variant).collect();
             assert_eq!(variants.len(), spec.metrics.len(), "{}", spec.id);
             assert!(names.insert(spec.name), "{}", spec.name);
+        }
+    }
+
+    #[test]
+    fn goals_are_of_what_there_is() {
+        for spec in SPECS {
+            for metric in spec.metrics {
+                for &goal in metric.goals {
+                    let (is_known, times) = match goal {
+                        Goal::Best(times) => (true, times),
+                        Goal::Of(peer, times) => (spec.peers.contains(&peer), times),
+                        Goal::BestIn(variant, times) | Goal::OursIn(variant, times) => {
+                            let other = spec.metric(variant);
+                            (other.is_some_and(|it| it.unit == metric.unit), times)
+                        }
+                        // Nothing at all may be what is wanted.
+                        Goal::Just(most) => (most >= 0.0, 1.0),
+                    };
+                    assert!(is_known && times > 0.0, "{}: {metric:?}", spec.id);
+                }
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! catalog     what there is: workloads, peers, units, sizes, targets
+//! specs       the workloads, one by one; queue_figures: those of queues
 //! job         what a run is told, and how it fails
 //! sample      what a run answers: a line of JSON for each figure
 //! contestant  what a peer does in each workload
@@ -26,6 +27,7 @@ mod latency;
 mod measure;
 mod memory;
 mod peers;
+mod queue_figures;
 pub mod sample;
 mod specs;
 mod turns;

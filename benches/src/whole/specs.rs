@@ -1,6 +1,8 @@
 //! The workloads, one by one; sizes and targets are those of the project's figures to reach.
 
+use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};
+use super::queue_figures::{DEQUE, MAILBOX};
 
 const SCHEDULERS: &[Peer] = &[
     Peer::Ganger,
@@ -46,7 +48,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.9).of_tokio(0.35)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.9), Of(Peer::Tokio, 0.35)])],
     },
     Spec {
         id: Id::W2,
@@ -56,7 +58,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_111_111,
         quick: 11_111,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ms").at_most(0.55)],
+        metrics: &[Metric::new("time", "ms").to(&[Best(0.55)])],
     },
     Spec {
         id: Id::W3a,
@@ -66,7 +68,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.7)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
     },
     Spec {
         id: Id::W3b,
@@ -76,7 +78,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.65)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.65)])],
     },
     Spec {
         id: Id::W4,
@@ -86,7 +88,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 20_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.5)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
     },
     Spec {
         id: Id::W4b,
@@ -96,7 +98,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.5)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
     },
     Spec {
         id: Id::W4pid,
@@ -116,7 +118,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.5)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
     },
     Spec {
         id: Id::W5b,
@@ -126,7 +128,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.9)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.9)])],
     },
     Spec {
         id: Id::W6,
@@ -136,7 +138,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.95).of_tokio(0.15)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.95), Of(Peer::Tokio, 0.15)])],
     },
     Spec {
         id: Id::W7,
@@ -146,7 +148,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(1.0).of_tokio(0.33)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(1.0), Of(Peer::Tokio, 0.33)])],
     },
     Spec {
         id: Id::W8,
@@ -157,9 +159,9 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 20_000,
         peers: SCHEDULERS,
         metrics: &[
-            Metric::new("rss", "bytes").at_most(0.25),
-            Metric::new("spawn", "ns").at_most(0.34),
-            Metric::new("wake", "ns").at_most(0.48),
+            Metric::new("rss", "bytes").to(&[Best(0.25)]),
+            Metric::new("spawn", "ns").to(&[Best(0.34)]),
+            Metric::new("wake", "ns").to(&[Best(0.48)]),
         ],
     },
     Spec {
@@ -170,7 +172,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: &[Peer::Ganger, Peer::Tokio, Peer::Go],
-        metrics: &[Metric::new("time", "ns").at_most(0.44)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.44)])],
     },
     Spec {
         id: Id::W9ask,
@@ -180,7 +182,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 1_000_000,
         quick: 50_000,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("time", "ns").at_most(0.56)],
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.56)])],
     },
     Spec {
         id: Id::W10,
@@ -191,8 +193,8 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 200,
         peers: SCHEDULERS,
         metrics: &[
-            Metric::new("p50", "us").at_most(0.95).of_tokio(0.4),
-            Metric::new("p99", "us").at_most(0.95).of_tokio(0.4),
+            Metric::new("p50", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
+            Metric::new("p99", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
         ],
     },
     Spec {
@@ -203,7 +205,7 @@ pub(super) const SPECS: &[Spec] = &[
         full: 5_000,
         quick: 500,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("cpu", "ms/s").at_most(0.83)],
+        metrics: &[Metric::new("cpu", "ms/s").to(&[Best(0.83)])],
     },
     Spec {
         id: Id::W12,
@@ -214,8 +216,8 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 1_000,
         peers: BLOCKING,
         metrics: &[
-            Metric::new("p99", "ms").at_most(1.0),
-            Metric::new("max", "ms").at_most(0.8),
+            Metric::new("p99", "ms").to(&[Best(1.0)]),
+            Metric::new("max", "ms").to(&[Best(0.8)]),
         ],
     },
     Spec {
@@ -236,26 +238,26 @@ pub(super) const SPECS: &[Spec] = &[
         full: 3_000,
         quick: 500,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("ratio", "x").at_most(1.05)],
+        metrics: &[Metric::new("ratio", "x").to(&[Best(1.05)])],
     },
     Spec {
         id: Id::Deque,
         name: "deque",
-        what: "Work-stealing deques: push and pop, steal, probe, an owner with thieves, fork and join",
+        what: "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 tasks and fib(32) on two workers; quick 2^13-1 and fib(18)",
         of: "repetitions",
         full: 1,
         quick: 1,
         peers: DEQUES,
-        metrics: &[],
+        metrics: DEQUE,
     },
     Spec {
         id: Id::Mailbox,
         name: "mailbox",
-        what: "Queues from many threads to one: heap, one thread, drain, producers, push all, blocking",
+        what: "Queues from many threads to one: what is on the heap, one thread, taking what waits, several producers, many items at once, a consumer that sleeps",
         of: "repetitions",
         full: 1,
         quick: 1,
         peers: MAILBOXES,
-        metrics: &[],
+        metrics: MAILBOX,
     },
 ];

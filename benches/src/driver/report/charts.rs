@@ -49,6 +49,13 @@ struct Standing {
     times: f64,
 }
 
+/// What [`write_charts`] draws: each chart's title, and the name of its files without extension.
+#[must_use]
+pub fn charts(view: &View<'_>) -> Vec<(String, String)> {
+    let drawn = drawn(view).into_iter();
+    drawn.map(|(chart, name)| (chart.title(), name)).collect()
+}
+
 /// Writes `overview` and each curve into the folder, as SVG and as PNG.
 ///
 /// # Errors
@@ -56,15 +63,22 @@ struct Standing {
 pub fn write_charts(view: &View<'_>, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder)
         .map_err(|error| format!("can't make {}: {error}", folder.display()))?;
-    let standings: Vec<_> = standings(view);
-    if !standings.is_empty() {
-        Chart::Overview(standings).write(&folder.join("overview"))?;
-    }
-    for plot in &view.curves {
-        let name = format!("{}-{}-{}", plot.id, plot.variant, plot.over.name());
-        Chart::Curve(plot).write(&folder.join(name))?;
+    for (chart, name) in drawn(view) {
+        chart.write(&folder.join(name))?;
     }
     Ok(())
+}
+
+/// The charts by their names.
+fn drawn<'a>(view: &'a View<'_>) -> Vec<(Chart<'a>, String)> {
+    let standings = standings(view);
+    let overview = (!standings.is_empty()).then_some(Chart::Overview(standings));
+    let overview = overview.map(|chart| (chart, "overview".to_owned()));
+    let curves = view.curves.iter().map(|plot| {
+        let name = format!("{}-{}-{}", plot.id, plot.variant, plot.over.name());
+        (Chart::Curve(plot), name)
+    });
+    overview.into_iter().chain(curves).collect()
 }
 
 fn standings(view: &View<'_>) -> Vec<Standing> {
@@ -86,6 +100,13 @@ fn standings(view: &View<'_>) -> Vec<Standing> {
 }
 
 impl Chart<'_> {
+    fn title(&self) -> String {
+        match self {
+            Self::Overview(_) => "Ganger beside the best peer in every workload".to_owned(),
+            Self::Curve(plot) => format!("{}, {}", plot.title(), plot.unit),
+        }
+    }
+
     fn size(&self) -> (u32, u32) {
         match self {
             Self::Overview(standings) => (
@@ -199,7 +220,7 @@ fn curve<B: DrawingBackend>(
         let most = points().map(of).fold(least, f64::max);
         least / 1.15..most * 1.15
     };
-    let title = format!("{}, {}", plot.title(), plot.unit);
+    let title = Chart::Curve(plot).title();
     area.draw_text(&title, &text(15, &INK), (16, 10))?;
     let mut chart = ChartBuilder::on(area)
         .margin(14)

@@ -5,11 +5,11 @@ use super::bars::bars;
 use super::curves::curve;
 use super::histogram::histogram;
 use super::markup::Escaped;
-use super::modes::{cell, state};
-use super::view::{Lead, Row, Standing, View};
-use crate::driver::lines::Figure;
+use super::modes::state;
+use super::summary::{Line, Part, has_loops, lines, standings};
+use super::view::{Row, Standing, View};
 use crate::driver::mode::Mode;
-use crate::driver::text::{figure, grouped, times, with_unit};
+use crate::driver::text::{figure, grouped, times};
 use crate::whole::catalog::Id;
 use std::fmt::Write;
 
@@ -87,135 +87,88 @@ fn head(page: &mut String, view: &View<'_>) {
 
 fn summary(page: &mut String, view: &View<'_>) {
     page.push_str("<section id=\"summary\"><h2>Summary</h2><div class=\"tiles\">\n");
-    let with_loops = view.with_loops();
-    let tiles = [
-        (false, "of the figures of whole workloads"),
-        (true, "of the figures of queues"),
-    ];
-    for (of_queues, of_what) in tiles {
-        let with_loops = with_loops.as_ref().map(|view| view.standing(of_queues));
-        tile(
-            page,
-            of_what,
-            &view.standing(of_queues),
-            with_loops.as_ref(),
-        );
+    for (of_what, standing) in standings(view) {
+        tile(page, of_what, &standing);
     }
-    page.push_str("</div>\n");
-    let rows: Vec<_> = view.rows.iter().filter(|row| !row.id.is_queue()).collect();
-    if !rows.is_empty() {
-        page.push_str(
-            "<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
-             Below 1 ×, Ganger is ahead.</p>\n<div class=\"card scroll\"><table><thead><tr>\
-             <th>workload</th><th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>",
-        );
-        if with_loops.is_some() {
-            page.push_str("<th>with idle loops</th>");
+    let with_loops = view.with_loops();
+    for (of_what, standing) in with_loops.iter().flat_map(standings) {
+        tile(page, &format!("{of_what}, with idle loops"), &standing);
+    }
+    page.push_str(
+        "</div>\n<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
+         Below 1 ×, Ganger is ahead.</p>\n",
+    );
+    for part in Part::ALL {
+        let lines = lines(view, part);
+        if lines.is_empty() {
+            continue;
         }
-        page.push_str("</tr></thead><tbody>\n");
-        for row in rows {
-            summary_row(page, row);
-            if with_loops.is_some() {
-                let lead = view.lead_with_loops(row);
-                let class = class_of(lead.as_ref());
-                let _ = write!(page, "<td class=\"{class}\">{}</td>", cell(lead.as_ref()));
-            }
-            page.push_str("</tr>\n");
+        let _ = writeln!(
+            page,
+            "<div class=\"card scroll\"><table class=\"standing\"><thead><tr><th>{}</th>\
+             <th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>{}</tr></thead><tbody>",
+            part.heading(),
+            if has_loops(&lines) {
+                "<th>with idle loops</th>"
+            } else {
+                ""
+            },
+        );
+        let has_loops = has_loops(&lines);
+        for line in lines {
+            summary_line(page, &line, has_loops);
         }
         page.push_str("</tbody></table></div>\n");
     }
     page.push_str("</section>\n");
 }
 
-fn tile(
-    page: &mut String,
-    of_what: &str,
-    standing: &Standing<'_>,
-    with_loops: Option<&Standing<'_>>,
-) {
-    if standing.of == 0 {
-        return;
-    }
+fn tile(page: &mut String, of_what: &str, standing: &Standing<'_>) {
     let Standing { ahead, of, worst } = standing;
     let _ = write!(
         page,
-        "<div class=\"tile\"><b>{ahead} of {of}</b>{of_what}: ahead of every peer."
+        "<div class=\"tile\"><b>{ahead} of {of}</b>figures of {of_what}: ahead of every peer."
     );
-    if let Some(worst) = worst {
-        let _ = write!(page, " <span class=\"soft\">{}</span>", extreme(worst));
-    }
-    if let Some(Standing {
-        ahead,
-        of,
-        worst: Some(worst),
-    }) = with_loops
-    {
+    if let Some(lead) = worst {
         let _ = write!(
             page,
-            "<br>With idle loops: {ahead} of {of}. <span class=\"soft\">{}</span>",
-            extreme(worst)
+            " <span class=\"soft\">The {}: {} {}, {} {}.</span>",
+            lead.word(),
+            lead.id,
+            Escaped(lead.variant),
+            times(lead.times),
+            lead.best.peer,
         );
     }
     page.push_str("</div>\n");
 }
 
-/// Where it is furthest behind, or least ahead.
-fn extreme(lead: &Lead<'_>) -> String {
-    let word = if lead.times > 1.0 { "Worst" } else { "Closest" };
-    format!(
-        "{word}: {} {}, {} {}.",
-        lead.id,
-        Escaped(lead.variant),
-        times(lead.times),
-        lead.best.peer,
-    )
-}
-
-fn class_of(lead: Option<&Lead<'_>>) -> &'static str {
-    match lead {
-        Some(lead) if lead.times <= 1.0 => "good",
+fn summary_line(page: &mut String, line: &Line, has_loops: bool) {
+    let class = |times| match times {
+        Some(times) if times <= 1.0 => "good",
         Some(_) => "bad",
         None => "",
-    }
-}
-
-/// A row without its end.
-fn summary_row(page: &mut String, row: &Row<'_>) {
-    let said = |figure_of: Option<&Figure>| match figure_of {
-        Some(shown) => with_unit(&figure(shown.min), row.unit),
-        None => "–".to_owned(),
     };
-    let lead = row.lead();
-    let class = class_of(lead.as_ref());
-    let ratio = lead
-        .as_ref()
-        .map_or_else(|| "–".to_owned(), |lead| times(lead.times));
-    let best = lead.map_or_else(
-        || "–".to_owned(),
-        |lead| format!("{} {}", lead.best.peer, said(Some(lead.best))),
-    );
     let _ = write!(
         page,
-        "<tr><td>{}</td><td class=\"{class}\">{ratio}</td><td>{}</td><td>{}</td>",
-        Escaped(&row.title()),
-        Escaped(&said(row.ours)),
-        Escaped(&best),
+        "<tr><td>{}</td><td class=\"{}\">{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td>",
+        Escaped(&line.title),
+        class(line.times),
+        line.ratio(),
+        Escaped(&line.ours),
+        Escaped(&line.best),
+        if line.is_reached { "good" } else { "" },
+        Escaped(&line.target),
     );
-    match (row.target(), row.ours) {
-        (Some(target), Some(ours)) => {
-            let (class, mark) = match ours.min <= target {
-                true => ("good", "reached"),
-                false => ("", "open"),
-            };
-            let most = with_unit(&figure(target), row.unit);
-            let _ = write!(
-                page,
-                "<td class=\"{class}\">{}, {mark}</td>",
-                Escaped(&most)
-            );
-        }
-        _ => page.push_str("<td>–</td>"),
+    if let (true, Some((cell, times))) = (has_loops, &line.with_loops) {
+        let _ = write!(
+            page,
+            "<td class=\"{}\">{}</td>",
+            class(*times),
+            Escaped(cell)
+        );
     }
+    page.push_str("</tr>\n");
 }
 
 fn workloads(page: &mut String, view: &View<'_>) {
@@ -272,8 +225,9 @@ fn queues(page: &mut String, view: &View<'_>) {
             spec.name,
             Escaped(spec.what)
         );
-        // A figure that nobody else has is in the table only.
-        for row in rows.iter().filter(|row| row.figures().count() > 1) {
+        // A figure that nobody else has, or that does not count, is in the table only.
+        let is_drawn = |row: &&&Row<'_>| row.metric().is_some() && row.figures().count() > 1;
+        for row in rows.iter().filter(is_drawn) {
             let _ = write!(
                 page,
                 "<div class=\"card\"><h3>{}</h3>",
@@ -298,10 +252,7 @@ fn table(page: &mut String, rows: &[&Row<'_>]) {
     for row in rows {
         for shown in row.figures() {
             let ratio = shown.ratio_to_ganger.map_or_else(|| "–".to_owned(), times);
-            let label = match row.unit {
-                "" => row.variant.to_owned(),
-                unit => format!("{}, {unit}", row.variant),
-            };
+            let label = row.with_unit(row.variant);
             let label = match shown.mode {
                 Mode::AsIs => label,
                 Mode::Loops => format!("{label}, {}", shown.mode.text()),
@@ -417,7 +368,7 @@ fn machine(page: &mut String, view: &View<'_>) {
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use crate::driver::lines::Results;
+    use crate::driver::lines::{Figure, Results};
     use crate::driver::report::markup::unbalanced;
 
     #[test]
@@ -444,6 +395,33 @@ mod tests {
             .map(|rest| rest.split('"').next().unwrap());
         for link in links {
             assert!(page.contains(&format!("id=\"{link}\"")), "{link}");
+        }
+    }
+
+    #[test]
+    fn figures_of_queues_that_do_not_count_are_in_the_table_alone() {
+        let results = fixture::results();
+        let page = html(&View::of(&results));
+        let is_drawn = |variant: &str| page.contains(&format!("<h3>{variant}</h3>"));
+        assert!(is_drawn("push+pop, depth 8"));
+        assert!(!is_drawn(fixture::OTHER.0));
+        assert!(page.contains(fixture::OTHER.0));
+    }
+
+    #[test]
+    fn targets_are_in_a_column_of_whole_workloads_and_of_queues() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        let page = html(&view);
+        for part in Part::ALL {
+            let of_part: Vec<_> = lines(&view, part);
+            assert!(of_part.iter().any(|line| line.target != "–"), "{part:?}");
+            assert!(page.contains(&format!("<th>{}</th>", part.heading())));
+            for line in of_part {
+                let class = if line.is_reached { "good" } else { "" };
+                let cell = format!("<td class=\"{class}\">{}</td>", line.target);
+                assert!(page.contains(&cell), "{line:?}");
+            }
         }
     }
 

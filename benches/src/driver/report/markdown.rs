@@ -1,10 +1,10 @@
 //! The report as Markdown.
 
 use super::modes::{cell, state};
-use super::view::{Lead, Row, Standing, View};
+use super::summary::{Line, Part, has_loops, lines, standing};
+use super::view::{Row, View};
 use crate::driver::lines::Figure;
-use crate::driver::mode::Mode;
-use crate::driver::text::{figure, short, times, with_unit};
+use crate::driver::text::{figure, short, times};
 use crate::whole::catalog::{Id, Peer};
 use std::fmt::Write;
 
@@ -19,13 +19,13 @@ pub fn markdown(view: &View<'_>) -> String {
     if view.machine.interrupted {
         text.push_str("**Stopped before all was measured.**\n\n");
     }
-    let _ = writeln!(text, "{}\n", standing(view));
-    let whole = table(view, |id| !id.is_queue());
+    let _ = write!(text, "{}\n\n{}", standing(view), summary(view));
+    let whole = table(view, |row| !row.id.is_queue());
     if !whole.is_empty() {
         let _ = writeln!(text, "## Whole workloads\n\n{whole}");
     }
     if let Some(view) = view.with_loops() {
-        let whole = table(&view, |id| !id.is_queue());
+        let whole = table(&view, |row| !row.id.is_queue());
         let _ = writeln!(text, "## Whole workloads, with idle loops\n\n{whole}");
     }
     for plot in &view.curves {
@@ -38,11 +38,14 @@ pub fn markdown(view: &View<'_>) -> String {
                 text,
                 "## {}\n\n{}",
                 id.spec().name,
-                table(view, |other| other == id)
+                table(view, |row| row.id == id)
             );
         }
     }
-    text.push_str(&absent(view));
+    let absent = absent(view);
+    if !absent.is_empty() {
+        let _ = write!(text, "## What is not here\n\n{absent}");
+    }
     text
 }
 
@@ -73,11 +76,12 @@ pub fn platform(view: &View<'_>) -> String {
 }
 
 /// Figures as a table, a row a line and a peer a column: the minimum, and in brackets how many times
-/// the peer's Ganger's is, pair by pair. The best is bold. Where there are figures with idle loops, the
-/// last column has how many times the best peer's Ganger's is there. Empty when there are none.
+/// the peer's Ganger's is, pair by pair. The best of several is bold. Where there are figures with idle
+/// loops, the last column has how many times the best peer's Ganger's is there. Empty when there are
+/// none.
 #[must_use]
-pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
-    let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row.id)).collect();
+pub fn table(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
+    let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row)).collect();
     let mut peers: Vec<Peer> = rows
         .iter()
         .flat_map(|row| row.figures())
@@ -100,13 +104,9 @@ pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
     let columns = peers.len() + usize::from(has_loops);
     let _ = writeln!(text, "\n|---|{}", "---|".repeat(columns));
     for row in rows {
-        let unit = if matches!(row.unit, "" | "x") {
-            String::new()
-        } else {
-            format!(", {}", row.unit)
-        };
-        let _ = write!(text, "| {}{unit} |", escaped(&row.title()));
-        let best = row.figures().map(|f| f.min).fold(f64::MAX, f64::min);
+        let _ = write!(text, "| {} |", escaped(&row.with_unit(&row.title())));
+        let best = row.figures().map(|f| f.min).reduce(f64::min);
+        let best = best.filter(|_| row.figures().count() > 1);
         for peer in &peers {
             let shown = row.figures().find(|figure| figure.peer == *peer);
             let _ = write!(
@@ -123,10 +123,10 @@ pub fn table(view: &View<'_>, is_in: impl Fn(Id) -> bool) -> String {
     text
 }
 
-fn cell_of(shown: &Figure, best: f64) -> String {
+fn cell_of(shown: &Figure, best: Option<f64>) -> String {
     // What prints the same is as good.
     let min = match figure(shown.min) {
-        min if min == figure(best) => format!("**{min}**"),
+        min if Some(&min) == best.map(figure).as_ref() => format!("**{min}**"),
         min => min,
     };
     match shown.ratio_to_ganger {
@@ -135,43 +135,38 @@ fn cell_of(shown: &Figure, best: f64) -> String {
     }
 }
 
-/// In how many figures Ganger is ahead, in a sentence or two.
-#[must_use]
-pub fn standing(view: &View<'_>) -> String {
-    let mut sentences = Vec::new();
-    for (of_queues, of_what) in [(false, "whole workloads"), (true, "queues")] {
-        for view in [Some(view), view.with_loops().as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            sentences.extend(sentence(view.mode, &view.standing(of_queues), of_what));
+/// Each figure that counts beside the best peer's and the target.
+fn summary(view: &View<'_>) -> String {
+    let mut text = String::new();
+    for part in Part::ALL {
+        let lines = lines(view, part);
+        if lines.is_empty() {
+            continue;
         }
+        let has_loops = has_loops(&lines);
+        let (head, rule) = match has_loops {
+            true => (" with idle loops |", "---|"),
+            false => ("", ""),
+        };
+        let _ = writeln!(
+            text,
+            "| {} | Ganger is | Ganger | best peer | target |{head}\n|---|---|---|---|---|{rule}",
+            part.heading()
+        );
+        for line in lines {
+            let (title, ratio) = (escaped(&line.title), line.ratio());
+            let Line {
+                ours, best, target, ..
+            } = line;
+            let _ = write!(text, "| {title} | {ratio} | {ours} | {best} | {target} |");
+            if let (true, Some((cell, _))) = (has_loops, line.with_loops) {
+                let _ = write!(text, " {cell} |");
+            }
+            text.push('\n');
+        }
+        text.push('\n');
     }
-    match sentences.is_empty() {
-        true => "Nothing was measured of both Ganger and a peer.".to_owned(),
-        false => sentences.join("\n"),
-    }
-}
-
-fn sentence(mode: Mode, standing: &Standing<'_>, of_what: &str) -> Option<String> {
-    let Standing { ahead, of, worst } = standing;
-    let Lead {
-        id,
-        variant,
-        best,
-        times: ratio,
-    } = worst.as_ref()?;
-    let start = match mode {
-        Mode::AsIs => "Ahead",
-        Mode::Loops => "With idle loops, ahead",
-    };
-    let word = if *ratio > 1.0 { "worst" } else { "closest" };
-    Some(format!(
-        "{start} of every peer in {ahead} of {of} figures of {of_what}; {word}: {id} {variant}, {} {}'s {}.",
-        times(*ratio),
-        best.peer,
-        with_unit(&figure(best.min), &best.unit),
-    ))
+    text
 }
 
 fn growth(plot: &super::view::Plot<'_>) -> String {
@@ -203,12 +198,14 @@ fn growth(plot: &super::view::Plot<'_>) -> String {
     text
 }
 
-fn absent(view: &View<'_>) -> String {
+/// What there is not, and why. Empty when all is there.
+#[must_use]
+pub fn absent(view: &View<'_>) -> String {
     let mut text = String::new();
     if view.absences.is_empty() {
         return text;
     }
-    text.push_str("## What is not here\n\n| peer | what | why | workloads |\n|---|---|---|---|\n");
+    text.push_str("| peer | what | why | workloads |\n|---|---|---|---|\n");
     for (peer, reason, why, places) in view.reasons() {
         let _ = writeln!(
             text,
@@ -232,6 +229,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::driver::fixture;
+    use crate::driver::mode::Mode;
 
     #[test]
     fn tables_have_as_many_cells_in_every_line() {
@@ -266,12 +264,8 @@ mod tests {
         let expected = "| workload | ganger | tokio |\n|---|---|---|\n\
                         | W1 spawn_external, ns | **5.00** | 20.0 (0.25 ×) |\n";
         assert_eq!(text, expected);
-        let text = markdown(&View::of(&results));
-        assert!(
-            text.contains(
-                "in 1 of 1 figures of whole workloads; closest: W1 time, 0.25 × tokio's 20.0 ns."
-            ),
-            "{text}"
-        );
+        results.figures.truncate(1);
+        let alone = table(&View::of(&results), |_| true);
+        assert!(alone.ends_with("| W1 spawn_external, ns | 5.00 |\n"));
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! view                      who leads in what: the figures as the report needs them
+//! summary                   how it stands, in sentences and lines
 //! html, style.css, markup   the page
 //! modes                     in which states of the machine
 //! bars, curves, histogram   what is drawn in it
@@ -19,11 +20,13 @@ mod markdown;
 mod markup;
 mod modes;
 mod raster;
+mod summary;
 mod view;
 
-pub use charts::write_charts;
+pub use charts::{charts, write_charts};
 pub use html::html;
-pub use markdown::{markdown, platform, standing, table};
+pub use markdown::{absent, markdown, platform, table};
+pub use summary::standing;
 pub use view::{Row, View};
 
 use super::lines::Results;

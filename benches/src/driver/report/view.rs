@@ -3,7 +3,7 @@
 use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
 use crate::driver::mode::Mode;
 use crate::driver::plan::Curve;
-use crate::whole::catalog::{Id, Peer};
+use crate::whole::catalog::{Goal, Id, Metric, Peer};
 use std::collections::BTreeMap;
 
 /// A result as the report shows it.
@@ -125,19 +125,38 @@ impl<'a> View<'a> {
         self.rows.iter().filter(move |row| row.id == id)
     }
 
-    /// How Ganger stands in whole workloads, or in those of queues.
+    /// How Ganger stands in these workloads: in the figures that the catalog has.
     #[must_use]
-    pub fn standing(&self, of_queues: bool) -> Standing<'a> {
-        let rows = self
-            .rows
-            .iter()
-            .filter(|row| row.id.is_queue() == of_queues);
+    pub fn standing(&self, is_in: impl Fn(Id) -> bool) -> Standing<'a> {
+        let rows = self.rows.iter().filter(|row| is_in(row.id));
+        let rows = rows.filter(|row| row.metric().is_some());
         let leads: Vec<_> = rows.filter_map(Row::lead).collect();
         Standing {
             ahead: leads.iter().filter(|lead| lead.times <= 1.0).count(),
             of: leads.len(),
             worst: leads.into_iter().max_by(|a, b| a.times.total_cmp(&b.times)),
         }
+    }
+
+    /// The most that Ganger's figure should be, by the targets and the figures that are there.
+    #[must_use]
+    pub fn target(&self, row: &Row<'_>) -> Option<f64> {
+        let of_other = |variant| {
+            let mut rows = self.rows_of(row.id);
+            rows.find(move |other| other.variant == variant)
+        };
+        let most = |goal: &Goal| {
+            let (times, figure) = match *goal {
+                Goal::Best(times) => (times, row.worthy()?),
+                Goal::Of(peer, times) => (times, row.best(|it| it == peer)?),
+                Goal::BestIn(variant, times) => (times, of_other(variant)?.worthy()?),
+                Goal::OursIn(variant, times) => (times, of_other(variant)?.ours?),
+                Goal::Just(most) => return Some(most),
+            };
+            Some(times * figure.min)
+        };
+        let goals = row.metric()?.goals.iter();
+        goals.filter_map(most).reduce(f64::min)
     }
 
     /// What there is not, each reason once: who, in which workloads.
@@ -168,6 +187,14 @@ impl<'a> View<'a> {
             }
         }
         reasons
+    }
+}
+
+impl Lead<'_> {
+    /// What it is when no other is further behind.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        if self.times > 1.0 { "worst" } else { "closest" }
     }
 }
 
@@ -202,18 +229,22 @@ impl<'a> Row<'a> {
         peers.min_by(|a, b| a.min.total_cmp(&b.min))
     }
 
-    /// The most that Ganger's figure should be, by the targets and the peers that are there.
+    /// The best peer of those that a target is of: Erlang wakes at once because it never sleeps, but
+    /// waits busily.
+    fn worthy(&self) -> Option<&'a Figure> {
+        self.best(|peer| (self.id, peer) != (Id::W10, Peer::Erlang))
+    }
+
+    /// What the catalog says of it; nothing of figures of queues that do not count.
     #[must_use]
-    pub fn target(&self) -> Option<f64> {
-        let metric = self.id.spec().metric(self.variant)?;
-        // Erlang wakes at once because it never sleeps: it waits busily.
-        let counts = |peer| (self.id, peer) != (Id::W10, Peer::Erlang);
-        let of_best = metric.of_best.zip(self.best(counts));
-        let of_tokio = metric.of_tokio.zip(self.best(|peer| peer == Peer::Tokio));
-        let targets = [of_best, of_tokio].into_iter().flatten();
-        targets
-            .map(|(times, figure)| times * figure.min)
-            .reduce(f64::min)
+    pub fn metric(&self) -> Option<&'static Metric> {
+        self.id.spec().metric(self.variant)
+    }
+
+    /// Whether there is a target.
+    #[must_use]
+    pub fn has_goals(&self) -> bool {
+        self.metric().is_some_and(|metric| !metric.goals.is_empty())
     }
 
     /// What it is called.
@@ -226,6 +257,18 @@ impl<'a> Row<'a> {
             format!("{} {} {}", self.id, spec.name, self.variant)
         } else {
             format!("{} {}", self.id, spec.name)
+        }
+    }
+
+    /// A name of it with its unit, unless the name says that already behind a colon.
+    #[must_use]
+    pub fn with_unit(&self, name: &str) -> String {
+        let measured = name.rsplit_once(": ").map_or("", |(_, measured)| measured);
+        let says_it = measured.split(' ').any(|word| word == self.unit);
+        match self.unit {
+            "" | "x" => name.to_owned(),
+            _ if says_it => name.to_owned(),
+            unit => format!("{name}, {unit}"),
         }
     }
 }
@@ -352,18 +395,107 @@ mod tests {
             };
         }
         let view = View::of(&results);
-        let standing = view.standing(false);
+        let standing = view.standing(|id| !id.is_queue());
         assert_eq!((standing.ahead, standing.of), (1, 2));
         let worst = standing.worst.unwrap();
         assert_eq!((worst.id, worst.best.peer), (Id::W1, Peer::Tokio));
         assert!((worst.times - 1.5).abs() < 1e-9);
         // What is as good is not behind.
-        let queues = view.standing(true);
-        assert_eq!(queues.ahead, queues.of);
-        let targets: Vec<_> = view.rows.iter().map(Row::target).collect();
+        let queues = view.standing(Id::is_queue);
+        let counted = Id::Deque.spec().metrics.len();
+        assert_eq!((queues.ahead, queues.of), (counted, counted));
+        let all = view.standing(|_| true);
+        assert_eq!((all.ahead, all.of), (1 + counted, 2 + counted));
+        let targets: Vec<_> = view.rows.iter().map(|row| view.target(row)).collect();
         // 0.9 times the best is 18; 0.35 times tokio is 7.
         assert!((targets[0].unwrap() - 7.0).abs() < 1e-9);
         assert!((targets[1].unwrap() - 20.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn figures_of_queues_that_are_not_in_the_catalog_do_not_count() {
+        let results = fixture::results();
+        let view = View::of(&results);
+        let other = view.rows.iter().find(|row| row.variant == fixture::OTHER.0);
+        let other = other.expect("it is shown all the same");
+        assert!(other.lead().is_some() && other.metric().is_none());
+        assert_eq!(view.target(other), None);
+        let deque = view.standing(|id| id == Id::Deque);
+        assert_eq!(deque.of, Id::Deque.spec().metrics.len());
+    }
+
+    #[test]
+    fn targets_of_queues_are_of_a_peer_of_another_way_or_of_a_number() {
+        let mut results = fixture::results();
+        for figure in &mut results.figures {
+            figure.min = match figure.peer {
+                Peer::Ganger if figure.variant.contains("one by one") => 200.0,
+                Peer::Ganger => 100.0,
+                Peer::CrossbeamDeque => 40.0,
+                Peer::St3 | Peer::Kanal => 20.0,
+                _ => 30.0,
+            };
+        }
+        let view = View::of(&results);
+        let target = |variant: &str| {
+            let row = view.rows.iter().find(|row| row.variant == variant).unwrap();
+            view.target(row)
+        };
+        let is = |variant: &str, most: f64| {
+            let target = target(variant).unwrap();
+            assert!((target - most).abs() < 1e-9, "{variant}: {target}");
+        };
+        is("push+pop, depth 8", 9.0);
+        is("steal 32 of 64, pushed by another core, an item", 6.0);
+        is("4 producers, polling, 48 bytes", 16.0);
+        is("take 64 that wait, an item, u64 (drain)", 8.0);
+        is("2 producers, groups of 16, u64: producers' CPU ns", 66.0);
+        is("heap, u64 (Queue): bytes with one message", 16.8);
+        is("heap, 48 bytes: allocations in a million messages", 0.0);
+        assert_eq!(target("take 64 that wait, an item, u64"), None);
+    }
+
+    #[test]
+    fn targets_are_of_peers_that_are_there_and_that_sleep() {
+        let mut results = fixture::results();
+        results
+            .figures
+            .retain(|figure| figure.peer != Peer::Tokio && figure.peer != Peer::CrossbeamDeque);
+        for figure in &mut results.figures {
+            figure.min = match figure.peer {
+                Peer::Erlang => 1.0,
+                Peer::Actix => 10.0,
+                _ => 20.0,
+            };
+        }
+        let view = View::of(&results);
+        let is = |id: Id, most: f64| {
+            let target = view.target(view.rows_of(id).next().unwrap()).unwrap();
+            assert!((target - most).abs() < 1e-9, "{id}: {target}");
+        };
+        is(Id::W1, 0.9);
+        is(Id::W10, 9.5);
+        is(Id::Deque, 9.0);
+    }
+
+    #[test]
+    fn labels_say_the_unit_once() {
+        let results = fixture::results();
+        let rows = View::of(&results).rows;
+        let labels: Vec<_> = rows.iter().map(|row| row.with_unit(&row.title())).collect();
+        for label in [
+            "W1 spawn_external, ns",
+            "W8 memory_idle rss, bytes",
+            "W13 fairness",
+            "push+pop, depth 8, ns",
+            "owner, depth 8, 1 thief looking: CPU ns",
+            "fib, a task a call: ms",
+            "heap, 48 bytes: bytes with one message",
+            "heap, u64: allocations in a million messages",
+            "take 64 that wait, an item, 48 bytes, ns",
+        ] {
+            assert!(labels.iter().any(|it| it == label), "{label}: {labels:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! Which figures of queues count, and what they should be.
+//!
+//! A run of queues measures more than these: how often thieves had success, what an owner does by the
+//! wall clock as well as by its own, what is the same as another figure. Such figures are shown, but to
+//! count them would be to count one thing several times. A test of the runs holds that every figure
+//! that peers have, too, is one of these or has a reason not to be.
+
+use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
+use super::catalog::{Goal, Metric, Peer};
+
+/// With light fences, which Linux has; where they are full ones, as good as crossbeam-deque is good.
+const PUSH_POP: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.35), Of(Peer::St3, 0.45)];
+
+const STEAL: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.15), Of(Peer::St3, 1.1)];
+
+/// Of deques.
+pub(super) const DEQUE: &[Metric] = &[
+    Metric::new("push+pop, depth 1", "ns").to(PUSH_POP),
+    Metric::new("push+pop, depth 8", "ns").to(PUSH_POP),
+    Metric::new("push+pop, depth 64", "ns").to(PUSH_POP),
+    Metric::new("push+pop, depth 256", "ns").to(PUSH_POP),
+    Metric::new("push+pop, depth 1024", "ns"),
+    Metric::new("steal 32 of 64, pushed by the same thread, an item", "ns").to(STEAL),
+    Metric::new("steal 32 of 64, pushed by another core, an item", "ns").to(STEAL),
+    Metric::new("steal from an empty deque", "ns"),
+    Metric::new("owner, depth 8, 1 thief stealing: CPU ns", "ns"),
+    Metric::new("owner, depth 8, 3 thieves stealing: CPU ns", "ns"),
+    Metric::new("owner, depth 8, 1 thief looking: CPU ns", "ns"),
+    Metric::new("owner, depth 8, 3 thieves looking: CPU ns", "ns"),
+    Metric::new("owner, depth 64, 1 thief stealing: CPU ns", "ns"),
+    Metric::new("owner, depth 64, 3 thieves stealing: CPU ns", "ns"),
+    Metric::new("owner, depth 64, 1 thief looking: CPU ns", "ns"),
+    Metric::new("owner, depth 64, 3 thieves looking: CPU ns", "ns"),
+    Metric::new("tree of tasks that do nothing: ms", "ms"),
+    Metric::new("tree of tasks of 6 multiplications: ms", "ms"),
+    Metric::new("fib, a task a call: ms", "ms"),
+];
+
+/// Of mailboxes. A `Queue` with one message is one node on the heap: 16 or 64 bytes, and its share of
+/// what a slab has beside nodes.
+pub(super) const MAILBOX: &[Metric] = &[
+    Metric::new("heap, u64: bytes with one message", "bytes"),
+    Metric::new("heap, u64 (Queue): bytes with one message", "bytes").to(&[Just(16.8)]),
+    Metric::new("heap, u64: allocations in a million messages", "").to(&[Just(0.0)]),
+    Metric::new("one thread, bursts of 100, u64", "ns").to(&[Best(0.7)]),
+    Metric::new("take 64 that wait, an item, u64", "ns"),
+    Metric::new("take 64 that wait, an item, u64 (drain)", "ns")
+        .to(&[BestIn("take 64 that wait, an item, u64", 0.4)]),
+    Metric::new("2 producers, polling, u64", "ns").to(&[Best(0.8)]),
+    Metric::new("4 producers, polling, u64", "ns").to(&[Best(0.8)]),
+    Metric::new("2 producers, groups of 16, u64: producers' CPU ns", "ns").to(&[OursIn(
+        "2 producers, groups of 16, u64 (one by one): producers' CPU ns",
+        0.33,
+    )]),
+    Metric::new(
+        "2 producers, groups of 16, u64 (one by one): producers' CPU ns",
+        "ns",
+    ),
+    Metric::new("1 producer, blocking, u64", "ns"),
+    Metric::new("heap, 48 bytes: bytes with one message", "bytes"),
+    Metric::new("heap, 48 bytes (Queue): bytes with one message", "bytes").to(&[Just(67.2)]),
+    Metric::new("heap, 48 bytes: allocations in a million messages", "").to(&[Just(0.0)]),
+    Metric::new("one thread, bursts of 100, 48 bytes", "ns").to(&[Best(0.7)]),
+    Metric::new("take 64 that wait, an item, 48 bytes", "ns"),
+    Metric::new("take 64 that wait, an item, 48 bytes (drain)", "ns")
+        .to(&[BestIn("take 64 that wait, an item, 48 bytes", 0.4)]),
+    Metric::new("2 producers, polling, 48 bytes", "ns").to(&[Best(0.8)]),
+    Metric::new("4 producers, polling, 48 bytes", "ns").to(&[Best(0.8)]),
+    Metric::new(
+        "2 producers, groups of 16, 48 bytes: producers' CPU ns",
+        "ns",
+    )
+    .to(&[OursIn(
+        "2 producers, groups of 16, 48 bytes (one by one): producers' CPU ns",
+        0.33,
+    )]),
+    Metric::new(
+        "2 producers, groups of 16, 48 bytes (one by one): producers' CPU ns",
+        "ns",
+    ),
+    Metric::new("1 producer, blocking, 48 bytes", "ns"),
+];
