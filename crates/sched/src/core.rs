@@ -3,8 +3,9 @@
 
 use crate::contain::discard;
 use crate::outstanding::Outstanding;
+use crate::state::State;
 use crate::stats::Counters;
-use ganger_mpsc::{Batch, Queue};
+use ganger_mpsc::Batch;
 use ganger_proc_api::{Completion, Event, Process, UpgradeRequest};
 use std::collections::VecDeque;
 
@@ -16,6 +17,8 @@ pub(crate) enum Item {
     Completion { token: u64, completion: Completion },
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
+    /// Nothing: it just wakes the process.
+    Nudge,
 }
 
 pub(crate) struct Core {
@@ -53,9 +56,9 @@ impl Core {
     }
 
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
-    pub(crate) fn receive(&mut self, mailbox: &Queue<Item>) {
-        if !mailbox.is_empty() {
-            self.pending.append(mailbox.drain());
+    pub(crate) fn receive(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.pending.append(state.drain());
         }
     }
 
@@ -74,6 +77,7 @@ impl Core {
         while batch.len() - before < limit {
             match self.pending.pop_front() {
                 None => break,
+                Some(Item::Nudge) => {}
                 Some(Item::Event(event)) => batch.push_back(event),
                 Some(Item::Completion { token, completion }) => {
                     if self.yields.finish(token) {

@@ -13,6 +13,7 @@ use crate::stats::Counters;
 use ganger_proc_api::{Command, CommandError, Completer, Completion, StepOutput, Yield};
 use std::cell::RefCell;
 use std::sync::Arc;
+use tracing::Level;
 
 thread_local! {
     static CURRENT: RefCell<Option<Call>> = const { RefCell::new(None) };
@@ -55,7 +56,7 @@ pub(crate) fn dispatch(task: &Task, core: &mut Core, out: &mut StepOutput, count
         let completer = Completer::new(Arc::clone(task) as _, tag, token);
         if let Some(result) = call(task, token, command, completer, counters) {
             // What arrived before this completion stays before it.
-            core.receive(&task.mailbox);
+            core.receive(&task.state);
             let completion = Completion { tag, result };
             core.pending
                 .push_back(Item::Completion { token, completion });
@@ -106,7 +107,7 @@ fn call(
         Ok(Err(error)) => Some(error),
         Err(message) => {
             counters.panics.bump();
-            log(|| {
+            log(Level::ERROR, || {
                 tracing::error!(
                     target: "ganger::sched", pid = %task.pid, command = %id, %message,
                     "contained a panic of a handler"
@@ -118,7 +119,7 @@ fn call(
     match (answered, error) {
         (Answer::Given(result), None) => Some(result),
         (Answer::Given(result), Some(error)) => {
-            log(|| {
+            log(Level::WARN, || {
                 tracing::warn!(
                     target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of(&error),
                     "a handler reported an error after it had completed the command"

@@ -5,10 +5,11 @@ use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
 use crate::dispatch::dispatch;
 use crate::finish::finish;
-use crate::local::{self, Held};
+use crate::local::{self, LocalQueue};
 use crate::shared::Shared;
 use crate::state::{Begin, Leave, Waiting};
 use crate::stats::Counters;
+use crate::token::Token;
 use crate::upgrade::upgrade;
 use ganger_proc_api::{Event, Events, ExitReason, Outcome, Process, StepOutput};
 use std::collections::VecDeque;
@@ -16,9 +17,10 @@ use std::mem;
 use std::sync::Arc;
 
 /// Runs processes, one at a time, with buffers that it reuses.
-pub(crate) struct Runner {
-    shared: Arc<Shared>,
-    worker: Option<usize>,
+pub(crate) struct Runner<'a> {
+    shared: &'a Arc<Shared>,
+    /// The queue of the worker that this thread is, if so.
+    queue: Option<&'a LocalQueue>,
     buffers: Buffers,
 }
 
@@ -38,27 +40,29 @@ enum Turn {
     End(ExitReason),
 }
 
-impl Runner {
-    /// A runner on the thread of that worker, or on one that is no worker.
-    pub(crate) fn new(shared: Arc<Shared>, worker: Option<usize>) -> Self {
+impl<'a> Runner<'a> {
+    /// A runner on the thread of the worker that has the queue, or on one that is no worker.
+    pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
         Self {
             shared,
-            worker,
+            queue,
             buffers: Buffers::default(),
         }
     }
 
     /// Gives a process that has been taken from a queue its turn.
-    pub(crate) fn run(&mut self, task: Task) {
+    pub(crate) fn run(&mut self, token: Token) {
+        let task = token.into_task();
         let Self {
             shared,
-            worker,
+            queue,
             buffers,
         } = self;
-        let counters = shared.counters.of(*worker);
+        let worker = queue.map(|queue| queue.index);
+        let counters = shared.counters.of(worker);
         let guard = (
-            local::hold(shared, Held::Turn),
-            shared.running(*worker, task.pid),
+            local::hold_turn(shared, *queue),
+            shared.running(worker, task.pid),
         );
         let turn = match task.state.begin() {
             Begin::Terminate => Turn::End(ExitReason::Terminated),
@@ -75,13 +79,13 @@ impl Runner {
         }
         let leave = match turn {
             Turn::Ready => task.state.requeue(),
-            Turn::Wait(_) if !task.mailbox.is_empty() => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
             Turn::End(reason) => return finish(shared, counters, &task, reason, guard),
         };
         match leave {
             Leave::Parked => {}
-            Leave::Requeue => shared.requeue(task),
+            // SAFETY: the process has not been parked: this thread still owns the token.
+            Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
             Leave::Terminate => finish(shared, counters, &task, ExitReason::Terminated, guard),
         }
     }
@@ -89,7 +93,7 @@ impl Runner {
 
 impl Buffers {
     fn turn(&mut self, shared: &Shared, task: &Task, core: &mut Core, counters: &Counters) -> Turn {
-        core.receive(&task.mailbox);
+        core.receive(&task.state);
         let limit = shared.config.event_batch;
         loop {
             match core.gather(&mut self.batch, limit, counters) {
