@@ -182,11 +182,11 @@ impl ContextBackend for ProcessCell {
 
 impl CompletionSink for ProcessCell {
     fn complete(self: Arc<Self>, token: u64, completion: Completion) {
-        let Some(completion) = dispatch::intercept(&self, token, completion) else {
+        let Err((task, completion)) = dispatch::intercept(self, token, completion) else {
             return;
         };
-        if let Err(item) = self.push(Item::Completion { token, completion }) {
-            let counters = self.shared.own_counters();
+        if let Err(item) = task.push(Item::Completion { token, completion }) {
+            let counters = task.shared.own_counters();
             counters.stale_completions.bump();
             discard(counters, item);
         }

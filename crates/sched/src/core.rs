@@ -62,11 +62,12 @@ impl Core {
         }
     }
 
-    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events, up to
-    /// the next upgrade.
+    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events: those
+    /// `completions`, and what is pending up to the next upgrade.
     pub(crate) fn gather(
         &mut self,
         batch: &mut VecDeque<Event>,
+        completions: &mut VecDeque<(u64, Completion)>,
         limit: usize,
         counters: &Counters,
     ) -> Gathered {
@@ -74,18 +75,18 @@ impl Core {
             *batch = std::mem::take(&mut self.left);
         }
         let before = batch.len();
+        while batch.len() - before < limit
+            && let Some((token, completion)) = completions.pop_front()
+        {
+            self.deliver(token, completion, batch, counters);
+        }
         while batch.len() - before < limit {
             match self.pending.pop_front() {
                 None => break,
                 Some(Item::Nudge) => {}
                 Some(Item::Event(event)) => batch.push_back(event),
                 Some(Item::Completion { token, completion }) => {
-                    if self.yields.finish(token) {
-                        batch.push_back(Event::Completion(completion));
-                    } else {
-                        counters.stale_completions.bump();
-                        discard(counters, completion);
-                    }
+                    self.deliver(token, completion, batch, counters);
                 }
                 Some(Item::Upgrade(request)) if batch.len() == before => {
                     self.keep(batch);
@@ -102,6 +103,22 @@ impl Core {
         } else {
             self.keep(batch);
             Gathered::Nothing
+        }
+    }
+
+    /// Adds a completion to `batch`, unless it is stale.
+    fn deliver(
+        &mut self,
+        token: u64,
+        completion: Completion,
+        batch: &mut VecDeque<Event>,
+        counters: &Counters,
+    ) {
+        if self.yields.finish(token) {
+            batch.push_back(Event::Completion(completion));
+        } else {
+            counters.stale_completions.bump();
+            discard(counters, completion);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::dispatch;
+use crate::dispatch::{Inline, dispatch};
 use crate::finish::finish;
 use crate::local::{self, LocalQueue};
 use crate::shared::Shared;
@@ -28,7 +28,12 @@ pub(crate) struct Runner<'a> {
 struct Buffers {
     batch: VecDeque<Event>,
     out: StepOutput,
+    inline: Inline,
 }
+
+/// How many steps a turn has at the most, when all but the first are about completions of handlers
+/// that have answered before they returned.
+const INLINE_STEPS: u32 = 16;
 
 /// What a turn ends with.
 enum Turn {
@@ -94,9 +99,35 @@ impl<'a> Runner<'a> {
 impl Buffers {
     fn turn(&mut self, shared: &Shared, task: &Task, core: &mut Core, counters: &Counters) -> Turn {
         core.receive(&task.state);
+        let mut steps = 1;
+        let turn = loop {
+            match self.advance(shared, task, core, counters) {
+                // What the process waits for is here already.
+                Turn::Wait(_) if !self.inline.completions.is_empty() => {
+                    if steps == INLINE_STEPS || task.state.is_terminating() {
+                        break Turn::Ready;
+                    }
+                    steps += 1;
+                }
+                turn => break turn,
+            }
+        };
+        self.inline.end(core);
+        turn
+    }
+
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    fn advance(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
         let limit = shared.config.event_batch;
         loop {
-            match core.gather(&mut self.batch, limit, counters) {
+            let completions = &mut self.inline.completions;
+            match core.gather(&mut self.batch, completions, limit, counters) {
                 Gathered::Nothing => return waiting(core),
                 Gathered::Step => break,
                 Gathered::Upgrade(request) => {
@@ -146,15 +177,15 @@ impl Buffers {
         };
         let limited = shared.config.mailbox_limit.is_some();
         let before = if limited { messages(&self.batch) } else { 0 };
-        let Self { batch, out } = self;
+        let Self { batch, out, inline } = self;
         let stepped = contain(|| process.step(&mut Events::new(batch), out));
         if limited {
-            task.release_messages(before - messages(&self.batch));
+            task.release_messages(before - messages(batch));
         }
-        core.keep(&mut self.batch);
+        core.keep(batch);
         match stepped {
             Ok(result) => {
-                dispatch(task, core, &mut self.out, counters);
+                dispatch(task, core, out, inline, counters);
                 result.map_err(ExitReason::Failed)
             }
             Err(message) => {
