@@ -107,6 +107,12 @@ impl Builder {
         self.with(|config| config.chain_limit = limit)
     }
 
+    /// How long a process that a running step has woken is left to the step's own worker while
+    /// others sleep, if it is the only one. Default: 50 us.
+    pub fn hand_off_delay(self, delay: Duration) -> Self {
+        self.with(|config| config.hand_off_delay = delay)
+    }
+
     /// The most processes that may be alive at a time; exact under concurrent submits. Default:
     /// none.
     pub fn max_processes(self, processes: usize) -> Self {

@@ -6,8 +6,8 @@ use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
 use crate::shared::Shared;
 use crate::state::{State, Wake};
+use crate::token::Token;
 use crate::{Task, dispatch};
-use ganger_mpsc::{Pushed, Queue};
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
     Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
@@ -19,8 +19,8 @@ use std::sync::Arc;
 pub(crate) struct ProcessCell {
     pub(crate) pid: Pid,
     pub(crate) method: Symbol,
-    pub(crate) state: State,
-    pub(crate) mailbox: Queue<Item>,
+    /// With the mailbox.
+    pub(crate) state: State<Item>,
     /// Messages accepted and not yet taken by a step; counted only when there is a limit.
     queued_messages: AtomicUsize,
     pub(crate) exit: ExitSlot,
@@ -55,7 +55,6 @@ impl ProcessCell {
             pid,
             method,
             state: State::new(),
-            mailbox: Queue::new(),
             queued_messages: AtomicUsize::new(0),
             exit: ExitSlot::default(),
             shared,
@@ -80,7 +79,7 @@ impl ProcessCell {
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
         if !self.reserve_message() {
             // An ended process gives no room back: "full" would say that it is worth trying again.
-            let closed = self.mailbox.is_closed();
+            let closed = self.state.is_closed();
             let kind = if closed {
                 SendErrorKind::Closed
             } else {
@@ -119,7 +118,8 @@ impl ProcessCell {
 
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
-        self.settle(self.state.terminate())
+        let wake = self.state.terminate(Item::Nudge);
+        wake.map(|wake| self.settle(wake)).is_ok()
     }
 
     /// Messages have left the mailbox.
@@ -140,25 +140,15 @@ impl ProcessCell {
     }
 
     fn push(self: &Task, item: Item) -> Result<(), Item> {
-        match self.mailbox.push(item) {
-            Ok(Pushed::Queued) => Ok(()),
-            Ok(Pushed::First | Pushed::Unparked) => {
-                self.settle(self.state.wake());
-                Ok(())
-            }
-            Err(closed) => Err(closed.into_inner()),
-        }
+        self.state.push(item).map(|wake| self.settle(wake))
     }
 
-    /// Does what the caller of a transition owes; `false` when the process has ended.
-    fn settle(self: &Task, wake: Wake) -> bool {
-        match wake {
-            Wake::Enqueue => {
-                self.shared.schedule(Arc::clone(self));
-                true
-            }
-            Wake::Noted => true,
-            Wake::Complete => false,
+    /// Does what a sender owes.
+    fn settle(self: &Task, wake: Wake) {
+        if wake == Wake::Enqueue {
+            // SAFETY: that is to say that this thread owns the token. A process that can be woken
+            // has been queued before, by its submitter, who has registered it before that.
+            self.shared.schedule(unsafe { Token::new(self) });
         }
     }
 }
@@ -192,11 +182,11 @@ impl ContextBackend for ProcessCell {
 
 impl CompletionSink for ProcessCell {
     fn complete(self: Arc<Self>, token: u64, completion: Completion) {
-        let Some(completion) = dispatch::intercept(&self, token, completion) else {
+        let Err((task, completion)) = dispatch::intercept(self, token, completion) else {
             return;
         };
-        if let Err(item) = self.push(Item::Completion { token, completion }) {
-            let counters = self.shared.own_counters();
+        if let Err(item) = task.push(Item::Completion { token, completion }) {
+            let counters = task.shared.own_counters();
             counters.stale_completions.bump();
             discard(counters, item);
         }

@@ -8,6 +8,8 @@ use crate::stats::Counters;
 use std::any::Any;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 /// Calls `f`; a panic becomes its message.
 ///
@@ -21,13 +23,20 @@ pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
 pub(crate) fn contain_and_report(what: &'static str, counters: &Counters, f: impl FnOnce()) {
     if let Err(message) = contain(f) {
         counters.panics.bump();
-        log(|| tracing::error!(target: "ganger::sched", what, %message, "contained a panic"));
+        log(
+            Level::ERROR,
+            || tracing::error!(target: "ganger::sched", what, %message, "contained a panic"),
+        );
     }
 }
 
-/// Emits a `tracing` event: the subscriber is users' code as well.
-pub(crate) fn log(event: impl FnOnce()) {
-    let _ = contain(event);
+/// Emits a `tracing` event of that level: the subscriber is users' code as well. A load where nobody
+/// listens.
+#[inline]
+pub(crate) fn log(level: Level, event: impl FnOnce()) {
+    if level <= LevelFilter::current() {
+        let _ = contain(event);
+    }
 }
 
 /// Drops a value that may hold something of a user's.
@@ -90,7 +99,7 @@ mod tests {
     // pins: P8
     #[test]
     fn each_destructor_that_panics_is_counted() {
-        let counters = Counters::default();
+        let counters = Counters::new(true);
         discard_each(&counters, vec![Bomb, Bomb, Bomb]);
         assert_eq!(counters.read().panics, 3);
     }

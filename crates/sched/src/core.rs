@@ -3,8 +3,9 @@
 
 use crate::contain::discard;
 use crate::outstanding::Outstanding;
+use crate::state::State;
 use crate::stats::Counters;
-use ganger_mpsc::{Batch, Queue};
+use ganger_mpsc::Batch;
 use ganger_proc_api::{Completion, Event, Process, UpgradeRequest};
 use std::collections::VecDeque;
 
@@ -16,6 +17,8 @@ pub(crate) enum Item {
     Completion { token: u64, completion: Completion },
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
+    /// Nothing: it just wakes the process.
+    Nudge,
 }
 
 pub(crate) struct Core {
@@ -53,17 +56,18 @@ impl Core {
     }
 
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
-    pub(crate) fn receive(&mut self, mailbox: &Queue<Item>) {
-        if !mailbox.is_empty() {
-            self.pending.append(mailbox.drain());
+    pub(crate) fn receive(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.pending.append(state.drain());
         }
     }
 
-    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events, up to
-    /// the next upgrade.
+    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events: those
+    /// `completions`, and what is pending up to the next upgrade.
     pub(crate) fn gather(
         &mut self,
         batch: &mut VecDeque<Event>,
+        completions: &mut VecDeque<(u64, Completion)>,
         limit: usize,
         counters: &Counters,
     ) -> Gathered {
@@ -71,17 +75,18 @@ impl Core {
             *batch = std::mem::take(&mut self.left);
         }
         let before = batch.len();
+        while batch.len() - before < limit
+            && let Some((token, completion)) = completions.pop_front()
+        {
+            self.deliver(token, completion, batch, counters);
+        }
         while batch.len() - before < limit {
             match self.pending.pop_front() {
                 None => break,
+                Some(Item::Nudge) => {}
                 Some(Item::Event(event)) => batch.push_back(event),
                 Some(Item::Completion { token, completion }) => {
-                    if self.yields.finish(token) {
-                        batch.push_back(Event::Completion(completion));
-                    } else {
-                        counters.stale_completions.bump();
-                        discard(counters, completion);
-                    }
+                    self.deliver(token, completion, batch, counters);
                 }
                 Some(Item::Upgrade(request)) if batch.len() == before => {
                     self.keep(batch);
@@ -98,6 +103,22 @@ impl Core {
         } else {
             self.keep(batch);
             Gathered::Nothing
+        }
+    }
+
+    /// Adds a completion to `batch`, unless it is stale.
+    fn deliver(
+        &mut self,
+        token: u64,
+        completion: Completion,
+        batch: &mut VecDeque<Event>,
+        counters: &Counters,
+    ) {
+        if self.yields.finish(token) {
+            batch.push_back(Event::Completion(completion));
+        } else {
+            counters.stale_completions.bump();
+            discard(counters, completion);
         }
     }
 

@@ -11,11 +11,16 @@ use crate::contain::{contain, discard, discard_each, log, text_of};
 use crate::core::{Core, Item};
 use crate::stats::Counters;
 use ganger_proc_api::{Command, CommandError, Completer, Completion, StepOutput, Yield};
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::ptr;
 use std::sync::Arc;
+use tracing::Level;
 
 thread_local! {
-    static CURRENT: RefCell<Option<Call>> = const { RefCell::new(None) };
+    /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
+    /// destructor of another thread-local may drop a completer.
+    static CURRENT: Cell<*const Call> = const { Cell::new(ptr::null()) };
 }
 
 /// A handler that is on this thread's stack.
@@ -23,42 +28,72 @@ struct Call {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
     token: u64,
-    completion: Option<Completion>,
+    /// The completion, and the reference to the process that came with it.
+    answer: Cell<Option<(Completion, Task)>>,
 }
 
 /// Keeps the completion when it belongs to the handler that is on this thread's stack; else gives it
 /// back.
 pub(crate) fn intercept(
-    cell: &Arc<ProcessCell>,
+    task: Task,
     token: u64,
     completion: Completion,
-) -> Option<Completion> {
-    let mut completion = Some(completion);
-    // The thread-local may be gone when a destructor of another one drops a completer: then no
-    // handler is on the stack.
-    let _ = CURRENT.try_with(|current| {
-        if let Some(call) = &mut *current.borrow_mut()
-            && call.cell == Arc::as_ptr(cell)
-            && call.token == token
-        {
-            call.completion = completion.take();
+) -> Result<(), (Task, Completion)> {
+    // SAFETY: null, or a call on this thread's stack: `call` puts back what was there before.
+    match unsafe { CURRENT.get().as_ref() } {
+        Some(call) if call.cell == Arc::as_ptr(&task) && call.token == token => {
+            call.answer.set(Some((completion, task)));
+            Ok(())
         }
-    });
-    completion
+        _ => Err((task, completion)),
+    }
+}
+
+/// What a dispatch leaves to the turn that it is a part of.
+#[derive(Default)]
+pub(crate) struct Inline {
+    /// The completions that came before their handlers returned, with nothing before them in the
+    /// mailbox; and the numbers of their yields.
+    pub(crate) completions: VecDeque<(u64, Completion)>,
+    /// A reference to the process that its next completer may have: to count another one costs
+    /// more than a short handler.
+    spare: Option<Task>,
+}
+
+impl Inline {
+    /// The turn is over: puts completions that no step has seen in front of what arrived later.
+    pub(crate) fn end(&mut self, core: &mut Core) {
+        for (token, completion) in self.completions.drain(..).rev() {
+            core.pending
+                .push_front(Item::Completion { token, completion });
+        }
+        self.spare = None;
+    }
 }
 
 /// Dispatches the yields in `out`, in order.
-pub(crate) fn dispatch(task: &Task, core: &mut Core, out: &mut StepOutput, counters: &Counters) {
+pub(crate) fn dispatch(
+    task: &Task,
+    core: &mut Core,
+    out: &mut StepOutput,
+    inline: &mut Inline,
+    counters: &Counters,
+) {
     for Yield { command, tag } in out.drain_yields() {
         counters.yields.bump();
         let token = core.yields.begin();
-        let completer = Completer::new(Arc::clone(task) as _, tag, token);
-        if let Some(result) = call(task, token, command, completer, counters) {
-            // What arrived before this completion stays before it.
-            core.receive(&task.mailbox);
+        let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
+        let completer = Completer::new(sink, tag, token);
+        if let Some(result) = call(task, token, command, completer, &mut inline.spare, counters) {
             let completion = Completion { tag, result };
-            core.pending
-                .push_back(Item::Completion { token, completion });
+            // What arrived before this completion stays before it.
+            core.receive(&task.state);
+            if core.pending.is_empty() {
+                inline.completions.push_back((token, completion));
+            } else {
+                core.pending
+                    .push_back(Item::Completion { token, completion });
+            }
         }
     }
 }
@@ -71,6 +106,7 @@ fn call(
     token: u64,
     command: Command,
     completer: Completer,
+    spare: &mut Option<Task>,
     counters: &Counters,
 ) -> Option<CommandResult> {
     let id = command.id;
@@ -78,9 +114,9 @@ fn call(
     let call = Call {
         cell: Arc::as_ptr(task),
         token,
-        completion: None,
+        answer: Cell::new(None),
     };
-    let outer = CURRENT.replace(Some(call));
+    let outer = CURRENT.replace(&raw const call);
     let returned = contain(|| match handler {
         Some(handler) => handler
             .handle(command, completer)
@@ -91,7 +127,11 @@ fn call(
             Err(CommandError::Unknown(id))
         }
     });
-    let caught = CURRENT.replace(outer).and_then(|call| call.completion);
+    CURRENT.set(outer);
+    let caught = call.answer.into_inner().map(|(completion, task)| {
+        *spare = Some(task);
+        completion
+    });
 
     let answered = match caught {
         Some(Completion {
@@ -106,7 +146,7 @@ fn call(
         Ok(Err(error)) => Some(error),
         Err(message) => {
             counters.panics.bump();
-            log(|| {
+            log(Level::ERROR, || {
                 tracing::error!(
                     target: "ganger::sched", pid = %task.pid, command = %id, %message,
                     "contained a panic of a handler"
@@ -118,7 +158,7 @@ fn call(
     match (answered, error) {
         (Answer::Given(result), None) => Some(result),
         (Answer::Given(result), Some(error)) => {
-            log(|| {
+            log(Level::WARN, || {
                 tracing::warn!(
                     target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of(&error),
                     "a handler reported an error after it had completed the command"

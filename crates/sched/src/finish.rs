@@ -4,11 +4,12 @@
 use crate::Task;
 use crate::contain::{contain_and_report, discard, discard_each, log};
 use crate::core::count;
-use crate::local::Hold;
+use crate::local::HoldTurn;
 use crate::shared::{Running, Shared};
 use crate::stats::Counters;
 use ganger_proc_api::{ExitReason, Process};
 use std::task::Waker;
+use tracing::Level;
 
 /// Closes a process and drops it.
 pub(crate) fn close(mut process: Box<dyn Process>, counters: &Counters) {
@@ -22,9 +23,9 @@ pub(crate) fn finish(
     counters: &Counters,
     task: &Task,
     reason: ExitReason,
-    turn: (Hold, Running<'_>),
+    turn: (HoldTurn<'_>, Running<'_>),
 ) {
-    let terminated = task.state.complete();
+    let (terminated, rest) = task.state.complete();
     let reason = match reason {
         ExitReason::Done(result) if terminated => {
             discard(counters, result);
@@ -32,7 +33,6 @@ pub(crate) fn finish(
         }
         reason => reason,
     };
-    let rest = task.mailbox.close().batch;
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
     let (process, left, mut items) = unsafe {
@@ -52,7 +52,8 @@ pub(crate) fn finish(
         close(process, counters);
     }
 
-    shared.registry.remove(task.pid.id());
+    // Keeps the process alive until the end of this.
+    let _owned = shared.registry.remove(task.pid.id());
     let (ended, how) = match &reason {
         ExitReason::Done(_) => (&counters.done, "done"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
@@ -60,7 +61,10 @@ pub(crate) fn finish(
         ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
         _ => (&counters.terminated, "terminated"),
     };
-    log(|| tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"));
+    log(
+        Level::DEBUG,
+        || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
+    );
     let lifecycle = &shared.config.lifecycle;
     contain_and_report("on_complete", counters, || {
         lifecycle.on_complete(task.pid, &reason);

@@ -30,29 +30,34 @@
 //! | `searching` | workers (`begin_search`, `end_search`), under the lock in `sleep`, `notify` | everybody |
 //! | `sleeping` | under the lock | everybody |
 
-use ganger_sync::atomic::{AtomicU64, Ordering, fence};
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_sync::{CachePadded, Parker};
+use ganger_sync::{CachePadded, Parker, fence};
+use std::time::Duration;
 
 const SEARCHING: u64 = 1;
 const SLEEPING: u64 = 1 << 32;
+/// The monitor sleeps.
+const UNWATCHED: u64 = 1 << 63;
 
 /// A copy of the word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) searching: u32,
     pub(crate) sleeping: u32,
+    pub(crate) unwatched: bool,
 }
 
 impl From<u64> for Snapshot {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "each half of the word is 32 bits"
+        reason = "the lower half of the word is 32 bits, the upper 31"
     )]
     fn from(word: u64) -> Self {
         Self {
             searching: word as u32,
-            sleeping: (word >> 32) as u32,
+            sleeping: ((word & !UNWATCHED) >> 32) as u32,
+            unwatched: word & UNWATCHED != 0,
         }
     }
 }
@@ -71,6 +76,7 @@ pub(crate) struct Idle {
     word: CachePadded<AtomicU64>,
     sleepers: Mutex<Vec<usize>>,
     parkers: Box<[CachePadded<Parker>]>,
+    monitor: Parker,
 }
 
 impl Idle {
@@ -82,6 +88,7 @@ impl Idle {
             parkers: (0..workers)
                 .map(|_| CachePadded::new(Parker::new()))
                 .collect(),
+            monitor: Parker::new(),
         }
     }
 
@@ -100,6 +107,7 @@ impl Idle {
             let Snapshot {
                 searching,
                 sleeping,
+                ..
             } = now.into();
             let busy_others = self.workers() - sleeping - searching - 1;
             if searching + 1 > busy_others.div_ceil(2).max(1) {
@@ -134,15 +142,40 @@ impl Idle {
     /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
     ///
     /// Lock-free unless there is a sleeper to wake.
+    #[inline]
     pub(crate) fn notify(&self) -> bool {
-        // Ordering: SeqCst pairs with the fence in `sleep`: either the sleeper sees the push, or
-        // the load below sees the sleeper.
-        fence(Ordering::SeqCst);
+        // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or the
+        // load below sees the sleeper.
+        fence::light();
         // Ordering: Relaxed, because the fence orders it.
         let now = Snapshot::from(self.word.load(Ordering::Relaxed));
-        if now.searching > 0 || now.sleeping == 0 {
+        if now.searching > 0 {
             return false;
         }
+        if now.sleeping > 0 {
+            return self.wake_one();
+        }
+        if now.unwatched {
+            self.rouse();
+        }
+        false
+    }
+
+    /// Something has been pushed that the pusher is going to take itself, if its step ends soon: sees
+    /// to it that somebody watches over that.
+    #[inline]
+    pub(crate) fn defer(&self) {
+        // Pairs with the heavy fence in `doze`.
+        fence::light();
+        // Ordering: Relaxed, because the fence orders it.
+        if Snapshot::from(self.word.load(Ordering::Relaxed)).unwatched {
+            self.rouse();
+        }
+    }
+
+    /// Wakes a sleeper unless somebody searches. Returns whether it did.
+    #[cold]
+    fn wake_one(&self) -> bool {
         let mut sleepers = lock(&self.sleepers);
         // Ordering: SeqCst, as above; the lock keeps `sleeping` still.
         let now = Snapshot::from(self.word.load(Ordering::SeqCst));
@@ -189,9 +222,9 @@ impl Idle {
         has_work: impl FnOnce() -> bool,
     ) -> Woken {
         let others = self.announce(index, searching);
-        // Ordering: SeqCst pairs with the fence in `notify`: either what was pushed is seen below,
-        // or the pusher sees the announcement.
-        fence(Ordering::SeqCst);
+        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
+        // sees the announcement.
+        fence::heavy();
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
         if stay_awake && self.withdraw(index) {
             return Woken::Withdrawn;
@@ -220,6 +253,34 @@ impl Idle {
         // Ordering: SeqCst, one order with the loads in `notify`.
         self.word.fetch_sub(SLEEPING, Ordering::SeqCst);
         true
+    }
+
+    /// The monitor has nothing to watch: blocks it until somebody pushes something that waits, unless
+    /// there is something.
+    pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool) {
+        // Ordering: SeqCst, one order with `rouse`.
+        self.word.fetch_or(UNWATCHED, Ordering::SeqCst);
+        // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
+        // or the pusher sees that nobody watches.
+        fence::heavy();
+        if stay_awake() {
+            self.rouse();
+        }
+        self.monitor.park();
+    }
+
+    /// Lets the monitor go to sleep for that long, unless somebody rouses it.
+    pub(crate) fn nap(&self, time: Duration) {
+        self.monitor.park_timeout(time);
+    }
+
+    /// Wakes the monitor, if it sleeps.
+    #[cold]
+    pub(crate) fn rouse(&self) {
+        // Ordering: SeqCst, one order with `doze`.
+        if self.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
+            self.monitor.unpark();
+        }
     }
 
     fn workers(&self) -> u32 {
@@ -252,7 +313,8 @@ mod tests {
                 idle.snapshot(),
                 Snapshot {
                     searching: 0,
-                    sleeping: 0
+                    sleeping: 0,
+                    unwatched: false,
                 }
             );
         }
@@ -267,7 +329,8 @@ mod tests {
             idle.snapshot(),
             Snapshot {
                 searching: 0,
-                sleeping: 0
+                sleeping: 0,
+                unwatched: false,
             }
         );
         assert!(!idle.notify(), "nobody sleeps");
@@ -291,7 +354,8 @@ mod tests {
             idle.snapshot(),
             Snapshot {
                 searching: 1,
-                sleeping: 0
+                sleeping: 0,
+                unwatched: false,
             }
         );
     }

@@ -15,6 +15,7 @@ mod gauge;
 mod handle;
 mod idle;
 mod local;
+mod monitor;
 mod outstanding;
 mod process_handle;
 mod progress;
@@ -27,6 +28,7 @@ mod shutdown;
 mod state;
 mod stats;
 mod submit;
+mod token;
 mod upgrade;
 mod worker;
 
@@ -47,5 +49,5 @@ pub use shutdown::StopReport;
 pub use state::ProcessState;
 pub use stats::{Stats, WorkerStats};
 
-/// A process, shared by queues, registry and handles.
+/// A process, shared by registry and handles.
 type Task = std::sync::Arc<cell::ProcessCell>;

@@ -1,15 +1,16 @@
 //! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
 
-use crate::Task;
 use crate::shared::Shared;
+use crate::token::Token;
 use ganger_deque::Worker;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
-use std::rc::Rc;
 use std::sync::Arc;
 
 thread_local! {
-    static CURRENT: RefCell<Option<Rc<LocalQueue>>> = const { RefCell::new(None) };
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
+    /// that looking costs a load, and works in the destructors of other thread-locals.
+    static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
     static HELD: RefCell<Vec<(*const Shared, Held)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -17,31 +18,40 @@ thread_local! {
 pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
-    pub(crate) deque: Worker<Task>,
+    pub(crate) deque: Worker<Token>,
+    /// Turns of the worker that are on its stack.
+    turns: Cell<usize>,
 }
 
-/// Makes `queue` the one of this thread, until the guard is dropped.
-pub(crate) fn enter(queue: Rc<LocalQueue>) -> Entered {
-    Entered(CURRENT.with(|current| current.replace(Some(queue))))
-}
-
-/// Puts back what was there before.
-pub(crate) struct Entered(Option<Rc<LocalQueue>>);
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let mine = CURRENT.with(|current| current.replace(self.0.take()));
-        drop(mine);
+impl LocalQueue {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, deque: Worker<Token>) -> Self {
+        Self {
+            shared,
+            index,
+            deque,
+            turns: Cell::new(0),
+        }
     }
+}
+
+/// Calls `f` with `queue` as the one of this thread.
+pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
+    struct Leave(*const LocalQueue);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _leave = Leave(CURRENT.replace(queue));
+    f();
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
 pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Option<R> {
-    // A destructor of another thread-local may get here after this one has gone.
-    let queue = CURRENT
-        .try_with(|current| current.borrow().clone())
-        .ok()??;
-    ptr::eq(Arc::as_ptr(&queue.shared), shared).then(|| f(&queue))
+    // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
+    // back what was there before.
+    let queue = unsafe { CURRENT.get().as_ref() }?;
+    ptr::eq(Arc::as_ptr(&queue.shared), shared).then(|| f(queue))
 }
 
 /// Why something that counts as live can't end before this thread returns to it.
@@ -73,6 +83,31 @@ impl Drop for Hold {
     }
 }
 
+/// As [`hold`], for a turn on the worker that has the queue, or on a thread that has none.
+pub(crate) fn hold_turn<'a>(shared: &Shared, queue: Option<&'a LocalQueue>) -> HoldTurn<'a> {
+    if let Some(queue) = queue {
+        queue.turns.set(queue.turns.get() + 1);
+    }
+    HoldTurn {
+        queue,
+        _elsewhere: queue.is_none().then(|| hold(shared, Held::Turn)),
+    }
+}
+
+/// See [`hold_turn`].
+pub(crate) struct HoldTurn<'a> {
+    queue: Option<&'a LocalQueue>,
+    _elsewhere: Option<Hold>,
+}
+
+impl Drop for HoldTurn<'_> {
+    fn drop(&mut self) {
+        if let Some(queue) = self.queue {
+            queue.turns.set(queue.turns.get() - 1);
+        }
+    }
+}
+
 /// Whether this thread is no worker of `shared`, and in the middle of nothing.
 pub(crate) fn is_outside(shared: &Shared) -> bool {
     let is_known = HELD.try_with(|_| ()).is_ok();
@@ -91,5 +126,6 @@ pub(crate) fn held(shared: &Shared) -> (usize, usize) {
         });
         count.unwrap_or(0)
     };
-    (count(Held::Turn), count(Held::Submission))
+    let own = with(shared, |queue| queue.turns.get()).unwrap_or(0);
+    (own + count(Held::Turn), count(Held::Submission))
 }

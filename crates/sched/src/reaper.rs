@@ -1,16 +1,17 @@
 //! The thread that helps a shutdown: it tells everybody, and ends what no worker is free to end.
 
-use crate::Task;
 use crate::clock::Deadline;
 use crate::contain::{contain, log};
 use crate::local;
 use crate::run::Runner;
 use crate::shared::Shared;
+use crate::token::Token;
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tracing::Level;
 
 /// How often it looks at what stuck workers have in their deques.
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -29,7 +30,10 @@ pub(crate) fn start(shared: &Arc<Shared>) -> bool {
         help(&mine);
     });
     if let Err(error) = &spawned {
-        log(|| tracing::error!(target: "ganger::sched", %error, "can't start the reaper thread"));
+        log(
+            Level::ERROR,
+            || tracing::error!(target: "ganger::sched", %error, "can't start the reaper thread"),
+        );
     }
     spawned.is_ok()
 }
@@ -74,10 +78,10 @@ pub(crate) fn force(shared: &Arc<Shared>) {
 
 /// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
 fn reap(shared: &Arc<Shared>) {
-    let mut runner = Runner::new(Arc::clone(shared), None);
+    let mut runner = Runner::new(shared, None);
     while let Some(task) = shared.global.pop().or_else(|| steal_anywhere(shared)) {
         if contain(|| runner.run(task)).is_err() {
-            runner = Runner::new(Arc::clone(shared), None);
+            runner = Runner::new(shared, None);
         }
     }
 }
@@ -90,7 +94,7 @@ pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
     }
 }
 
-fn steal_anywhere(shared: &Shared) -> Option<Task> {
+fn steal_anywhere(shared: &Shared) -> Option<Token> {
     shared.stealers.iter().find_map(|stealer| {
         loop {
             match stealer.steal() {

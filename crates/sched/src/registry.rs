@@ -50,8 +50,12 @@ impl Registry {
         self.0.len()
     }
 
-    pub(crate) fn remove(&self, id: u64) {
-        self.0.remove(&id);
+    /// Frees the id, and gives the process back whose id it was.
+    pub(crate) fn remove(&self, id: u64) -> Option<Task> {
+        match self.0.remove(&id)? {
+            (_, Slot::Process(task)) => Some(task),
+            (_, Slot::Reserved) => None,
+        }
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<Task> {

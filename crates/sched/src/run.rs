@@ -3,12 +3,13 @@
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::dispatch;
+use crate::dispatch::{Inline, dispatch};
 use crate::finish::finish;
-use crate::local::{self, Held};
+use crate::local::{self, LocalQueue};
 use crate::shared::Shared;
 use crate::state::{Begin, Leave, Waiting};
 use crate::stats::Counters;
+use crate::token::Token;
 use crate::upgrade::upgrade;
 use ganger_proc_api::{Event, Events, ExitReason, Outcome, Process, StepOutput};
 use std::collections::VecDeque;
@@ -16,9 +17,10 @@ use std::mem;
 use std::sync::Arc;
 
 /// Runs processes, one at a time, with buffers that it reuses.
-pub(crate) struct Runner {
-    shared: Arc<Shared>,
-    worker: Option<usize>,
+pub(crate) struct Runner<'a> {
+    shared: &'a Arc<Shared>,
+    /// The queue of the worker that this thread is, if so.
+    queue: Option<&'a LocalQueue>,
     buffers: Buffers,
 }
 
@@ -26,7 +28,12 @@ pub(crate) struct Runner {
 struct Buffers {
     batch: VecDeque<Event>,
     out: StepOutput,
+    inline: Inline,
 }
+
+/// How many steps a turn has at the most, when all but the first are about completions of handlers
+/// that have answered before they returned.
+const INLINE_STEPS: u32 = 16;
 
 /// What a turn ends with.
 enum Turn {
@@ -38,27 +45,29 @@ enum Turn {
     End(ExitReason),
 }
 
-impl Runner {
-    /// A runner on the thread of that worker, or on one that is no worker.
-    pub(crate) fn new(shared: Arc<Shared>, worker: Option<usize>) -> Self {
+impl<'a> Runner<'a> {
+    /// A runner on the thread of the worker that has the queue, or on one that is no worker.
+    pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
         Self {
             shared,
-            worker,
+            queue,
             buffers: Buffers::default(),
         }
     }
 
     /// Gives a process that has been taken from a queue its turn.
-    pub(crate) fn run(&mut self, task: Task) {
+    pub(crate) fn run(&mut self, token: Token) {
+        let task = token.into_task();
         let Self {
             shared,
-            worker,
+            queue,
             buffers,
         } = self;
-        let counters = shared.counters.of(*worker);
+        let worker = queue.map(|queue| queue.index);
+        let counters = shared.counters.of(worker);
         let guard = (
-            local::hold(shared, Held::Turn),
-            shared.running(*worker, task.pid),
+            local::hold_turn(shared, *queue),
+            shared.running(worker, task.pid),
         );
         let turn = match task.state.begin() {
             Begin::Terminate => Turn::End(ExitReason::Terminated),
@@ -75,13 +84,13 @@ impl Runner {
         }
         let leave = match turn {
             Turn::Ready => task.state.requeue(),
-            Turn::Wait(_) if !task.mailbox.is_empty() => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
             Turn::End(reason) => return finish(shared, counters, &task, reason, guard),
         };
         match leave {
             Leave::Parked => {}
-            Leave::Requeue => shared.requeue(task),
+            // SAFETY: the process has not been parked: this thread still owns the token.
+            Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
             Leave::Terminate => finish(shared, counters, &task, ExitReason::Terminated, guard),
         }
     }
@@ -89,10 +98,36 @@ impl Runner {
 
 impl Buffers {
     fn turn(&mut self, shared: &Shared, task: &Task, core: &mut Core, counters: &Counters) -> Turn {
-        core.receive(&task.mailbox);
+        core.receive(&task.state);
+        let mut steps = 1;
+        let turn = loop {
+            match self.advance(shared, task, core, counters) {
+                // What the process waits for is here already.
+                Turn::Wait(_) if !self.inline.completions.is_empty() => {
+                    if steps == INLINE_STEPS || task.state.is_terminating() {
+                        break Turn::Ready;
+                    }
+                    steps += 1;
+                }
+                turn => break turn,
+            }
+        };
+        self.inline.end(core);
+        turn
+    }
+
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    fn advance(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
         let limit = shared.config.event_batch;
         loop {
-            match core.gather(&mut self.batch, limit, counters) {
+            let completions = &mut self.inline.completions;
+            match core.gather(&mut self.batch, completions, limit, counters) {
                 Gathered::Nothing => return waiting(core),
                 Gathered::Step => break,
                 Gathered::Upgrade(request) => {
@@ -142,15 +177,15 @@ impl Buffers {
         };
         let limited = shared.config.mailbox_limit.is_some();
         let before = if limited { messages(&self.batch) } else { 0 };
-        let Self { batch, out } = self;
+        let Self { batch, out, inline } = self;
         let stepped = contain(|| process.step(&mut Events::new(batch), out));
         if limited {
-            task.release_messages(before - messages(&self.batch));
+            task.release_messages(before - messages(batch));
         }
-        core.keep(&mut self.batch);
+        core.keep(batch);
         match stepped {
             Ok(result) => {
-                dispatch(task, core, &mut self.out, counters);
+                dispatch(task, core, out, inline, counters);
                 result.map_err(ExitReason::Failed)
             }
             Err(message) => {

@@ -2,6 +2,7 @@
 
 use crate::builder::Builder;
 use crate::handle::Handle;
+use crate::monitor;
 use crate::reaper::Counted;
 use crate::shared::Shared;
 use crate::worker;
@@ -45,6 +46,9 @@ pub enum StartError {
     /// The scheduler has been stopped; build a new one.
     #[error("the scheduler has been stopped; build a new one")]
     Stopped,
+    /// The system refused the thread that watches the workers. None has been started.
+    #[error("can't start the monitor: {0}")]
+    Monitor(#[source] std::io::Error),
     /// The system refused a thread. Those started before it work.
     #[error("can't start worker {worker}: {error}")]
     Spawn {
@@ -96,6 +100,7 @@ impl Scheduler {
         }
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
+        monitor::start(shared).map_err(StartError::Monitor)?;
         for (index, deque) in deques.into_iter().enumerate() {
             let name = format!("{}-{index}", shared.config.thread_name);
             let mut builder = std::thread::Builder::new().name(name);

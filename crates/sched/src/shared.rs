@@ -5,10 +5,13 @@ use crate::config::Config;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
 use crate::idle::Idle;
+use crate::local::LocalQueue;
+use crate::monitor::CoarseTime;
 use crate::progress::Progress;
 use crate::registry::{FIRST_COUNTED_ID, Registry};
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
+use crate::token::Token;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
@@ -28,9 +31,11 @@ pub(crate) struct Shared {
     pub(crate) factories: Factories,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
-    pub(crate) global: SegQueue<Task>,
-    pub(crate) stealers: Box<[Stealer<Task>]>,
+    pub(crate) global: SegQueue<Token>,
+    pub(crate) stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
+    /// Written by the monitor.
+    pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
     /// Processes that were submitted and have not ended, and submissions under way.
     pub(crate) live: Gauge,
@@ -48,7 +53,7 @@ pub(crate) struct Shared {
     running_elsewhere: sync::Mutex<Vec<u64>>,
     next_id: CachePadded<AtomicU64>,
     /// The workers' deques, until `start` hands them out.
-    unstarted: sync::Mutex<Option<Vec<Worker<Task>>>>,
+    unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
     started: AtomicBool,
 }
 
@@ -59,7 +64,7 @@ impl Shared {
         node: Option<NodeName>,
         config: Config,
     ) -> Arc<Self> {
-        let deques: Vec<Worker<Task>> = (0..workers)
+        let deques: Vec<Worker<Token>> = (0..workers)
             .map(|_| Worker::with_capacity(config.deque_capacity))
             .collect();
         Arc::new(Self {
@@ -71,6 +76,7 @@ impl Shared {
             global: SegQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers),
+            time: CachePadded::default(),
             counters: AllCounters::new(workers),
             live: Gauge::default(),
             places: Gauge::default(),
@@ -90,7 +96,7 @@ impl Shared {
     }
 
     /// The workers' deques, once.
-    pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Task>>> {
+    pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Token>>> {
         let deques = sync::lock(&self.unstarted).take();
         // Ordering: Release pairs with the Acquire in `is_started`.
         self.started.store(true, Ordering::Release);
@@ -142,33 +148,36 @@ impl Shared {
 
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
     /// thread, or else in the global queue. Wakes a worker if one should look.
-    pub(crate) fn schedule(self: &Arc<Self>, task: Task) {
-        if let Some(task) = self.push_local(task) {
-            self.global.push(task);
+    pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
+        let mut token = Some(token);
+        local::with(self, |queue| {
+            let is_alone = queue.deque.is_empty();
+            if let Some(token) = token.take() {
+                queue.deque.push(token);
+            }
+            if is_alone {
+                // This worker takes it itself, as soon as its step is over.
+                self.idle.defer();
+            } else {
+                self.idle.notify();
+            }
+        });
+        if let Some(token) = token {
+            self.global.push(token);
+            self.idle.notify();
+            reaper::reap_after_halt(self);
         }
-        self.idle.notify();
-        reaper::reap_after_halt(self);
     }
 
     /// Queues a process that has just run on this thread and is ready again.
     ///
     /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
     /// another process from it.
-    pub(crate) fn requeue(self: &Arc<Self>, task: Task) {
-        if let Some(task) = self.push_local(task) {
-            self.schedule(task);
+    pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
+        match queue {
+            Some(queue) => queue.deque.push(token),
+            None => self.schedule(token),
         }
-    }
-
-    /// Gives the process back when this thread is no worker.
-    fn push_local(&self, task: Task) -> Option<Task> {
-        let mut task = Some(task);
-        local::with(self, |queue| {
-            if let Some(task) = task.take() {
-                queue.deque.push(task);
-            }
-        });
-        task
     }
 
     /// Whether something is queued anywhere.

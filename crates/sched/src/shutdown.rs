@@ -19,6 +19,7 @@ use crate::stats::WorkerStats;
 use ganger_proc_api::Pid;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tracing::Level;
 
 /// How long after the deadline the forced processes have to end before the workers are left alone.
 const GRACE: Duration = Duration::from_millis(30);
@@ -70,7 +71,10 @@ impl Shared {
             progress.expire();
         }
         let before = self.counters.total();
-        log(|| tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"));
+        log(
+            Level::INFO,
+            || tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"),
+        );
 
         let helped = self.live.get() <= progress.held() || reaper::start(self);
         if !helped {
@@ -88,12 +92,16 @@ impl Shared {
         progress.halt();
         self.live.poke();
         self.idle.notify_all();
+        self.idle.rouse();
         let callers = || progress.sum(|caller| usize::from(caller.is_worker));
         self.threads
             .wait(callers, || progress.deadline().plus(GRACE + JOIN));
 
         let report = self.report_since(&before);
-        log(|| tracing::info!(target: "ganger::sched", ?report, "stopped"));
+        log(
+            Level::INFO,
+            || tracing::info!(target: "ganger::sched", ?report, "stopped"),
+        );
         report
     }
 

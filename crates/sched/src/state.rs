@@ -1,4 +1,4 @@
-//! The state of a process: one atomic word.
+//! The state of a process: its mailbox's word, which says who may run it, and its marks.
 //!
 //! **Problem.** Workers, senders, completers and whoever terminates a process act on it at the same
 //! time. It must run on one worker at a time, be queued at most once, and never sleep while an
@@ -6,41 +6,49 @@
 //!
 //! **Rejected.** A lock a process: a sender would wait for a worker that was preempted inside. A
 //! separate flag for wake-ups: between the worker's look at the flag and its store of the state a
-//! sender could set the one and miss the other.
+//! sender could set the one and miss the other. A state word of its own beside the mailbox's: each
+//! message then costs four read-modify-writes in place of three, and the two words have to be kept
+//! in step.
 //!
-//! **The run token.** Whoever moves the phase to `Ready` owns the right, and the duty, to queue the
-//! process once. The worker that takes it from the queue moves it to `Running` and is then the only
-//! one to touch the process itself.
+//! **The run token** is the right, and the duty, to queue the process once. The worker that takes
+//! it from the queue is the only one to touch the process itself, until it parks.
 //!
-//! **Protocol of the worker**: [`begin`](State::begin); take the events; step; then one of
+//! **Protocol of the worker**: [`begin`](State::begin); [`drain`](State::drain); step; then one of
 //! [`requeue`](State::requeue), [`park`](State::park), [`complete`](State::complete).
-//! **Protocol of a sender** (completers and cancellers are senders too): 1. put the event into the
-//! mailbox; 2. if the mailbox says that a wake-up is owed, [`wake`](State::wake); 3. if that says
-//! `Enqueue`, queue the process.
+//! **Protocol of a sender** (completers and cancellers are senders too): [`push`](State::push), and
+//! queue the process when that says so. **Whoever terminates it** marks it, and then pushes
+//! something that says nothing, so that it does not go on sleeping.
 //!
-//! **Why no wake-up is lost.** `wake` and `park` are RMWs of one word, so that one comes first. `wake`
-//! first: it finds `Running` and sets the flag, and `park` finds the flag and keeps the token. `park`
-//! first: `wake` finds `Blocked` or `Idle` and becomes the owner of the token. **Why it runs on one
-//! worker.** Only the owner of the token queues it, the queue hands it to one worker, and the
-//! token is owned by that worker until it parks.
+//! **Why no wake-up is lost.** The wakeup flag is that the mailbox is not empty. The worker leaves the
+//! process alone by the very exchange of the mailbox's word that finds it empty (`park`), and the
+//! push that displaces the park has the token: see [`Queue`]. **Why it runs on one worker.** Only the
+//! owner of the token queues it, the queue hands it to one worker, and the token is that
+//! worker's until it parks.
 //!
-//! | phase | wakeup | terminate | who owns the token | who leaves it, how |
-//! |---|---|---|---|---|
-//! | `Ready` | 0 | any | the queue (or the submitter) | the worker that took it: `begin` |
-//! | `Running` | any | any | the worker | the worker: `requeue`, `park`, `complete` |
-//! | `Blocked`, `Idle` | 0 | 0 | nobody | anybody: `wake`, `terminate` |
-//! | `Complete` | any | any | nobody, for ever | nobody |
+//! | phase | mailbox | who owns the token | who leaves it, how |
+//! |---|---|---|---|
+//! | `Ready` | any but parked | the queue (or the submitter) | the worker that took it: `begin` |
+//! | `Running` | any but parked | the worker | the worker: `requeue`, `park`, `complete` |
+//! | `Blocked`, `Idle` | parked | nobody | anybody: `push`, `terminate` |
+//! | `Complete` | closed | nobody, for ever | nobody |
 //!
-//! `cancelled` and `shutdown` are only ever set, by anybody, at any time; `incarnation` is counted
-//! up by the worker in `Running`.
+//! The phase is for those who look: the owner of the token writes it, a moment before the process
+//! parks and a moment after it is woken.
+//!
+//! | mark | set by | decides |
+//! |---|---|---|
+//! | `terminate` | anybody, unless `complete` is set | that no further step starts |
+//! | `complete` | the worker, once | that a `terminate` after it comes too late |
+//! | `cancelled`, `shutdown` | anybody | nothing here |
+//! | `incarnation` | the worker, in `Running` | nothing here |
 
+use ganger_mpsc::{Batch, Park, Pushed, Queue};
 use ganger_sync::atomic::{AtomicU32, Ordering};
 
-const PHASE: u32 = 0b111;
-const WAKEUP: u32 = 1 << 3;
-const TERMINATE: u32 = 1 << 4;
-const CANCELLED: u32 = 1 << 5;
-const SHUTDOWN: u32 = 1 << 6;
+const TERMINATE: u32 = 1;
+const COMPLETED: u32 = 1 << 1;
+const CANCELLED: u32 = 1 << 2;
+const SHUTDOWN: u32 = 1 << 3;
 const INCARNATION: u32 = 1 << 8;
 
 const READY: u32 = 0;
@@ -74,7 +82,7 @@ pub(crate) enum Begin {
     Terminate,
 }
 
-/// What a sender owes after its wake-up.
+/// What a sender owes after its push.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
@@ -82,8 +90,6 @@ pub(crate) enum Wake {
     Enqueue,
     /// Nothing: a worker or a queue has the process and will see the event.
     Noted,
-    /// Nothing: the process has ended.
-    Complete,
 }
 
 /// What a worker owes after a step.
@@ -107,13 +113,16 @@ pub(crate) enum Waiting {
     Idle,
 }
 
-/// A copy of the word.
+/// A copy of phase and marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Snapshot(u32);
+pub(crate) struct Snapshot {
+    phase: u32,
+    marks: u32,
+}
 
 impl Snapshot {
     pub(crate) fn state(self) -> ProcessState {
-        match self.0 & PHASE {
+        match self.phase {
             READY => ProcessState::Ready,
             RUNNING => ProcessState::Running,
             BLOCKED => ProcessState::Blocked,
@@ -123,162 +132,181 @@ impl Snapshot {
     }
 
     pub(crate) fn is_terminating(self) -> bool {
-        self.0 & TERMINATE != 0
+        self.marks & TERMINATE != 0
     }
 
     pub(crate) fn is_cancelled(self) -> bool {
-        self.0 & CANCELLED != 0
+        self.marks & CANCELLED != 0
     }
 
-    /// How often the process has been upgraded, modulo 2^24: for display.
+    /// How often the process has been upgraded, modulo 2^24.
     pub(crate) fn incarnation(self) -> u32 {
-        self.0 / INCARNATION
-    }
-
-    fn in_phase(self, phase: u32) -> u32 {
-        (self.0 & !PHASE) | phase
+        self.marks / INCARNATION
     }
 }
 
-/// The word.
-pub(crate) struct State(AtomicU32);
+/// The state of a process whose mailbox holds items of the type `T`.
+pub(crate) struct State<T> {
+    mailbox: Queue<T>,
+    /// Set by anybody, never cleared.
+    marks: AtomicU32,
+    /// Written by the owner of the run token alone.
+    phase: AtomicU32,
+}
 
-impl State {
-    /// `Ready`, with the run token in the hands of the caller.
+impl<T> State<T> {
+    /// `Ready`, and not queued yet: the caller owns the run token.
     pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(READY))
+        Self {
+            mailbox: Queue::new(),
+            marks: AtomicU32::new(0),
+            phase: AtomicU32::new(READY),
+        }
     }
 
-    /// A copy, for display; stale as soon as it is made.
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // Ordering: Relaxed, because nothing is read on the strength of it.
-        Snapshot(self.0.load(Ordering::Relaxed))
+        Snapshot {
+            // Ordering: Acquire pairs with the Release in `enter`: whoever reads a phase sees what
+            // was done before it.
+            phase: self.phase.load(Ordering::Acquire),
+            marks: self.marks(),
+        }
     }
 
-    /// `Ready -> Running`, by the worker that owns the run token.
+    /// `Ready -> Running`, by the worker that has taken the process from a queue.
     pub(crate) fn begin(&self) -> Begin {
-        // Ordering: Acquire pairs with the Release of the transition that handed the token over
-        // (`wake`, `terminate`, `requeue`, `park`) and, through them, with the last step's end.
-        let before = Snapshot(self.0.fetch_add(RUNNING - READY, Ordering::AcqRel));
-        debug_assert_eq!(
-            before.state(),
-            ProcessState::Ready,
-            "begun by somebody without the token"
-        );
-        if before.is_terminating() {
+        self.enter(RUNNING);
+        if self.is_terminating() {
             Begin::Terminate
         } else {
             Begin::Step
         }
     }
 
-    /// An event has been put into the mailbox: `Blocked`, `Idle -> Ready`; `Running` is flagged.
-    pub(crate) fn wake(&self) -> Wake {
-        self.update(|now| match now.0 & PHASE {
-            BLOCKED | IDLE => (now.in_phase(READY), Wake::Enqueue),
-            RUNNING => (now.0 | WAKEUP, Wake::Noted),
-            READY => (now.0, Wake::Noted),
-            _ => (now.0, Wake::Complete),
-        })
+    /// Whether events wait in the mailbox. For the owner of the token.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.mailbox.is_empty()
     }
 
-    /// No further step may start: sets the flag, and wakes the process so that it ends.
-    pub(crate) fn terminate(&self) -> Wake {
-        self.update(|now| match now.0 & PHASE {
-            BLOCKED | IDLE => (now.in_phase(READY) | TERMINATE, Wake::Enqueue),
-            RUNNING | READY => (now.0 | TERMINATE, Wake::Noted),
-            _ => (now.0, Wake::Complete),
-        })
+    /// Takes what waits in the mailbox. For the owner of the token.
+    pub(crate) fn drain(&self) -> Batch<T> {
+        self.mailbox.drain()
+    }
+
+    /// Whether it accepts no events any more, because it has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.mailbox.is_closed()
+    }
+
+    /// Puts an event into the mailbox: `Blocked`, `Idle -> Ready`.
+    ///
+    /// # Errors
+    /// Gives the event back when the process has ended.
+    pub(crate) fn push(&self, item: T) -> Result<Wake, T> {
+        match self.mailbox.push(item) {
+            Ok(Pushed::Unparked) => {
+                self.enter(READY);
+                Ok(Wake::Enqueue)
+            }
+            Ok(Pushed::First | Pushed::Queued) => Ok(Wake::Noted),
+            Err(closed) => Err(closed.into_inner()),
+        }
+    }
+
+    /// No further step may start: sets the mark, and wakes the process by `nudge`, so that it ends.
+    ///
+    /// # Errors
+    /// Gives the nudge back when the process has ended.
+    pub(crate) fn terminate(&self, nudge: T) -> Result<Wake, T> {
+        // Ordering: Release pairs with the Acquire in `marks` and `complete`: the worker that ends
+        // the process for it sees what its caller did before.
+        if self.marks.fetch_or(TERMINATE, Ordering::Release) & COMPLETED != 0 {
+            return Err(nudge);
+        }
+        // Where the mailbox is closed already, the worker has seen the mark, or is about to.
+        Ok(self.push(nudge).unwrap_or(Wake::Noted))
     }
 
     /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
     pub(crate) fn requeue(&self) -> Leave {
-        self.update(|now| {
-            if now.is_terminating() {
-                (now.0, Leave::Terminate)
-            } else {
-                (now.in_phase(READY) & !WAKEUP, Leave::Requeue)
-            }
-        })
+        if self.is_terminating() {
+            return Leave::Terminate;
+        }
+        self.enter(READY);
+        Leave::Requeue
     }
 
-    /// `Running -> Blocked` or `Idle`, by the worker, unless an event arrived since `begin`.
+    /// `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
     pub(crate) fn park(&self, waiting: Waiting) -> Leave {
-        let phase = match waiting {
+        // One who terminates the process after this look pushes something after it.
+        if self.is_terminating() {
+            return Leave::Terminate;
+        }
+        self.enter(match waiting {
             Waiting::Blocked => BLOCKED,
             Waiting::Idle => IDLE,
-        };
-        self.update(|now| {
-            if now.is_terminating() {
-                (now.0, Leave::Terminate)
-            } else if now.0 & WAKEUP != 0 {
-                (now.in_phase(READY) & !WAKEUP, Leave::Requeue)
-            } else {
-                (now.in_phase(phase), Leave::Parked)
+        });
+        match self.mailbox.park() {
+            Park::Parked => Leave::Parked,
+            Park::NotEmpty | Park::Closed => {
+                self.enter(READY);
+                Leave::Requeue
             }
-        })
+        }
     }
 
-    /// `Running -> Complete`, by the worker. Returns whether the process was to be terminated.
-    pub(crate) fn complete(&self) -> bool {
-        // Ordering: Release pairs with the Acquire in `update`: whoever finds `Complete` sees all
-        // that the process did. Acquire, because the caller acts on `terminate`.
-        let before = Snapshot(self.0.fetch_add(COMPLETE - RUNNING, Ordering::AcqRel));
+    /// `Running -> Complete`, by the worker. Returns whether the process was to be terminated, and
+    /// what nobody will see.
+    pub(crate) fn complete(&self) -> (bool, Batch<T>) {
         debug_assert_eq!(
-            before.state(),
+            self.snapshot().state(),
             ProcessState::Running,
             "completed by a non-owner"
         );
-        before.is_terminating()
+        // Ordering: Acquire pairs with the Release in `terminate`. Release for symmetry: one who
+        // comes too late with `terminate` has nothing to read.
+        let marks = self.marks.fetch_or(COMPLETED, Ordering::AcqRel);
+        self.enter(COMPLETE);
+        (marks & TERMINATE != 0, self.mailbox.close().batch)
     }
 
     /// Whether it is to take no further step.
     pub(crate) fn is_terminating(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `terminate`.
-        Snapshot(self.0.load(Ordering::Acquire)).is_terminating()
+        self.marks() & TERMINATE != 0
     }
 
     /// Marks the process as cancelled.
     pub(crate) fn cancel(&self) {
-        // Ordering: Release pairs with the Acquire in `is_cancelled`.
-        self.0.fetch_or(CANCELLED, Ordering::Release);
+        // Ordering: Release pairs with the Acquire in `marks`.
+        self.marks.fetch_or(CANCELLED, Ordering::Release);
     }
 
     /// Whether it has been cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `cancel`.
-        Snapshot(self.0.load(Ordering::Acquire)).is_cancelled()
+        self.marks() & CANCELLED != 0
     }
 
     /// Marks the process as told of the shutdown; `true` for the first caller, who has to tell it.
     pub(crate) fn claim_shutdown_notice(&self) -> bool {
         // Ordering: Relaxed, because only the atomicity matters: one caller sees it unset.
-        self.0.fetch_or(SHUTDOWN, Ordering::Relaxed) & SHUTDOWN == 0
+        self.marks.fetch_or(SHUTDOWN, Ordering::Relaxed) & SHUTDOWN == 0
     }
 
     /// The process has been replaced; by the worker, while `Running`.
     pub(crate) fn count_upgrade(&self) {
         // Ordering: Relaxed: for display only.
-        self.0.fetch_add(INCARNATION, Ordering::Relaxed);
+        self.marks.fetch_add(INCARNATION, Ordering::Relaxed);
     }
 
-    /// One transition: an RMW even where nothing changes, so that what the caller did before
-    /// becomes visible to whoever takes the process next.
-    fn update<R>(&self, transition: impl Fn(Snapshot) -> (u32, R)) -> R {
-        // Ordering: Relaxed: a guess that the exchange below checks.
-        let mut now = Snapshot(self.0.load(Ordering::Relaxed));
-        loop {
-            let (next, result) = transition(now);
-            // Ordering: Release publishes the caller's event or step to `begin`; Acquire lets the
-            // caller act on what the previous owner did. A failure is a new guess.
-            match self
-                .0
-                .compare_exchange_weak(now.0, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return result,
-                Err(actual) => now = Snapshot(actual),
-            }
-        }
+    fn marks(&self) -> u32 {
+        // Ordering: Acquire pairs with the Release of whoever set the mark.
+        self.marks.load(Ordering::Acquire)
+    }
+
+    fn enter(&self, phase: u32) {
+        // Ordering: Release pairs with the Acquire in `snapshot`. Owners of the token follow one
+        // another in the order of their hand-overs.
+        self.phase.store(phase, Ordering::Release);
     }
 }
 
@@ -286,7 +314,7 @@ impl State {
 mod tests {
     use super::*;
 
-    fn in_state(state: ProcessState) -> State {
+    fn in_state(state: ProcessState) -> State<u8> {
         let word = State::new();
         let leave = match state {
             ProcessState::Ready => return word,
@@ -296,9 +324,10 @@ mod tests {
         match state {
             ProcessState::Blocked => assert_eq!(word.park(Waiting::Blocked), Leave::Parked),
             ProcessState::Idle => assert_eq!(word.park(Waiting::Idle), Leave::Parked),
-            ProcessState::Complete => assert!(!word.complete()),
+            ProcessState::Complete => assert!(!word.complete().0),
             ProcessState::Ready | ProcessState::Running => {}
         }
+        assert_eq!(word.snapshot().state(), state);
         word
     }
 
@@ -313,45 +342,62 @@ mod tests {
     #[test]
     fn a_wake_up_hands_the_token_out_when_nobody_has_it() {
         let owed = [
-            Wake::Noted,
-            Wake::Noted,
-            Wake::Enqueue,
-            Wake::Enqueue,
-            Wake::Complete,
+            Ok(Wake::Noted),
+            Ok(Wake::Noted),
+            Ok(Wake::Enqueue),
+            Ok(Wake::Enqueue),
+            Err(7),
         ];
         for (state, owed) in ALL.into_iter().zip(owed) {
             let word = in_state(state);
-            assert_eq!(word.wake(), owed, "wake in {state:?}");
+            assert_eq!(word.push(7), owed, "push in {state:?}");
+            if owed == Ok(Wake::Enqueue) {
+                assert_eq!(word.snapshot().state(), ProcessState::Ready);
+                assert_eq!(word.push(8), Ok(Wake::Noted), "there is one token");
+            }
             let word = in_state(state);
-            assert_eq!(word.terminate(), owed, "terminate in {state:?}");
-            assert_eq!(word.snapshot().is_terminating(), owed != Wake::Complete);
+            assert_eq!(word.terminate(7), owed, "terminate in {state:?}");
+            assert!(word.snapshot().is_terminating());
         }
     }
 
     #[test]
-    fn a_wake_up_while_running_keeps_it_from_parking_once() {
+    fn an_event_while_running_keeps_it_from_parking() {
         let word = in_state(ProcessState::Running);
-        assert_eq!(word.wake(), Wake::Noted);
+        assert_eq!(word.push(7), Ok(Wake::Noted));
         assert_eq!(word.park(Waiting::Idle), Leave::Requeue);
         assert_eq!(word.snapshot().state(), ProcessState::Ready);
         assert_eq!(word.begin(), Begin::Step);
+        assert!(word.has_events());
+        assert_eq!(word.drain().into_iter().collect::<Vec<_>>(), [7]);
         assert_eq!(word.park(Waiting::Blocked), Leave::Parked);
         assert_eq!(word.snapshot().state(), ProcessState::Blocked);
     }
 
     #[test]
     fn terminate_wins_over_every_way_to_go_on() {
-        for leave in [State::requeue as fn(&State) -> Leave, |w: &State| {
+        for leave in [State::requeue as fn(&State<u8>) -> Leave, |w| {
             w.park(Waiting::Idle)
         }] {
             let word = in_state(ProcessState::Running);
-            assert_eq!(word.terminate(), Wake::Noted);
+            assert_eq!(word.terminate(7), Ok(Wake::Noted));
             assert_eq!(leave(&word), Leave::Terminate);
-            assert!(word.complete());
+            assert!(word.complete().0);
         }
         let word = in_state(ProcessState::Idle);
-        assert_eq!(word.terminate(), Wake::Enqueue);
+        assert_eq!(word.terminate(7), Ok(Wake::Enqueue));
         assert_eq!(word.begin(), Begin::Terminate);
+    }
+
+    #[test]
+    fn what_has_ended_gives_back_what_nobody_saw_and_takes_nothing() {
+        let word = in_state(ProcessState::Running);
+        assert_eq!(word.push(7), Ok(Wake::Noted));
+        assert!(!word.is_closed());
+        let (was_terminated, rest) = word.complete();
+        assert!(!was_terminated && word.is_closed());
+        assert_eq!(rest.into_iter().collect::<Vec<_>>(), [7]);
+        assert_eq!(word.push(8), Err(8));
     }
 
     #[test]

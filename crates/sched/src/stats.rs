@@ -6,7 +6,6 @@ use ganger_sync::atomic::{AtomicU64, Ordering};
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
         /// One thread's counts. Each worker has its own, and one set is for all other threads.
-        #[derive(Default)]
         pub(crate) struct Counters { $(pub(crate) $name: Counter,)+ }
 
         /// What one worker has done since the scheduler was built.
@@ -15,6 +14,11 @@ macro_rules! counters {
         pub struct WorkerStats { $($(#[$doc])* pub $name: u64,)+ }
 
         impl Counters {
+            /// For one thread, or for all that have no own.
+            pub(crate) fn new(is_shared: bool) -> Self {
+                Self { $($name: Counter::new(is_shared),)+ }
+            }
+
             pub(crate) fn read(&self) -> WorkerStats {
                 WorkerStats { $($name: self.$name.get(),)+ }
             }
@@ -70,23 +74,32 @@ counters! {
     upgrades_failed,
 }
 
-/// A count that never goes back.
-#[derive(Default)]
+/// A count that never goes back, times two; odd when more than one thread counts.
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
+    fn new(is_shared: bool) -> Self {
+        Self(AtomicU64::new(is_shared.into()))
+    }
+
     pub(crate) fn add(&self, n: u64) {
-        // Ordering: Relaxed: a count, on the strength of which nothing is read.
-        self.0.fetch_add(n, Ordering::Relaxed);
+        // Ordering: Relaxed here and below: a count, on the strength of which nothing is read.
+        let now = self.0.load(Ordering::Relaxed);
+        if now & 1 == 0 {
+            // No other thread writes it, so that nothing gets lost in between.
+            self.0.store(now + 2 * n, Ordering::Relaxed);
+        } else {
+            self.0.fetch_add(2 * n, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn bump(&self) {
         self.add(1);
     }
 
-    fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         // Ordering: Relaxed, as in `add`.
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed) / 2
     }
 }
 
@@ -95,7 +108,8 @@ pub(crate) struct AllCounters(Box<[CachePadded<Counters>]>);
 
 impl AllCounters {
     pub(crate) fn new(workers: usize) -> Self {
-        Self((0..=workers).map(|_| CachePadded::default()).collect())
+        let counters = |thread| CachePadded::new(Counters::new(thread == workers));
+        Self((0..=workers).map(counters).collect())
     }
 
     /// Those of a worker, or of all threads that are none.

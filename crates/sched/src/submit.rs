@@ -11,11 +11,13 @@ use crate::reaper;
 use crate::registry::FIRST_COUNTED_ID;
 use crate::shared::Shared;
 use crate::state::Begin;
+use crate::token::Token;
 use ganger_proc_api::{
     BoxError, Payloads, Pid, Process, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tracing::Level;
 
 impl Shared {
     /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its own.
@@ -49,7 +51,10 @@ impl Shared {
         }
         place.keep();
         self.own_counters().started.bump();
-        log(|| tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"));
+        log(
+            Level::DEBUG,
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
+        );
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
@@ -57,7 +62,8 @@ impl Shared {
         if self.shutdown.is_terminating() || self.shutdown.is_halted() {
             task.terminate();
         }
-        self.schedule(Arc::clone(&task));
+        // SAFETY: the submitter owns the token, and has registered the process.
+        self.schedule(unsafe { Token::new(&task) });
         Ok(ProcessHandle::new(task))
     }
 
@@ -116,8 +122,7 @@ impl Shared {
     /// Completes a process that was never queued, and takes it out of its cell.
     fn discard(&self, task: &Task) -> Option<Box<dyn Process>> {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
-        task.state.complete();
-        let rest = task.mailbox.close().batch;
+        let (_, rest) = task.state.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         task.exit.abandon();
@@ -195,7 +200,7 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            self.shared.registry.remove(self.pid.id());
+            drop(self.shared.registry.remove(self.pid.id()));
             self.shared.leave_place();
             self.shared.live.leave();
             // What the hooks have woken meanwhile may have nobody else to run it.

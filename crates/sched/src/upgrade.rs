@@ -10,6 +10,7 @@ use ganger_proc_api::{
     Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,
 };
 use std::sync::Arc;
+use tracing::Level;
 
 /// Replaces the process in `core`, which this thread runs.
 ///
@@ -42,7 +43,10 @@ pub(crate) fn upgrade(
     core.must_step = true;
     task.state.count_upgrade();
     counters.upgrades.bump();
-    log(|| tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "upgraded"));
+    log(
+        Level::DEBUG,
+        || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "upgraded"),
+    );
     Ok(())
 }
 

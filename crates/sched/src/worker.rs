@@ -17,18 +17,16 @@
 //! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
 //! `idle.rs` says how, and why no process is left lying beside a sleeper.
 
-use crate::Task;
-use crate::clock::{Clock, MonotonicClock};
 use crate::contain::contain;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
+use crate::token::Token;
 use ganger_deque::{Steal, Worker as Deque};
 use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,25 +34,22 @@ use std::time::Duration;
 const STEAL_ROUNDS: usize = 4;
 
 /// Runs on the calling thread until the scheduler halts.
-pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Task>) {
-    let queue = Rc::new(LocalQueue {
-        shared,
-        index,
-        deque,
-    });
-    let _entered = local::enter(Rc::clone(&queue));
-    let mut worker = Worker::new(&queue, Box::new(MonotonicClock::new()));
-    let runner = || Runner::new(Arc::clone(&queue.shared), Some(index));
-    let mut current = runner();
-    let _bomb = AbortOnPanic;
-    while let Some(task) = worker.next() {
-        // Users' code is contained where it is called. Should something else panic, a `tracing`
-        // subscriber say, then its process is lost, and the worker and its deque are not.
-        if contain(|| current.run(task)).is_err() {
-            worker.counters.panics.bump();
-            current = runner();
+pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
+    let queue = LocalQueue::new(shared, index, deque);
+    local::enter(&queue, || {
+        let mut worker = Worker::new(&queue);
+        let runner = || Runner::new(&queue.shared, Some(&queue));
+        let mut current = runner();
+        let _bomb = AbortOnPanic;
+        while let Some(token) = worker.next() {
+            // Users' code is contained where it is called. Should something else panic, a `tracing`
+            // subscriber say, then its process is lost, and the worker and its deque are not.
+            if contain(|| current.run(token)).is_err() {
+                worker.counters.panics.bump();
+                current = runner();
+            }
         }
-    }
+    });
 }
 
 /// Ends the program when a worker's search for work panics, which no user's code has a part in.
@@ -77,7 +72,6 @@ struct Worker<'a> {
     queue: &'a LocalQueue,
     shared: &'a Shared,
     counters: &'a Counters,
-    clock: Box<dyn Clock>,
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
@@ -89,14 +83,13 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(queue: &'a LocalQueue, clock: Box<dyn Clock>) -> Self {
+    fn new(queue: &'a LocalQueue) -> Self {
         let shared = &*queue.shared;
         Self {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            last_rotation: clock.now(),
-            clock,
+            last_rotation: shared.time.now(),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
             picks_since_rotation: 0,
@@ -105,12 +98,12 @@ impl<'a> Worker<'a> {
     }
 
     /// The next process to run; none when the scheduler has halted. Blocks while there is none.
-    fn next(&mut self) -> Option<Task> {
+    fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
         loop {
-            if let Some(task) = self.look() {
+            if let Some(token) = self.look() {
                 self.found();
-                return Some(task);
+                return Some(token);
             }
             if self.shared.shutdown.is_halted() {
                 self.found();
@@ -129,28 +122,28 @@ impl<'a> Worker<'a> {
     }
 
     /// The ladder.
-    fn look(&mut self) -> Option<Task> {
-        if let Some(task) = self.rotate() {
-            return Some(task);
+    fn look(&mut self) -> Option<Token> {
+        if let Some(token) = self.rotate() {
+            return Some(token);
         }
-        if let Some(task) = self.queue.deque.pop() {
+        if let Some(token) = self.queue.deque.pop() {
             self.counters.local_picks.bump();
-            return Some(task);
+            return Some(token);
         }
         self.oldest_is_next = false;
         self.take_global().or_else(|| self.steal())
     }
 
-    fn rotate(&mut self) -> Option<Task> {
+    fn rotate(&mut self) -> Option<Token> {
         if self.oldest_is_next {
             self.oldest_is_next = false;
-            if let Some(task) = self.take_oldest() {
+            if let Some(token) = self.take_oldest() {
                 self.counters.local_picks.bump();
-                return Some(task);
+                return Some(token);
             }
         }
         self.picks_since_rotation += 1;
-        let now = self.clock.now();
+        let now = self.shared.time.now();
         if self.picks_since_rotation < self.shared.config.rotation
             && now.saturating_sub(self.last_rotation) < self.shared.config.chain_limit
         {
@@ -159,10 +152,10 @@ impl<'a> Worker<'a> {
         self.picks_since_rotation = 0;
         self.last_rotation = now;
         self.counters.rotations.bump();
-        if let Some(task) = self.shared.global.pop() {
+        if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
             self.oldest_is_next = true;
-            return Some(task);
+            return Some(token);
         }
         let oldest = self.take_oldest()?;
         self.counters.local_picks.bump();
@@ -170,13 +163,13 @@ impl<'a> Worker<'a> {
     }
 
     /// The oldest process of the own deque.
-    fn take_oldest(&self) -> Option<Task> {
+    fn take_oldest(&self) -> Option<Token> {
         let own = &self.shared.stealers[self.queue.index];
         // A thief pays more for what its owner has not exposed, and here the two are one.
         self.queue.deque.expose();
         loop {
             match own.steal() {
-                Steal::Success(task) => return Some(task),
+                Steal::Success(token) => return Some(token),
                 Steal::Empty => return None,
                 // A thief was faster; what it left is still there.
                 Steal::Retry => hint::spin_loop(),
@@ -184,21 +177,21 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn take_global(&self) -> Option<Task> {
+    fn take_global(&self) -> Option<Token> {
         let first = self.shared.global.pop()?;
         let limit = self.shared.config.global_batch;
-        let more: SmallVec<[Task; 16]> = std::iter::from_fn(|| self.shared.global.pop())
+        let more: SmallVec<[Token; 16]> = std::iter::from_fn(|| self.shared.global.pop())
             .take(limit)
             .collect();
         self.counters.global_picks.add(1 + more.len() as u64);
         // The last one pushed is the first one popped: the order of the global queue is kept.
-        for task in more.into_iter().rev() {
-            self.queue.deque.push(task);
+        for token in more.into_iter().rev() {
+            self.queue.deque.push(token);
         }
         Some(first)
     }
 
-    fn steal(&mut self) -> Option<Task> {
+    fn steal(&mut self) -> Option<Token> {
         if !self.searching {
             self.searching = self.shared.idle.begin_search();
         }
@@ -219,8 +212,8 @@ impl<'a> Worker<'a> {
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to
                     // its turn each time. Other thieves may have taken them all in turn.
-                    if let Some(task) = self.take_oldest() {
-                        return Some(task);
+                    if let Some(token) = self.take_oldest() {
+                        return Some(token);
                     }
                 }
             }
@@ -249,7 +242,7 @@ impl<'a> Worker<'a> {
         );
         self.searching = woken == Woken::Notified;
         self.picks_since_rotation = 0;
-        self.last_rotation = self.clock.now();
+        self.last_rotation = self.shared.time.now();
     }
 }
 

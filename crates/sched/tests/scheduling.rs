@@ -270,7 +270,9 @@ fn an_idle_scheduler_wakes_no_thread() {
     };
     until("all processes are idle", all_idle);
     until("all workers sleep", || scheduler.stats().sleeping == 4);
-    // The last worker may have announced its sleep and not fallen asleep yet.
+    // The last worker may have announced its sleep and not fallen asleep yet, and the monitor takes
+    // a last look.
+    thread::sleep(std::time::Duration::from_millis(20));
     let mut before = context_switches("g7");
     until("they are asleep", || {
         let now = context_switches("g7");

@@ -99,6 +99,7 @@ fn model(workers: usize, items: usize, preemptions: usize) {
         let idle = Snapshot {
             searching: 0,
             sleeping: 0,
+            unwatched: false,
         };
         assert_eq!(pool.idle.snapshot(), idle, "somebody was counted wrongly");
     });

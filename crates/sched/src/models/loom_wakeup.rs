@@ -1,18 +1,19 @@
-//! The state word and the mailbox together: senders, completers and terminators against the worker.
+//! The state of a process: senders, completers and terminators against the worker.
 //!
 //! A process that counts what it is sent. Whoever owes its queueing runs it at once, which stands
 //! for a queue that hands it to some worker. Checked in every interleaving: one runner at a time
 //! (the count is in a cell that loom watches), nothing sent is lost, one end.
 
 use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
-use ganger_mpsc::{Pushed, Queue};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
+/// What says nothing: see `State::terminate`.
+const NUDGE: u32 = 0;
+
 struct Process {
-    state: State,
-    mailbox: Queue<u32>,
+    state: State<u32>,
     core: UnsafeCell<Core>,
 }
 
@@ -34,7 +35,6 @@ impl Process {
         let core = UnsafeCell::new(Core::default());
         Arc::new(Self {
             state: State::new(),
-            mailbox: Queue::new(),
             core,
         })
     }
@@ -50,12 +50,12 @@ impl Process {
             if self.state.begin() == Begin::Terminate {
                 return self.finish();
             }
-            let batch = self.mailbox.drain();
-            self.core(|core| core.handled += u32::try_from(batch.len()).unwrap());
-            let leave = if self.mailbox.is_empty() {
-                self.state.park(Waiting::Idle)
-            } else {
+            let sum: u32 = self.state.drain().into_iter().sum();
+            self.core(|core| core.handled += sum);
+            let leave = if self.state.has_events() {
                 self.state.requeue()
+            } else {
+                self.state.park(Waiting::Idle)
             };
             match leave {
                 Leave::Parked => return,
@@ -66,28 +66,21 @@ impl Process {
     }
 
     fn finish(&self) {
-        self.state.complete();
-        let rest = self.mailbox.close().batch;
+        let (_, rest) = self.state.complete();
+        let sum: u32 = rest.into_iter().sum();
         self.core(|core| {
-            core.dropped += u32::try_from(rest.len()).unwrap();
+            core.dropped += sum;
             core.ends += 1;
         });
     }
 
     /// What a sender does; returns whether the item was taken.
     fn send(&self) -> bool {
-        match self.mailbox.push(1) {
-            Ok(Pushed::Queued) => true,
-            Ok(Pushed::First | Pushed::Unparked) => {
-                self.settle(self.state.wake());
-                true
-            }
-            Err(_) => false,
-        }
+        self.settle(self.state.push(1))
     }
 
     fn terminate(&self) -> bool {
-        self.settle(self.state.terminate())
+        self.settle(self.state.terminate(NUDGE))
     }
 
     /// It has ended once, and what it took it has handled or dropped.
@@ -101,11 +94,11 @@ impl Process {
         assert_eq!(self.state.snapshot().state(), ProcessState::Complete);
     }
 
-    fn settle(&self, wake: Wake) -> bool {
-        if wake == Wake::Enqueue {
+    fn settle(&self, wake: Result<Wake, u32>) -> bool {
+        if wake == Ok(Wake::Enqueue) {
             self.run();
         }
-        wake != Wake::Complete
+        wake.is_ok()
     }
 }
 
