@@ -62,8 +62,9 @@ pub(crate) struct Inline {
 
 impl Inline {
     /// The turn is over: puts completions that no step has seen in front of what arrived later.
+    #[inline]
     pub(crate) fn end(&mut self, core: &mut Core) {
-        for (token, completion) in self.completions.drain(..).rev() {
+        while let Some((token, completion)) = self.completions.pop_back() {
             core.pending
                 .push_front(Item::Completion { token, completion });
         }
@@ -79,6 +80,9 @@ pub(crate) fn dispatch(
     inline: &mut Inline,
     counters: &Counters,
 ) {
+    if out.yields().is_empty() {
+        return;
+    }
     for Yield { command, tag } in out.drain_yields() {
         counters.yields.bump();
         let token = core.yields.begin();

@@ -10,8 +10,8 @@ use ganger_proc_api::{BoxError, Events, Pid, Process, StepOutput};
 use std::fmt;
 use std::sync::Arc;
 
-/// The state word of a process that is queued, between calls.
-pub struct StateWord(State);
+/// The state of a process that is queued, between calls.
+pub struct StateWord(State<u64>);
 
 impl Default for StateWord {
     fn default() -> Self {
@@ -20,11 +20,12 @@ impl Default for StateWord {
 }
 
 impl StateWord {
-    /// A turn after which it waits, and the wake-up that queues it again; whether all was as expected.
+    /// A turn after which it waits, and the event that queues it again; whether all was as expected.
     pub fn park_and_wake(&self) -> bool {
         self.0.begin() == Begin::Step
+            && self.0.drain().len() <= 1
             && self.0.park(Waiting::Idle) == Leave::Parked
-            && self.0.wake() == Wake::Enqueue
+            && self.0.push(7) == Ok(Wake::Enqueue)
     }
 
     /// A turn after which it is queued again.
@@ -32,16 +33,22 @@ impl StateWord {
         self.0.begin() == Begin::Step && self.0.requeue() == Leave::Requeue
     }
 
-    /// A turn in which it is woken, so that it can't park.
+    /// A turn in which an event arrives, so that it can't park, and the next, which takes it.
     pub fn wake_while_running(&self) -> bool {
         self.0.begin() == Begin::Step
-            && self.0.wake() == Wake::Noted
+            && self.0.push(7) == Ok(Wake::Noted)
             && self.0.park(Waiting::Idle) == Leave::Requeue
+            && self.0.begin() == Begin::Step
+            && self.0.drain().len() <= 2
+            && self.0.requeue() == Leave::Requeue
     }
 
-    /// A wake-up that changes nothing, because it is queued.
+    /// An event while it is queued, and the turn that takes it.
     pub fn wake_while_ready(&self) -> bool {
-        self.0.wake() == Wake::Noted
+        self.0.push(7) == Ok(Wake::Noted)
+            && self.0.begin() == Begin::Step
+            && self.0.drain().len() <= 2
+            && self.0.requeue() == Leave::Requeue
     }
 }
 

@@ -34,16 +34,22 @@ const QUIET: Duration = Duration::from_millis(10);
 pub(crate) struct CoarseTime(AtomicU64);
 
 impl CoarseTime {
-    pub(crate) fn now(&self) -> Duration {
+    /// In nanoseconds since some fixed moment.
+    #[inline]
+    pub(crate) fn nanos(&self) -> u64 {
         // Ordering: Relaxed: nothing is read on the strength of it.
-        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+        self.0.load(Ordering::Relaxed)
     }
 
     fn set(&self, now: Duration) {
-        let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // Ordering: Relaxed, as above.
-        self.0.store(nanos, Ordering::Relaxed);
+        self.0.store(nanos(now), Ordering::Relaxed);
     }
+}
+
+/// A duration in nanoseconds, up to some centuries.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Starts the thread.

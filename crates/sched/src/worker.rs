@@ -20,6 +20,7 @@
 use crate::contain::contain;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
+use crate::monitor::nanos;
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
@@ -28,7 +29,6 @@ use ganger_deque::{Steal, Worker as Deque};
 use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// How often a searching worker goes over all victims in one look.
 const STEAL_ROUNDS: usize = 4;
@@ -76,7 +76,9 @@ struct Worker<'a> {
     /// Whether it counts as searching in `idle`.
     searching: bool,
     picks_since_rotation: u32,
-    last_rotation: Duration,
+    /// In nanoseconds of the coarse time.
+    last_rotation: u64,
+    chain_limit: u64,
     /// The last pick was a rotation that took from the global queue: the oldest of the own deque is
     /// next.
     oldest_is_next: bool,
@@ -89,7 +91,8 @@ impl<'a> Worker<'a> {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            last_rotation: shared.time.now(),
+            last_rotation: shared.time.nanos(),
+            chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
             picks_since_rotation: 0,
@@ -143,9 +146,9 @@ impl<'a> Worker<'a> {
             }
         }
         self.picks_since_rotation += 1;
-        let now = self.shared.time.now();
+        let now = self.shared.time.nanos();
         if self.picks_since_rotation < self.shared.config.rotation
-            && now.saturating_sub(self.last_rotation) < self.shared.config.chain_limit
+            && now.saturating_sub(self.last_rotation) < self.chain_limit
         {
             return None;
         }
@@ -242,7 +245,7 @@ impl<'a> Worker<'a> {
         );
         self.searching = woken == Woken::Notified;
         self.picks_since_rotation = 0;
-        self.last_rotation = self.shared.time.now();
+        self.last_rotation = self.shared.time.nanos();
     }
 }
 
