@@ -86,9 +86,12 @@ pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Com
     })
 }
 
-/// Figures of the same.
+/// Figures of the same. Those of queues do not say of which size they are.
 fn pairs<'a>(old: &'a Results, new: &'a Results) -> impl Iterator<Item = (&'a Figure, &'a Figure)> {
-    new.figures.iter().filter_map(|new| {
+    let is_same_size = old.machine.quick == new.machine.quick;
+    let figures = new.figures.iter();
+    let figures = figures.filter(move |new| is_same_size || !new.workload.is_queue());
+    figures.filter_map(|new| {
         let same = old.figures.iter().find(|old| is_same(old, new))?;
         Some((same, new))
     })
@@ -289,6 +292,13 @@ mod tests {
             reason: Reason::Crashed,
             why: "the sum is wrong".to_owned(),
         });
+        // What was not there before, or would not fit into memory, is not gone.
+        let mut other = new.clone();
+        other.absences.last_mut().unwrap().workers = 77;
+        assert!(!compare(&old, &other, threshold("5")).unwrap().is_worse());
+        other = new.clone();
+        other.absences.last_mut().unwrap().reason = Reason::Memory;
+        assert!(!compare(&old, &other, threshold("5")).unwrap().is_worse());
         let comparison = compare(&old, &new, threshold("5")).unwrap();
         assert!(comparison.is_worse());
         assert!(comparison.text().contains("the sum is wrong"));
@@ -324,9 +334,63 @@ mod tests {
                 .unwrap()
                 .is_other_machine
         );
+        let nothing = |new: &Results| {
+            let error = compare(&old, new, threshold("5")).unwrap_err();
+            assert!(error.contains("nothing to compare"), "{error}");
+        };
         new.figures.iter_mut().for_each(|figure| figure.n += 1);
-        let error = compare(&old, &new, threshold("5")).unwrap_err();
-        assert!(error.contains("nothing to compare"), "{error}");
+        nothing(&new);
+        new = old.clone();
+        new.figures.iter_mut().for_each(|figure| figure.unit += "s");
+        nothing(&new);
+        new = old.clone();
+        new.machine.quick = true;
+        assert!(compare(&old, &new, threshold("5")).is_ok());
+        new.figures.retain(|figure| figure.workload.is_queue());
+        nothing(&new);
+    }
+
+    #[test]
+    fn no_figure_is_a_multiple_of_nothing() {
+        let mut old = fixture::results();
+        let count = |old: &Results| {
+            let new = fixture::results();
+            compare(old, &new, threshold("5")).unwrap().changes.len()
+        };
+        let all = count(&old);
+        old.figures[0].min = 0.0;
+        assert_eq!(count(&old), all - 1);
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_what_is_the_same_is_not_said() {
+        let old = changed(1.0, 0.0);
+        let mut new = old.clone();
+        let ours = new.figures.iter_mut().filter(|f| f.peer == Peer::Ganger);
+        for (figure, times) in ours.zip([0.5, 1.0, 2.0, 3.0]) {
+            figure.min *= times;
+            figure.median = figure.min;
+        }
+        let mut absence = new.absences[0].clone();
+        (absence.peer, absence.workload) = (Peer::Ganger, crate::whole::catalog::Id::W13);
+        absence.reason = Reason::Timeout;
+        new.absences.push(absence);
+        let text = compare(&old, &new, threshold("5")).unwrap().text();
+        assert!(
+            text.starts_with("Beside the baseline: 3 worse, 1 better, "),
+            "{text}"
+        );
+        let lines: Vec<&str> = text.lines().skip(1).take(4).map(str::trim).collect();
+        let starts = [
+            "worse:  W3b ",
+            "worse:  W3a ",
+            "better: W1 ",
+            "worse:  W13, ",
+        ];
+        for (line, start) in lines.iter().zip(starts) {
+            assert!(line.starts_with(start), "{text}");
+        }
+        assert!(!text.contains("same:"), "{text}");
     }
 
     #[test]

@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn what_it_measures_is_read() {
         let ending = run_within(
-            &format!("echo chatter >&2; echo '{LINE}'; echo '{LINE}'"),
+            &format!("echo chatter >&2; echo '{LINE}'; echo; echo '{LINE}'"),
             LIMIT,
         );
         let sample = Sample::parse(LINE).unwrap();
@@ -288,6 +288,25 @@ mod tests {
             Ending::TimedOut(limit)
         );
         assert!(start.elapsed() < LIMIT);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_it_has_started_is_gone_after_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let script = format!("sleep 600 & echo $! >'{}'; wait", file.display());
+        let limit = Duration::from_secs(1);
+        assert_eq!(run_within(&script, limit), Ending::TimedOut(limit));
+        let pid = std::fs::read_to_string(file).unwrap();
+        let stat = format!("/proc/{}/stat", pid.trim());
+        // Nobody may be there to bury it.
+        let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let start = Instant::now();
+        while is_alive() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{pid} goes on");
+            thread::yield_now();
+        }
     }
 
     #[test]

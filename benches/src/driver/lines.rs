@@ -350,6 +350,23 @@ mod tests {
     }
 
     #[test]
+    fn who_crashed_or_did_not_end_has_failed() {
+        let mut results = fixture::results();
+        for (reason, failed) in [
+            (Reason::Crashed, true),
+            (Reason::Timeout, true),
+            (Reason::Memory, false),
+            (Reason::Missing, false),
+            (Reason::NotInstalled, false),
+        ] {
+            results.absences.truncate(1);
+            (results.absences[0].peer, results.absences[0].reason) = (Peer::Ganger, reason);
+            assert_eq!(results.has_failed(Peer::Ganger), failed, "{reason:?}");
+            assert!(!results.has_failed(Peer::Tokio));
+        }
+    }
+
+    #[test]
     fn what_is_no_result_is_refused_with_its_line() {
         let mut text = Vec::new();
         let results = Results {

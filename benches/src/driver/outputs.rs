@@ -136,6 +136,18 @@ mod tests {
         assert!(error.contains("report.html"), "{error}");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, |out| out.write_all(b"new")).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
     #[test]
     fn a_file_is_written_as_a_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();

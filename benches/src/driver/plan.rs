@@ -306,6 +306,19 @@ mod tests {
     }
 
     #[test]
+    fn jobs_are_told_where_on_a_curve_they_are() {
+        let plan = plan_on(&options("--only W6,W8"), 2);
+        for contest in &plan {
+            let job = contest.job(Peer::Tokio);
+            let told = (job.workers, job.processes, job.producers);
+            let point = contest.point;
+            assert_eq!(told, (point.workers, point.processes, point.producers));
+        }
+        assert!(plan.iter().any(|contest| contest.point.processes.is_some()));
+        assert!(plan.iter().any(|contest| contest.point.producers.is_some()));
+    }
+
+    #[test]
     fn places_are_those_of_the_points() {
         let point = |workers, processes, producers| Point {
             workers,

@@ -188,6 +188,11 @@ mod tests {
 
     #[test]
     fn times_are_said_in_at_most_two_units() {
+        let of_milliseconds = |time| spoken(Duration::from_millis(time));
+        assert_eq!(
+            [of_milliseconds(1_499), of_milliseconds(1_500)],
+            ["1 s", "2 s"]
+        );
         let spoken = |seconds| spoken(Duration::from_secs(seconds));
         assert_eq!([spoken(0), spoken(59)], ["0 s", "59 s"]);
         assert_eq!([spoken(60), spoken(3_599)], ["1 min 00 s", "59 min 59 s"]);

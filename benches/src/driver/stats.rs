@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn ratios_are_of_pairs_in_the_same_repetition() {
-        let ours = [Some(1.0), Some(2.0), Some(10.0), None];
-        // The pairs: 3, 1.5 and 0.5. The ratio of the medians would be 2.5.
+        let ours = [Some(2.0), Some(1.0), Some(10.0), None];
+        // The pairs: 1.5, 3 and 0.5. The ratio of the medians would be 2.
         let theirs = [Some(3.0), Some(3.0), Some(5.0), Some(100.0)];
         assert_eq!(ratio(&theirs, &ours), Some(1.5));
         assert_eq!(ratio(&theirs[..2], &ours), Some(2.25));

@@ -81,6 +81,13 @@ mod tests {
             .collect();
         assert_eq!(widths.len(), row.figures().count());
         assert!(widths.is_sorted());
+        let best = row
+            .figures()
+            .min_by(|a, b| a.min.total_cmp(&b.min))
+            .unwrap();
+        let tick = text.split("class=\"median\" style=\"left:").nth(1).unwrap();
+        let tick: f64 = tick.split('%').next().unwrap().parse().unwrap();
+        assert!((tick / widths[0] - best.median / best.min).abs() < 0.01);
         let least = row.figures().map(|f| f.min).fold(f64::MAX, f64::min);
         let last = row.figures().map(|f| f.min).fold(0.0, f64::max);
         assert!((widths[0] / widths[widths.len() - 1] - least / last).abs() < 0.01);

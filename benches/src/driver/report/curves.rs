@@ -203,6 +203,31 @@ mod tests {
                 let x: f64 = place.split('"').next().unwrap().parse().unwrap();
                 assert!((LEFT..=WIDTH - RIGHT).contains(&x), "{x}");
             }
+            let quoted = |rest: &str| rest.split('"').next().unwrap().to_owned();
+            let of = |name: &str| text.split(name).skip(1).map(quoted).collect::<Vec<_>>();
+            let circles = of("cx=\"").into_iter().zip(of("cy=\""));
+            let circles: Vec<_> = circles.map(|(x, y)| format!("{x},{y}")).collect();
+            let joined = of("<polyline points=\"").concat();
+            assert!(
+                joined.split_whitespace().eq(&circles),
+                "lines join the points"
+            );
+            let heights = text.split("cy=\"").skip(1);
+            let heights = heights.map(|place| place.split('"').next().unwrap().parse().unwrap());
+            let mut places: Vec<f64> = heights.collect();
+            assert!(places.iter().all(|y| (TOP..=HEIGHT - BOTTOM).contains(y)));
+            // The more, the higher: that is nearer to 0. Lines are drawn the last one first.
+            let lines = plot.lines.iter().rev();
+            let mut values: Vec<f64> = lines
+                .flat_map(|(_, line)| line.iter().map(|p| p.1))
+                .collect();
+            let highest = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]));
+            assert!(places.iter().all(|&y| y >= places[highest.unwrap()]));
+            values.sort_by(f64::total_cmp);
+            places.sort_by(|a, b| b.total_cmp(a));
+            assert!(
+                (values[0] < values[values.len() - 1]) == (places[0] > places[places.len() - 1])
+            );
         }
     }
 }
