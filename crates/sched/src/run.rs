@@ -85,13 +85,20 @@ impl<'a> Runner<'a> {
         let leave = match turn {
             Turn::Ready => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
-            Turn::End(reason) => return finish(shared, counters, &task, reason, guard),
+            Turn::End(reason) => return finish(shared, counters, &task, reason, guard, worker),
         };
         match leave {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
-            Leave::Terminate => finish(shared, counters, &task, ExitReason::Terminated, guard),
+            Leave::Terminate => finish(
+                shared,
+                counters,
+                &task,
+                ExitReason::Terminated,
+                guard,
+                worker,
+            ),
         }
     }
 }
