@@ -31,6 +31,16 @@ pub trait ContextBackend: Send + Sync {
 
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
+
+    /// Calls `f` once, which is about to block this thread.
+    fn block(&self, f: &mut dyn FnMut()) {
+        f();
+    }
+
+    /// Whether a step on this thread has taken long, and others wait.
+    fn should_yield(&self) -> bool {
+        false
+    }
 }
 
 /// A process's own view of the scheduler: given to [`Process::init`], cloned and kept by processes
@@ -123,6 +133,31 @@ impl ProcessContext {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.backend.is_cancelled()
+    }
+
+    /// Calls `f`, which may block this thread: for a file, a lock, another program. Other processes are
+    /// handed to another thread at once, where else the scheduler would take a millisecond to notice.
+    ///
+    /// To be called from inside a step, by the process itself. The process waits for `f` all the same;
+    /// what many processes do is better done by a handler that has threads of its own.
+    pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        let mut f = Some(f);
+        let mut result = None;
+        self.backend.block(&mut || result = f.take().map(|f| f()));
+        match (result, f) {
+            (Some(result), _) => result,
+            (None, Some(f)) => f(),
+            (None, None) => unreachable!("a call that has returned has a result"),
+        }
+    }
+
+    /// Whether the step that asks has lasted for longer than its share, 10 ms unless the scheduler was
+    /// told otherwise, while other processes wait: time to return with `Continue`. Costs a few loads.
+    ///
+    /// To be called from inside a step, by the process itself; elsewhere it is `false`.
+    #[must_use]
+    pub fn should_yield(&self) -> bool {
+        self.backend.should_yield()
     }
 
     /// A token that shows others whether the process has been asked to finish.

@@ -113,6 +113,25 @@ impl Builder {
         self.with(|config| config.hand_off_delay = delay)
     }
 
+    /// After how long a step that blocks its thread, and after how long one that computes, another
+    /// thread takes the place of its worker, when processes wait that no other worker is free for.
+    /// Default: 1 ms and 10 ms.
+    pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
+        self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
+    }
+
+    /// How many threads there may be beside the workers, to take the places of those whose steps block
+    /// or compute for long. They are started when they are needed. Default: 64; with 0 such a step
+    /// costs the worker that runs it.
+    pub fn max_spares(self, threads: usize) -> Self {
+        self.with(|config| config.max_spares = threads)
+    }
+
+    /// For how long such a thread waits to be needed again before it ends. Default: 10 s.
+    pub fn keep_spares(self, time: Duration) -> Self {
+        self.with(|config| config.keep_spares = time)
+    }
+
     /// The most processes that may be alive at a time; exact under concurrent submits. Default:
     /// none.
     pub fn max_processes(self, processes: usize) -> Self {

@@ -7,7 +7,7 @@ use crate::exit_slot::ExitSlot;
 use crate::shared::Shared;
 use crate::state::{State, Wake};
 use crate::token::Token;
-use crate::{Task, dispatch};
+use crate::{Task, dispatch, local};
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
     Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
@@ -56,7 +56,7 @@ impl ProcessCell {
             method,
             state: State::new(),
             queued_messages: AtomicUsize::new(0),
-            exit: ExitSlot::default(),
+            exit: ExitSlot::new(),
             shared,
             core: OwnedCore(UnsafeCell::new(Core::new(process))),
         }
@@ -177,6 +177,39 @@ impl ContextBackend for ProcessCell {
 
     fn is_cancelled(&self) -> bool {
         self.state.is_cancelled()
+    }
+
+    fn block(&self, f: &mut dyn FnMut()) {
+        let worker = local::with(&self.shared, |queue| queue.index);
+        // What is pushed from now on makes the monitor look at once.
+        let _announced = worker.map(|worker| {
+            let announced = self.shared.crew.announce(worker);
+            self.make_way(worker);
+            announced
+        });
+        f();
+    }
+
+    fn should_yield(&self) -> bool {
+        let is_overdue = local::with(&self.shared, |queue| {
+            let steps = self.shared.counters.of(Some(queue.index)).steps.get();
+            self.shared.crew.is_overdue(queue.index, steps)
+        });
+        is_overdue.unwrap_or(false)
+    }
+}
+
+impl ProcessCell {
+    /// This thread is a worker and about to block: has somebody else take what waits.
+    fn make_way(&self, worker: usize) {
+        let Shared { idle, crew, .. } = &*self.shared;
+        if !self.shared.has_work() || idle.notify() {
+            return;
+        }
+        let now = idle.snapshot();
+        if now.sleeping == 0 && now.searching == 0 {
+            crew.relieve(&self.shared, worker);
+        }
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) struct Config {
     pub(crate) rotation: u32,
     pub(crate) chain_limit: Duration,
     pub(crate) hand_off_delay: Duration,
+    pub(crate) blocked_step: Duration,
+    pub(crate) long_step: Duration,
+    pub(crate) max_spares: usize,
+    pub(crate) keep_spares: Duration,
     pub(crate) max_processes: Option<usize>,
     pub(crate) mailbox_limit: Option<usize>,
     pub(crate) shutdown_deadline: Duration,
@@ -69,6 +73,10 @@ impl Default for Config {
             rotation: 61,
             chain_limit: Duration::from_millis(10),
             hand_off_delay: Duration::from_micros(50),
+            blocked_step: Duration::from_millis(1),
+            long_step: Duration::from_millis(10),
+            max_spares: 64,
+            keep_spares: Duration::from_secs(10),
             max_processes: None,
             mailbox_limit: None,
             shutdown_deadline: Duration::from_secs(5),
@@ -89,6 +97,7 @@ impl Config {
         in_range("event_batch", self.event_batch, 1, 1 << 24)?;
         in_range("global_batch", self.global_batch, 0, 1 << 16)?;
         in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
+        in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
         in_range(
             "max_processes",
             self.max_processes.unwrap_or(1),

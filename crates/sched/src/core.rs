@@ -1,7 +1,7 @@
 //! The part of a process that only its runner touches: the state machine itself, the events that
 //! have left the mailbox, and the yields that have not completed.
 
-use crate::contain::discard;
+use crate::contain::{discard, discard_each};
 use crate::outstanding::Outstanding;
 use crate::state::State;
 use crate::stats::Counters;
@@ -27,7 +27,11 @@ pub(crate) struct Core {
     /// Taken out of the mailbox, not yet shown to a step.
     pub(crate) pending: Batch<Item>,
     /// Shown to a step, and not taken by it.
-    left: VecDeque<Event>,
+    #[expect(
+        clippy::box_collection,
+        reason = "a thin pointer: almost no process needs it"
+    )]
+    left: Option<Box<VecDeque<Event>>>,
     pub(crate) yields: Outstanding,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
@@ -49,7 +53,7 @@ impl Core {
         Self {
             process: Some(process),
             pending: Batch::new(),
-            left: VecDeque::new(),
+            left: None,
             yields: Outstanding::default(),
             must_step: true,
         }
@@ -71,8 +75,8 @@ impl Core {
         limit: usize,
         counters: &Counters,
     ) -> Gathered {
-        if !self.left.is_empty() {
-            *batch = std::mem::take(&mut self.left);
+        if let Some(left) = self.left.take() {
+            *batch = *left;
         }
         let before = batch.len();
         while batch.len() - before < limit
@@ -125,29 +129,28 @@ impl Core {
     /// Takes what a step left in `batch`, which is empty afterwards.
     pub(crate) fn keep(&mut self, batch: &mut VecDeque<Event>) {
         if !batch.is_empty() {
-            self.left = std::mem::take(batch);
+            self.left = Some(Box::new(std::mem::take(batch)));
         }
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
     pub(crate) fn forget_yields(&mut self, counters: &Counters) {
         self.yields.forget_all();
-        for event in std::mem::take(&mut self.left) {
-            if let Event::Completion(_) = event {
-                counters.stale_completions.bump();
-                discard(counters, event);
-            } else {
-                self.left.push_back(event);
-            }
-        }
+        let is_completion = |event: &Event| matches!(event, Event::Completion(_));
+        let (stale, mut kept): (VecDeque<_>, VecDeque<_>) =
+            self.take_left().into_iter().partition(is_completion);
+        counters.stale_completions.add(stale.len() as u64);
+        discard_each(counters, stale);
+        self.keep(&mut kept);
+    }
+
+    fn take_left(&mut self) -> VecDeque<Event> {
+        self.left.take().map_or_else(VecDeque::new, |left| *left)
     }
 
     /// Takes all events out, because the process has ended.
     pub(crate) fn take_events(&mut self) -> (VecDeque<Event>, Batch<Item>) {
-        (
-            std::mem::take(&mut self.left),
-            std::mem::take(&mut self.pending),
-        )
+        (self.take_left(), std::mem::take(&mut self.pending))
     }
 }
 

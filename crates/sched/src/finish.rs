@@ -24,6 +24,7 @@ pub(crate) fn finish(
     task: &Task,
     reason: ExitReason,
     turn: (HoldTurn<'_>, Running<'_>),
+    worker: Option<usize>,
 ) {
     let (terminated, rest) = task.state.complete();
     let reason = match reason {
@@ -76,7 +77,7 @@ pub(crate) fn finish(
         counters.forced.bump();
     }
     drop(turn);
-    shared.live.leave();
+    shared.live.leave(worker);
     match task.exit.fill(reason) {
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => discard(counters, unwanted),

@@ -1,4 +1,4 @@
-//! A count that can be waited for: of live processes, of threads.
+//! A count that can be waited for: of places, of threads.
 
 use crate::clock::Deadline;
 use ganger_sync::CachePadded;
@@ -16,15 +16,8 @@ pub(crate) struct Gauge {
 }
 
 impl Gauge {
-    pub(crate) fn get(&self) -> usize {
-        // Ordering: Acquire pairs with the Release in `leave`: whoever reads that the last one has
-        // left sees what it did.
-        self.count.load(Ordering::Acquire)
-    }
-
     pub(crate) fn enter(&self) {
-        // Ordering: SeqCst: a submitter enters, then reads whether the scheduler is stopping; a
-        // stop is announced, then this is read. One of the two sees the other.
+        // Ordering: SeqCst, one order with `leave` and `wait`.
         self.count.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -41,7 +34,7 @@ impl Gauge {
 
     pub(crate) fn leave(&self) {
         // Ordering: SeqCst: leave, then read `waiters`; `wait` announces itself, then reads the
-        // count. One of the two sees the other. Release pairs with the Acquire in `get`.
+        // count. One of the two sees the other.
         self.count.fetch_sub(1, Ordering::SeqCst);
         // Ordering: SeqCst, as above.
         if self.waiters.load(Ordering::SeqCst) > 0 {

@@ -170,7 +170,8 @@ impl Handle {
     pub fn stats(&self) -> Stats {
         let idle = self.shared.idle.snapshot();
         Stats {
-            workers: self.shared.stealers.len(),
+            workers: self.shared.crew.workers(),
+            spares: self.shared.crew.spares(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
             live: self.shared.live.get(),
@@ -182,7 +183,8 @@ impl Handle {
     /// What each worker has done so far. Never stops a worker.
     #[must_use]
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        self.shared.counters.workers().collect()
+        let used = self.shared.crew.used();
+        self.shared.counters.workers(used).collect()
     }
 
     /// The live processes. Those that start or end meanwhile may or may not be among them. O(number

@@ -75,17 +75,20 @@ pub(crate) enum Woken {
 pub(crate) struct Idle {
     word: CachePadded<AtomicU64>,
     sleepers: Mutex<Vec<usize>>,
+    /// How many workers are on duty, sleeping ones included.
+    workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
     monitor: Parker,
 }
 
 impl Idle {
-    /// For that many workers, all of them busy.
-    pub(crate) fn new(workers: usize) -> Self {
+    /// For that many workers, all of them busy, which are threads from 0 to below `threads`.
+    pub(crate) fn new(workers: usize, threads: usize) -> Self {
         Self {
+            workers: u32::try_from(workers).unwrap_or(u32::MAX),
             word: CachePadded::new(AtomicU64::new(0)),
             sleepers: Mutex::new(Vec::with_capacity(workers)),
-            parkers: (0..workers)
+            parkers: (0..threads)
                 .map(|_| CachePadded::new(Parker::new()))
                 .collect(),
             monitor: Parker::new(),
@@ -109,7 +112,8 @@ impl Idle {
                 sleeping,
                 ..
             } = now.into();
-            let busy_others = self.workers() - sleeping - searching - 1;
+            // A worker that has been relieved may be one too many for a moment.
+            let busy_others = self.workers.saturating_sub(sleeping + searching + 1);
             if searching + 1 > busy_others.div_ceil(2).max(1) {
                 return false;
             }
@@ -282,10 +286,6 @@ impl Idle {
             self.monitor.unpark();
         }
     }
-
-    fn workers(&self) -> u32 {
-        u32::try_from(self.parkers.len()).unwrap_or(u32::MAX)
-    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn at_most_half_as_many_search_as_are_busy() {
         for workers in 1..=64 {
-            let idle = Idle::new(workers);
+            let idle = Idle::new(workers, workers);
             let searchers = (0..workers).take_while(|_| idle.begin_search()).count();
             let Snapshot { searching, .. } = idle.snapshot();
             let busy = u32::try_from(workers).unwrap() - searching;
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_sleeper_that_finds_work_withdraws() {
-        let idle = Idle::new(2);
+        let idle = Idle::new(2, 2);
         assert!(idle.begin_search());
         assert_eq!(idle.sleep(0, true, || false, || true), Woken::Withdrawn);
         assert_eq!(
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_searcher_is_enough() {
-        let idle = std::sync::Arc::new(Idle::new(2));
+        let idle = std::sync::Arc::new(Idle::new(2, 2));
         let sleeper = {
             let idle = std::sync::Arc::clone(&idle);
             std::thread::spawn(move || idle.sleep(1, false, || false, || false))

@@ -2,11 +2,13 @@
 
 mod builder;
 mod cell;
+mod census;
 mod clock;
 mod commands;
 mod config;
 mod contain;
 mod core;
+mod crew;
 mod dispatch;
 mod exit_slot;
 mod factories;

@@ -9,22 +9,34 @@
 //! 50 us for ever: waking takes a few microseconds of a processor, on virtual machines more than
 //! ten.
 //!
+//! **At each look**
+//! 1. A worker that has something in its deque and has begun no step since the last look: a sleeper
+//!    is woken, which will steal it.
+//! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
+//!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported.
+//!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. So a process that is left to a worker whose steps
 //! were short all along waits for up to [`LONGEST`], should that step be long. It sleeps while no
 //! worker works and nothing waits; whoever pushes something that waits wakes it.
 
 use crate::clock::{Clock, MonotonicClock};
+use crate::contain::log;
 use crate::reaper::Counted;
 use crate::shared::Shared;
+use ganger_proc_api::Pid;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use tracing::Level;
 
 /// The longest time between two looks.
 const LONGEST: Duration = Duration::from_millis(2);
+
+/// The longest time between two looks at a step that may have blocked its thread.
+const CLOSE: Duration = Duration::from_micros(500);
 
 /// For how long nothing has to happen before it goes to sleep.
 const QUIET: Duration = Duration::from_millis(10);
@@ -68,21 +80,48 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
 }
 
 struct Monitor<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     clock: MonotonicClock,
-    /// The steps that each worker had begun at the last look.
-    steps: Vec<u64>,
+    /// What was seen of each worker and spare.
+    watched: Vec<Watched>,
     interval: Duration,
     /// For how long nothing has happened.
     quiet: Duration,
 }
 
+/// A thread of the scheduler, as it was at the last look.
+#[derive(Clone, Copy, Default)]
+struct Watched {
+    /// The steps that it had begun.
+    steps: u64,
+    /// When that was seen first.
+    since: Duration,
+    /// Whether it was asleep in its step.
+    was_asleep: bool,
+}
+
+/// What a look has found.
+#[derive(Default)]
+struct Look {
+    /// Steps have begun since the last one.
+    is_active: bool,
+    /// Something waits behind a step that had begun before the last one.
+    is_kept: bool,
+}
+
+/// What is wrong with a step that keeps others waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Blocks,
+    TakesLong,
+}
+
 impl<'a> Monitor<'a> {
-    fn new(shared: &'a Shared) -> Self {
+    fn new(shared: &'a Arc<Shared>) -> Self {
         Self {
             shared,
             clock: MonotonicClock::new(),
-            steps: vec![0; shared.stealers.len()],
+            watched: Vec::new(),
             interval: shared.config.hand_off_delay,
             quiet: Duration::ZERO,
         }
@@ -90,53 +129,111 @@ impl<'a> Monitor<'a> {
 
     /// Until the scheduler halts.
     fn watch(&mut self) {
-        while !self.shared.shutdown.is_halted() {
+        let shared = self.shared;
+        while !shared.shutdown.is_halted() {
             self.look();
             if self.quiet < QUIET {
-                self.shared.idle.nap(self.interval);
+                shared.idle.nap(self.interval);
             } else {
-                let stay_awake = || self.shared.has_work() || self.shared.shutdown.is_halted();
-                self.shared.idle.doze(stay_awake);
+                let stay_awake = || shared.has_work() || shared.shutdown.is_halted();
+                shared.idle.doze(stay_awake);
                 self.quiet = Duration::ZERO;
-                self.interval = self.shared.config.hand_off_delay;
+                self.interval = shared.config.hand_off_delay;
                 // What has been pushed just now has the delay before it.
-                self.count_steps();
-                self.shared.idle.nap(self.interval);
+                self.look_at_steps(self.clock.now());
+                shared.idle.nap(self.interval);
             }
         }
     }
 
     fn look(&mut self) {
-        self.shared.time.set(self.clock.now());
-        let (is_active, is_waiting) = self.count_steps();
-        if is_waiting && self.shared.idle.notify() {
+        let now = self.clock.now();
+        self.shared.time.set(now);
+        let look = self.look_at_steps(now);
+        if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
             self.interval = (2 * self.interval).min(LONGEST);
         }
         let idle = self.shared.idle.snapshot();
-        if is_active || is_waiting {
+        let is_waiting = look.is_kept || self.shared.has_work();
+        if is_waiting && idle.sleeping == 0 && idle.searching == 0 {
+            self.relieve(now);
+        }
+        if look.is_active || is_waiting {
             self.quiet = Duration::ZERO;
-        } else if idle.sleeping as usize == self.steps.len() {
+        } else if idle.sleeping as usize == self.shared.crew.workers() {
             self.quiet = QUIET;
         } else {
             self.quiet += self.interval;
         }
     }
 
-    /// Whether workers have begun steps since the last look, and whether something waits for one that
-    /// has not.
-    fn count_steps(&mut self) -> (bool, bool) {
-        let (mut is_active, mut is_waiting) = (false, false);
-        for (worker, seen) in self.steps.iter_mut().enumerate() {
+    fn look_at_steps(&mut self, now: Duration) -> Look {
+        let mut look = Look::default();
+        let stealers = self.shared.stealers();
+        self.watched.resize(stealers.len(), Watched::default());
+        for (worker, (watched, stealer)) in self.watched.iter_mut().zip(stealers).enumerate() {
             let steps = self.shared.counters.of(Some(worker)).steps.get();
-            if steps == *seen {
-                is_waiting |= !self.shared.stealers[worker].is_empty();
+            if steps == watched.steps {
+                look.is_kept |= !stealer.is_empty();
             } else {
-                is_active = true;
+                look.is_active = true;
+                *watched = Watched {
+                    steps,
+                    since: now,
+                    was_asleep: false,
+                };
             }
-            *seen = steps;
         }
-        (is_active, is_waiting)
+        look
     }
+
+    /// Has workers relieved whose steps keep others waiting.
+    fn relieve(&mut self, now: Duration) {
+        let (shared, config) = (self.shared, &self.shared.config);
+        for (worker, watched) in self.watched.iter_mut().enumerate() {
+            let lasted = now.saturating_sub(watched.since);
+            if lasted == Duration::ZERO || shared.crew.is_relieved(worker) {
+                continue;
+            }
+            let Some(pid) = shared.running_on(worker) else {
+                continue;
+            };
+            if lasted >= config.chain_limit {
+                shared.crew.set_overdue(worker, watched.steps);
+            }
+            self.interval = self.interval.min(CLOSE);
+            let was_asleep = watched.was_asleep;
+            watched.was_asleep = shared.crew.is_asleep(worker) == Some(true);
+            let blocks = was_asleep && watched.was_asleep && lasted >= config.blocked_step;
+            let fault = if blocks || shared.crew.has_announced(worker) {
+                Fault::Blocks
+            } else if lasted >= config.long_step {
+                Fault::TakesLong
+            } else {
+                continue;
+            };
+            if shared.crew.relieve(shared, worker) {
+                report(shared, worker, pid, fault, lasted);
+            }
+        }
+    }
+}
+
+fn report(shared: &Shared, worker: usize, pid: Pid, fault: Fault, lasted: Duration) {
+    let counters = shared.counters.of(None);
+    let (count, what) = match fault {
+        Fault::Blocks => (&counters.blocked_steps, "blocks its thread"),
+        Fault::TakesLong => (&counters.long_steps, "takes long"),
+    };
+    count.bump();
+    log(Level::WARN, || {
+        let method = shared.registry.get(pid.id()).map(|task| task.method);
+        tracing::warn!(
+            target: "ganger::sched", %pid, method = method.map(tracing::field::display), worker,
+            lasted_us = u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX), what,
+            "a step keeps others waiting; a spare thread takes its worker's place"
+        );
+    });
 }

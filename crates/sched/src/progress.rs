@@ -4,6 +4,7 @@ use crate::clock::Deadline;
 use crate::local;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::fence;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub(crate) struct Caller {
 impl Progress {
     /// Submits are refused.
     pub(crate) fn is_stopping(&self) -> bool {
-        // Ordering: SeqCst: one order with `Gauge::enter` and the store in `begin_stopping`.
+        // Ordering: SeqCst: pairs with the store and the fence in `begin_stopping`; see there.
         self.stopping.load(Ordering::SeqCst)
     }
 
@@ -55,9 +56,11 @@ impl Progress {
     }
 
     pub(crate) fn begin_stopping(&self) {
-        // Ordering: SeqCst: a submitter counts itself, then reads this; this is set, then the count
-        // is read. One of the two sees the other.
+        // Ordering: SeqCst: one order with the loads in `is_stopping`.
         self.stopping.store(true, Ordering::SeqCst);
+        // Pairs with the light fence in `Census::enter`: a submitter counts itself, then reads this;
+        // this is set, then the count is read. One of the two sees the other.
+        fence::heavy();
     }
 
     pub(crate) fn begin_terminating(&self) {

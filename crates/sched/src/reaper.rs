@@ -95,7 +95,7 @@ pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
 }
 
 fn steal_anywhere(shared: &Shared) -> Option<Token> {
-    shared.stealers.iter().find_map(|stealer| {
+    shared.stealers().iter().find_map(|stealer| {
         loop {
             match stealer.steal() {
                 Steal::Success(task) => return Some(task),

@@ -29,20 +29,24 @@ struct Buffers {
     batch: VecDeque<Event>,
     out: StepOutput,
     inline: Inline,
+    /// Why the process has ended, after [`Turn::End`].
+    end: Option<ExitReason>,
 }
 
 /// How many steps a turn has at the most, when all but the first are about completions of handlers
 /// that have answered before they returned.
 const INLINE_STEPS: u32 = 16;
 
-/// What a turn ends with.
+/// What a turn ends with. Small, because a value that goes through memory just after it was written, in
+/// larger pieces than it was written in, costs as much as all the rest of a short step.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// The process is ready again.
     Ready,
     /// It waits for an event.
     Wait(Waiting),
-    /// It has ended.
-    End(ExitReason),
+    /// It has ended, for the reason in the buffers.
+    End,
 }
 
 impl<'a> Runner<'a> {
@@ -70,7 +74,7 @@ impl<'a> Runner<'a> {
             shared.running(worker, task.pid),
         );
         let turn = match task.state.begin() {
-            Begin::Terminate => Turn::End(ExitReason::Terminated),
+            Begin::Terminate => buffers.end(ExitReason::Terminated),
             // SAFETY: the process came from a queue, which handed its run token over, and `begin`
             // has moved it to `Running`, which is left below. What runs inside reaches the process
             // through its context, mailbox and state only.
@@ -78,20 +82,30 @@ impl<'a> Runner<'a> {
                 task.with_core(|core| buffers.turn(shared, &task, core, counters))
             },
         };
-        if !matches!(turn, Turn::End(_)) && shared.shutdown.is_halted() {
+        if turn != Turn::End && shared.shutdown.is_halted() {
             // Nobody would give it another turn.
             task.terminate();
         }
         let leave = match turn {
             Turn::Ready => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
-            Turn::End(reason) => return finish(shared, counters, &task, reason, guard),
+            Turn::End => {
+                let reason = buffers.end.take().unwrap_or(ExitReason::Terminated);
+                return finish(shared, counters, &task, reason, guard, worker);
+            }
         };
         match leave {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
-            Leave::Terminate => finish(shared, counters, &task, ExitReason::Terminated, guard),
+            Leave::Terminate => finish(
+                shared,
+                counters,
+                &task,
+                ExitReason::Terminated,
+                guard,
+                worker,
+            ),
         }
     }
 }
@@ -132,10 +146,10 @@ impl Buffers {
                 Gathered::Step => break,
                 Gathered::Upgrade(request) => {
                     if let Err(error) = upgrade(shared, task, core, *request, counters) {
-                        return Turn::End(ExitReason::UpgradeFailed(error));
+                        return self.end(ExitReason::UpgradeFailed(error));
                     }
                     if task.state.is_terminating() {
-                        return Turn::End(ExitReason::Terminated);
+                        return self.end(ExitReason::Terminated);
                     }
                 }
             }
@@ -145,21 +159,45 @@ impl Buffers {
             let mut out = mem::take(&mut self.out);
             discard_each(counters, out.drain_yields());
             discard(counters, out.take_outcome());
-            return Turn::End(reason);
+            return self.end(reason);
         }
-        match self.out.take_outcome() {
-            Outcome::Done(result) => Turn::End(ExitReason::Done(result)),
-            Outcome::Idle | Outcome::WaitForYields => waiting(core),
-            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
-                Ok(()) => Turn::Ready,
-                Err(error) => Turn::End(ExitReason::UpgradeFailed(error)),
-            },
+        match self.out.outcome() {
+            Outcome::Idle | Outcome::WaitForYields => {
+                self.out.go_on();
+                waiting(core)
+            }
+            Outcome::Done(_) | Outcome::Upgrade(_) => self.leave(shared, task, core, counters),
             // `Continue`, and whatever the vocabulary may add: step again.
             _ => {
                 core.must_step = true;
                 Turn::Ready
             }
         }
+    }
+
+    /// Applies an outcome after which the process is not the same any more.
+    #[cold]
+    #[inline(never)]
+    fn leave(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
+        match self.out.take_outcome() {
+            Outcome::Done(result) => self.end(ExitReason::Done(result)),
+            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
+                Ok(()) => Turn::Ready,
+                Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+            },
+            _ => Turn::Ready,
+        }
+    }
+
+    fn end(&mut self, reason: ExitReason) -> Turn {
+        self.end = Some(reason);
+        Turn::End
     }
 
     /// One step, and the dispatch of what it yielded.
@@ -177,7 +215,9 @@ impl Buffers {
         };
         let limited = shared.config.mailbox_limit.is_some();
         let before = if limited { messages(&self.batch) } else { 0 };
-        let Self { batch, out, inline } = self;
+        let Self {
+            batch, out, inline, ..
+        } = self;
         let stepped = contain(|| process.step(&mut Events::new(batch), out));
         if limited {
             task.release_messages(before - messages(batch));

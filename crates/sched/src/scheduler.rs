@@ -1,11 +1,10 @@
 //! The scheduler, from the side of its owner.
 
 use crate::builder::Builder;
+use crate::crew;
 use crate::handle::Handle;
 use crate::monitor;
-use crate::reaper::Counted;
 use crate::shared::Shared;
-use crate::worker;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
@@ -101,25 +100,12 @@ impl Scheduler {
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
         monitor::start(shared).map_err(StartError::Monitor)?;
-        for (index, deque) in deques.into_iter().enumerate() {
-            let name = format!("{}-{index}", shared.config.thread_name);
-            let mut builder = std::thread::Builder::new().name(name);
-            if let Some(bytes) = shared.config.stack_size {
-                builder = builder.stack_size(bytes);
-            }
-            let counted = Counted::new(shared);
-            let mine = Arc::clone(shared);
-            let work = move || {
-                let _counted = counted;
-                worker::work(mine, index, deque);
-            };
-            if let Err(error) = builder.spawn(work) {
-                return Err(StartError::Spawn {
-                    worker: index,
-                    error,
-                });
-            }
+        let mut deques = deques.into_iter().enumerate();
+        for (worker, deque) in deques.by_ref().take(shared.crew.workers()) {
+            let started = crew::start_worker(shared, worker, deque);
+            started.map_err(|error| StartError::Spawn { worker, error })?;
         }
+        shared.crew.set_free(deques);
         Ok(())
     }
 

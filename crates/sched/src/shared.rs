@@ -1,7 +1,9 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::census::Census;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
+use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
 use crate::idle::Idle;
@@ -32,13 +34,15 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: SegQueue<Token>,
-    pub(crate) stealers: Box<[Stealer<Token>]>,
+    /// Of the workers' deques, and of those of their spares.
+    stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
+    pub(crate) crew: Crew,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
     /// Processes that were submitted and have not ended, and submissions under way.
-    pub(crate) live: Gauge,
+    pub(crate) live: Census,
     /// Processes that count for `max_processes`; unused without a limit.
     pub(crate) places: Gauge,
     /// Worker threads that have not returned.
@@ -64,8 +68,17 @@ impl Shared {
         node: Option<NodeName>,
         config: Config,
     ) -> Arc<Self> {
-        let deques: Vec<Worker<Token>> = (0..workers)
-            .map(|_| Worker::with_capacity(config.deque_capacity))
+        let slots = workers + config.max_spares;
+        // Spares' deques are small until they have something to hold.
+        let capacity = |slot| {
+            if slot < workers {
+                config.deque_capacity
+            } else {
+                1
+            }
+        };
+        let deques: Vec<Worker<Token>> = (0..slots)
+            .map(|slot| Worker::with_capacity(capacity(slot)))
             .collect();
         Arc::new(Self {
             host,
@@ -75,17 +88,18 @@ impl Shared {
             registry: Registry::new(workers),
             global: SegQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
-            idle: Idle::new(workers),
+            idle: Idle::new(workers, slots),
+            crew: Crew::new(workers, slots),
             time: CachePadded::default(),
-            counters: AllCounters::new(workers),
-            live: Gauge::default(),
+            counters: AllCounters::new(slots),
+            live: Census::new(slots),
             places: Gauge::default(),
             threads: Gauge::default(),
             shutdown: Progress::default(),
             report: Report::default(),
             starting: std::sync::Mutex::default(),
             running_elsewhere: sync::Mutex::new(Vec::new()),
-            running: (0..workers)
+            running: (0..slots)
                 .map(|_| CachePadded::new(AtomicU64::new(NOTHING)))
                 .collect(),
             next_id: CachePadded::new(AtomicU64::new(FIRST_COUNTED_ID)),
@@ -130,6 +144,13 @@ impl Shared {
         }
     }
 
+    /// The process that the worker runs at this moment.
+    pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
+        // Ordering: Relaxed: for reports only.
+        let id = self.running[worker].load(Ordering::Relaxed);
+        (id != NOTHING).then(|| Pid::new(self.host, id))
+    }
+
     /// The processes that are inside a call at this moment.
     pub(crate) fn running_pids(&self) -> Vec<Pid> {
         // Ordering: Relaxed: for reports only.
@@ -141,9 +162,14 @@ impl Shared {
             .collect()
     }
 
+    /// Which worker this thread is, if so.
+    pub(crate) fn own_index(&self) -> Option<usize> {
+        local::with(self, |queue| queue.index)
+    }
+
     /// The counters of this thread.
     pub(crate) fn own_counters(&self) -> &Counters {
-        self.counters.of(local::with(self, |queue| queue.index))
+        self.counters.of(self.own_index())
     }
 
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
@@ -180,9 +206,15 @@ impl Shared {
         }
     }
 
+    /// The other ends of all deques in which there may be something.
+    #[inline]
+    pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
+        &self.stealers[..self.crew.used()]
+    }
+
     /// Whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
-        !self.global.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        !self.global.is_empty() || self.stealers().iter().any(|stealer| !stealer.is_empty())
     }
 
     /// Whether the PID is one of this scheduler's.

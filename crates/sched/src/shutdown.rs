@@ -93,6 +93,7 @@ impl Shared {
         self.live.poke();
         self.idle.notify_all();
         self.idle.rouse();
+        self.crew.wake_all();
         let callers = || progress.sum(|caller| usize::from(caller.is_worker));
         self.threads
             .wait(callers, || progress.deadline().plus(GRACE + JOIN));

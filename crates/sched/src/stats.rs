@@ -47,6 +47,11 @@ counters! {
     stolen,
     /// Times that the worker went to sleep.
     sleeps,
+    /// Steps that blocked this thread while processes waited, so that another thread took its place.
+    blocked_steps,
+    /// Steps that computed for long while processes waited, so that another thread took the place of
+    /// this one.
+    long_steps,
     /// Commands handed to handlers.
     yields,
     /// Completions that were dropped because their process had ended or been upgraded, or because
@@ -118,10 +123,9 @@ impl AllCounters {
         &self.0[worker.unwrap_or(others)]
     }
 
-    pub(crate) fn workers(&self) -> impl Iterator<Item = WorkerStats> + '_ {
-        self.0[..self.0.len() - 1]
-            .iter()
-            .map(|counters| counters.read())
+    /// Those of the first so many workers.
+    pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = WorkerStats> + '_ {
+        self.0[..count].iter().map(|counters| counters.read())
     }
 
     pub(crate) fn total(&self) -> WorkerStats {
@@ -142,6 +146,8 @@ impl AllCounters {
 pub struct Stats {
     /// Worker threads.
     pub workers: usize,
+    /// Threads beside the workers, which take the places of those whose steps block or last long.
+    pub spares: usize,
     /// Workers that are asleep.
     pub sleeping: usize,
     /// Workers that look for work.

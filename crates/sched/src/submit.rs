@@ -151,10 +151,11 @@ impl<'a> Place<'a> {
         if shared.shutdown.is_stopping() {
             return Err(SubmitErrorKind::Stopping);
         }
-        shared.live.enter();
+        let worker = shared.own_index();
+        shared.live.enter(worker);
         let result = Self::take_counted(shared, pid);
         if result.is_err() {
-            shared.live.leave();
+            shared.live.leave(worker);
         }
         result
     }
@@ -202,7 +203,7 @@ impl Drop for Place<'_> {
         if !self.kept {
             drop(self.shared.registry.remove(self.pid.id()));
             self.shared.leave_place();
-            self.shared.live.leave();
+            self.shared.live.leave(self.shared.own_index());
             // What the hooks have woken meanwhile may have nobody else to run it.
             self.hold = None;
             reaper::reap_after_halt(self.shared);

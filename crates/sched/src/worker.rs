@@ -18,6 +18,7 @@
 //! `idle.rs` says how, and why no process is left lying beside a sleeper.
 
 use crate::contain::contain;
+use crate::crew::Next;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::monitor::nanos;
@@ -35,6 +36,7 @@ const STEAL_ROUNDS: usize = 4;
 
 /// Runs on the calling thread until the scheduler halts.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
+    shared.crew.enter(index);
     let queue = LocalQueue::new(shared, index, deque);
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
@@ -48,8 +50,15 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
                 worker.counters.panics.bump();
                 current = runner();
             }
+            if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
+                break;
+            }
         }
     });
+    let LocalQueue { shared, deque, .. } = queue;
+    if !shared.shutdown.is_halted() {
+        shared.crew.leave(index, deque);
+    }
 }
 
 /// Ends the program when a worker's search for work panics, which no user's code has a part in.
@@ -167,7 +176,7 @@ impl<'a> Worker<'a> {
 
     /// The oldest process of the own deque.
     fn take_oldest(&self) -> Option<Token> {
-        let own = &self.shared.stealers[self.queue.index];
+        let own = &self.shared.stealers()[self.queue.index];
         // A thief pays more for what its owner has not exposed, and here the two are one.
         self.queue.deque.expose();
         loop {
@@ -198,7 +207,8 @@ impl<'a> Worker<'a> {
         if !self.searching {
             self.searching = self.shared.idle.begin_search();
         }
-        let victims = self.shared.stealers.len();
+        let stealers = self.shared.stealers();
+        let victims = stealers.len();
         if !self.searching || victims < 2 {
             return None;
         }
@@ -208,8 +218,7 @@ impl<'a> Worker<'a> {
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
             {
-                let stolen =
-                    self.shared.stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
+                let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
@@ -232,6 +241,26 @@ impl<'a> Worker<'a> {
         if !self.queue.deque.is_empty() && self.shared.idle.notify() {
             self.queue.deque.expose();
         }
+    }
+
+    /// Somebody has taken this worker's place: leaves what it has to the others, and waits until it is
+    /// needed.
+    fn stand_down(&mut self) -> Next {
+        let shared = self.shared;
+        if shared.shutdown.is_halted() {
+            // Whatever is queued is to be run once more, and then all is over.
+            return Next::OnDuty;
+        }
+        while let Some(token) = self.take_oldest() {
+            shared.global.push(token);
+        }
+        shared.idle.notify();
+        let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
+        let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
+        self.picks_since_rotation = 0;
+        self.last_rotation = shared.time.nanos();
+        self.oldest_is_next = false;
+        next
     }
 
     fn sleep(&mut self) {

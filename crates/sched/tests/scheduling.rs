@@ -45,7 +45,10 @@ fn the_global_queue_is_first_in_first_out() {
 #[test]
 fn a_worker_runs_what_its_step_woke_last_first_and_before_the_global_queue() {
     // No rotation within the test.
-    let builder = Scheduler::builder().workers(1).rotation(1_000_000);
+    let builder = Scheduler::builder()
+        .workers(1)
+        .max_spares(0)
+        .rotation(1_000_000);
     let scheduler = builder.chain_limit(PATIENCE).build().unwrap();
     let list = Arc::default();
     let woken: Vec<Pid> = (0..5)

@@ -327,21 +327,25 @@ fn submits_that_race_with_a_stop_end_or_are_refused() {
 // pins: D3, D4
 #[test]
 fn an_exit_hook_that_does_not_return_is_reported_as_stuck() {
-    struct Blocks(Mutex<mpsc::Receiver<()>>);
+    struct Blocks(mpsc::Sender<()>, Mutex<mpsc::Receiver<()>>);
     impl ganger_proc_api::Lifecycle for Blocks {
         fn on_complete(&self, _: ganger_proc_api::Pid, _: &ExitReason) {
-            let _ = self.0.lock().unwrap().recv();
+            self.0.send(()).unwrap();
+            let _ = self.1.lock().unwrap().recv();
         }
     }
     let _alone = alone();
+    let (entered, has_entered) = mpsc::channel();
     let (leave, may_leave) = mpsc::channel();
     let builder = Scheduler::builder().workers(1);
     let scheduler = builder
-        .lifecycle(Blocks(Mutex::new(may_leave)))
+        .lifecycle(Blocks(entered, Mutex::new(may_leave)))
         .build()
         .unwrap();
     scheduler.start().unwrap();
     let handle = scheduler.submit(waiter(), "main", ()).unwrap();
+    scheduler.cancel(handle.pid(), "the end").unwrap();
+    has_entered.recv().unwrap();
     let report = scheduler.stop(SHORT);
     assert_eq!(report.stuck, [handle.pid()]);
     assert!(!handle.is_finished());

@@ -22,7 +22,7 @@ struct Pool {
 impl Pool {
     fn new(workers: usize, items: usize) -> Arc<Self> {
         Arc::new(Self {
-            idle: Idle::new(workers),
+            idle: Idle::new(workers, workers),
             queued: AtomicUsize::new(0),
             left: AtomicUsize::new(items),
             busy: (0..workers).map(|_| Parker::new()).collect(),

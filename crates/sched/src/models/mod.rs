@@ -1,4 +1,6 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
+mod loom_census;
+mod loom_exit;
 mod loom_idle;
 mod loom_wakeup;

@@ -134,9 +134,11 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     })
 }
 
-/// A started scheduler with that many workers.
+/// A started scheduler with that many workers, and nobody to take the place of one whose step blocks:
+/// what a step keeps waiting, waits.
 pub(crate) fn start(workers: usize) -> Scheduler {
-    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    let builder = Scheduler::builder().workers(workers).max_spares(0);
+    let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }

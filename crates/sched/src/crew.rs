@@ -1,0 +1,338 @@
+//! Who is on duty: as many workers as were asked for, whatever their steps do.
+//!
+//! **Problem.** A step that blocks its thread, or computes for long, takes a worker away from all other
+//! processes. The thread can't be taken back before the step returns.
+//!
+//! **Rejected.** Handing the worker's deque to another thread: its owner would have to find out, at each
+//! push from inside the step, that it is the owner no longer. More workers from the start: they would
+//! compete for the processors whenever no step blocks.
+//!
+//! **Protocol.** Every thread has a slot, with a deque of its own; slots of spare threads are filled when
+//! they are first needed.
+//! 1. The monitor, or a step that says that it is about to block, has a worker *relieved*: a spare
+//!    thread goes on duty, and takes what waits wherever it is, by stealing.
+//! 2. A worker that comes out of a step and finds itself relieved *stands down*: what is in its deque
+//!    goes to the global queue, and it is a spare itself.
+//! 3. A spare that is not needed for a while ends; its slot is free again.
+//!
+//! So as many threads as were asked for are on duty, and one more for as long as a relieved worker
+//! takes to come out of its step when it was about to.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `relieved` | under the lock, when a spare goes on duty; the worker, when it stands down | the worker, after each step |
+//! | `on_duty` | under the lock | the spare that waits |
+//! | `announced` | the worker | the monitor |
+//! | `overdue` | the monitor | the worker, in a step |
+
+use crate::contain::log;
+use crate::reaper::Counted;
+use crate::shared::Shared;
+use crate::token::Token;
+use crate::worker;
+use ganger_deque::Worker as Deque;
+use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::{CachePadded, Parker};
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tracing::Level;
+
+pub(crate) struct Crew {
+    workers: usize,
+    slots: Box<[CachePadded<Slot>]>,
+    /// Slots from here on have never had a thread.
+    used: AtomicUsize,
+    spares: Mutex<Spares>,
+}
+
+#[derive(Default)]
+struct Slot {
+    relieved: AtomicBool,
+    on_duty: AtomicBool,
+    /// The step has said that it is about to block.
+    announced: AtomicBool,
+    /// The number of the step whose time is over, if it is still that one.
+    overdue: AtomicU64,
+    /// The thread's id, for the system's account of it; 0 where there is none.
+    thread: AtomicU32,
+    parker: Parker,
+}
+
+#[derive(Default)]
+struct Spares {
+    /// Threads that wait.
+    waiting: Vec<usize>,
+    /// Slots without a thread, the next one last.
+    free: Vec<(usize, Deque<Token>)>,
+    /// How many threads there are that wait or are on duty in a worker's place.
+    threads: usize,
+    /// Nobody was left when somebody was needed, and that has been said.
+    is_exhausted: bool,
+}
+
+/// What a spare does next.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is needed.
+    OnDuty,
+    /// It ends: it has not been needed for a while, or the scheduler has halted.
+    Leave,
+}
+
+impl Crew {
+    pub(crate) fn new(workers: usize, slots: usize) -> Self {
+        Self {
+            workers,
+            slots: (0..slots).map(|_| CachePadded::default()).collect(),
+            used: AtomicUsize::new(workers),
+            spares: Mutex::new(Spares::default()),
+        }
+    }
+
+    /// How many workers are on duty.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// How many slots have ever had a thread, at the beginning of all.
+    pub(crate) fn used(&self) -> usize {
+        // Ordering: Acquire pairs with the Release in `relieve`.
+        self.used.load(Ordering::Acquire)
+    }
+
+    /// How many threads there are beyond the workers that were asked for.
+    pub(crate) fn spares(&self) -> usize {
+        lock(&self.spares).threads
+    }
+
+    /// Gives the slots of spares their deques.
+    pub(crate) fn set_free(&self, deques: impl DoubleEndedIterator<Item = (usize, Deque<Token>)>) {
+        lock(&self.spares).free.extend(deques.rev());
+    }
+
+    /// Whether the worker has to stand down.
+    #[inline]
+    pub(crate) fn is_relieved(&self, index: usize) -> bool {
+        // Ordering: Relaxed: one who reads it late stands down after the next step.
+        self.slots[index].relieved.load(Ordering::Relaxed)
+    }
+
+    /// The worker's thread is this one.
+    pub(crate) fn enter(&self, index: usize) {
+        // Ordering: Relaxed: for the monitor's look at the system's account.
+        self.slots[index]
+            .thread
+            .store(thread_id(), Ordering::Relaxed);
+    }
+
+    /// Whether the worker's thread sleeps at this moment, in whatever call; `None` where the system
+    /// does not say.
+    pub(crate) fn is_asleep(&self, index: usize) -> Option<bool> {
+        // Ordering: Relaxed, as above.
+        is_asleep(self.slots[index].thread.load(Ordering::Relaxed))
+    }
+
+    /// The worker's step is about to block its thread; until the guard is dropped.
+    pub(crate) fn announce(&self, index: usize) -> Announced<'_> {
+        let slot = &self.slots[index];
+        // Ordering: Relaxed: one who reads it late takes the step for one that has not said so.
+        slot.announced.store(true, Ordering::Relaxed);
+        Announced(slot)
+    }
+
+    pub(crate) fn has_announced(&self, index: usize) -> bool {
+        // Ordering: Relaxed, as above.
+        self.slots[index].announced.load(Ordering::Relaxed)
+    }
+
+    /// The worker's step of that number has lasted for long, and others wait.
+    pub(crate) fn set_overdue(&self, index: usize, step: u64) {
+        // Ordering: Relaxed: a hint.
+        self.slots[index].overdue.store(step, Ordering::Relaxed);
+    }
+
+    /// Whether the worker's step of that number should give way.
+    pub(crate) fn is_overdue(&self, index: usize, step: u64) -> bool {
+        // Ordering: Relaxed: a hint.
+        self.slots[index].overdue.load(Ordering::Relaxed) == step
+    }
+
+    /// Puts a spare on duty in the place of a worker, which stands down after its step. Returns whether
+    /// it has been relieved, by this call or before.
+    ///
+    /// Starts a thread when none waits.
+    pub(crate) fn relieve(&self, shared: &Arc<Shared>, index: usize) -> bool {
+        let mut spares = lock(&self.spares);
+        let slot = &self.slots[index];
+        // Ordering: Relaxed here and below: the lock orders them.
+        if slot.relieved.load(Ordering::Relaxed) {
+            return true;
+        }
+        let next = match spares.waiting.pop() {
+            Some(next) => Ok(next),
+            None => self.start_spare(shared, &mut spares),
+        };
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => {
+                let is_known = std::mem::replace(&mut spares.is_exhausted, true);
+                drop(spares);
+                if !is_known {
+                    warn(shared, &error);
+                }
+                return false;
+            }
+        };
+        // Ordering: Relaxed, as above.
+        slot.relieved.store(true, Ordering::Relaxed);
+        // Ordering: Release pairs with the Acquire in `stand_down`.
+        self.slots[next].on_duty.store(true, Ordering::Release);
+        drop(spares);
+        self.slots[next].parker.unpark();
+        true
+    }
+
+    /// A relieved worker, whose deque is empty, waits until it is needed, for as long as `keep`.
+    pub(crate) fn stand_down(
+        &self,
+        index: usize,
+        keep: Duration,
+        is_halted: impl Fn() -> bool,
+    ) -> Next {
+        let slot = &self.slots[index];
+        {
+            let mut spares = lock(&self.spares);
+            // Ordering: Relaxed: the lock orders them.
+            slot.on_duty.store(false, Ordering::Relaxed);
+            slot.relieved.store(false, Ordering::Relaxed);
+            spares.waiting.push(index);
+            spares.is_exhausted = false;
+        }
+        loop {
+            // Ordering: Acquire pairs with the Release in `relieve`.
+            if slot.on_duty.load(Ordering::Acquire) {
+                return Next::OnDuty;
+            }
+            let is_over = is_halted() || !slot.parker.park_timeout(keep);
+            if is_over {
+                let mut spares = lock(&self.spares);
+                let place = spares.waiting.iter().position(|&it| it == index);
+                // Whoever has taken it out has put it on duty.
+                if let Some(place) = place {
+                    spares.waiting.remove(place);
+                    return Next::Leave;
+                }
+            }
+        }
+    }
+
+    /// The thread of that slot has ended: another may have it.
+    pub(crate) fn leave(&self, index: usize, deque: Deque<Token>) {
+        let mut spares = lock(&self.spares);
+        spares.threads -= 1;
+        spares.free.push((index, deque));
+    }
+
+    /// Starts a thread for a free slot.
+    fn start_spare(&self, shared: &Arc<Shared>, spares: &mut Spares) -> Result<usize, NoSpare> {
+        let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
+        // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
+        self.used.fetch_max(index + 1, Ordering::Release);
+        start_worker(shared, index, deque).map_err(NoSpare::System)?;
+        spares.threads += 1;
+        Ok(index)
+    }
+
+    /// Lets spares see that the scheduler has halted.
+    pub(crate) fn wake_all(&self) {
+        let waiting = lock(&self.spares).waiting.clone();
+        for index in waiting {
+            self.slots[index].parker.unpark();
+        }
+    }
+}
+
+/// See [`Crew::announce`].
+pub(crate) struct Announced<'a>(&'a Slot);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed, as in `announce`.
+        self.0.announced.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Why nobody can take a worker's place.
+#[derive(Debug, thiserror::Error)]
+enum NoSpare {
+    #[error(
+        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
+    )]
+    Limit,
+    #[error("the system refuses another thread: {0}")]
+    System(io::Error),
+}
+
+fn warn(shared: &Shared, error: &NoSpare) {
+    let max_spares = shared.config.max_spares;
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", max_spares, %error,
+            "steps keep all workers, and processes wait until one returns"
+        );
+    });
+}
+
+/// Starts the thread of a worker.
+///
+/// # Errors
+/// When the system refuses one.
+pub(crate) fn start_worker(
+    shared: &Arc<Shared>,
+    index: usize,
+    deque: Deque<Token>,
+) -> io::Result<()> {
+    let name = format!("{}-{index}", shared.config.thread_name);
+    let mut builder = thread::Builder::new().name(name);
+    if let Some(bytes) = shared.config.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    let counted = Counted::new(shared);
+    let mine = Arc::clone(shared);
+    let spawned = builder.spawn(move || {
+        let _counted = counted;
+        worker::work(mine, index, deque);
+    });
+    spawned.map(drop)
+}
+
+#[cfg(target_os = "linux")]
+fn thread_id() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn thread_id() -> u32 {
+    0
+}
+
+/// Asks the system's account of the thread.
+#[cfg(target_os = "linux")]
+fn is_asleep(thread: u32) -> Option<bool> {
+    let account = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
+    // The name before it is in brackets, and may have brackets in it.
+    let (_, after) = account.rsplit_once(") ")?;
+    Some(after.starts_with(['S', 'D']))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_asleep(_: u32) -> Option<bool> {
+    None
+}
