@@ -192,8 +192,8 @@ impl ContextBackend for ProcessCell {
 
     fn should_yield(&self) -> bool {
         let is_overdue = local::with(&self.shared, |queue| {
-            let steps = self.shared.counters.of(Some(queue.index)).steps.get();
-            self.shared.crew.is_overdue(queue.index, steps)
+            let turns = self.shared.counters.of(Some(queue.index)).turns.get();
+            self.shared.crew.is_overdue(queue.index, turns)
         });
         is_overdue.unwrap_or(false)
     }

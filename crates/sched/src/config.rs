@@ -1,5 +1,6 @@
 //! What can be set about a scheduler.
 
+use crate::monitor::LONGEST;
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
 use std::sync::Arc;
@@ -97,6 +98,9 @@ impl Config {
         in_range("event_batch", self.event_batch, 1, 1 << 24)?;
         in_range("global_batch", self.global_batch, 0, 1 << 16)?;
         in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
+        let micros = usize::try_from(self.hand_off_delay.as_micros()).unwrap_or(usize::MAX);
+        let most = LONGEST.as_micros() as usize;
+        in_range("hand_off_delay in microseconds", micros, 1, most)?;
         in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
         in_range(
             "max_processes",

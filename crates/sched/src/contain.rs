@@ -31,10 +31,11 @@ pub(crate) fn contain_and_report(what: &'static str, counters: &Counters, f: imp
 }
 
 /// Emits a `tracing` event of that level: the subscriber is users' code as well. A load where nobody
-/// listens.
+/// listens, or two.
 #[inline]
 pub(crate) fn log(level: Level, event: impl FnOnce()) {
-    if level <= LevelFilter::current() {
+    // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
+    if level <= LevelFilter::current() || !tracing::dispatcher::has_been_set() {
         let _ = contain(event);
     }
 }

@@ -54,7 +54,7 @@ struct Slot {
     on_duty: AtomicBool,
     /// The step has said that it is about to block.
     announced: AtomicBool,
-    /// The number of the step whose time is over, if it is still that one.
+    /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
     /// The thread's id, for the system's account of it; 0 where there is none.
     thread: AtomicU32,
@@ -149,16 +149,16 @@ impl Crew {
         self.slots[index].announced.load(Ordering::Relaxed)
     }
 
-    /// The worker's step of that number has lasted for long, and others wait.
-    pub(crate) fn set_overdue(&self, index: usize, step: u64) {
+    /// The worker's turn of that number has lasted for long, and others wait.
+    pub(crate) fn set_overdue(&self, index: usize, turn: u64) {
         // Ordering: Relaxed: a hint.
-        self.slots[index].overdue.store(step, Ordering::Relaxed);
+        self.slots[index].overdue.store(turn, Ordering::Relaxed);
     }
 
-    /// Whether the worker's step of that number should give way.
-    pub(crate) fn is_overdue(&self, index: usize, step: u64) -> bool {
+    /// Whether the worker's turn of that number should give way.
+    pub(crate) fn is_overdue(&self, index: usize, turn: u64) -> bool {
         // Ordering: Relaxed: a hint.
-        self.slots[index].overdue.load(Ordering::Relaxed) == step
+        self.slots[index].overdue.load(Ordering::Relaxed) == turn
     }
 
     /// Puts a spare on duty in the place of a worker, which stands down after its step. Returns whether

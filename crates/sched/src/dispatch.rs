@@ -28,12 +28,19 @@ struct Call {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
     token: u64,
-    /// The completion, and the reference to the process that came with it.
-    answer: Cell<Option<(Completion, Task)>>,
+    answer: Cell<Option<Caught>>,
+}
+
+/// A completion that came while its handler was on the stack.
+struct Caught {
+    completion: Completion,
+    /// The reference to the process that came with it.
+    task: Task,
 }
 
 /// Keeps the completion when it belongs to the handler that is on this thread's stack; else gives it
-/// back.
+/// back. An answer that comes when the handler has already had something else sent to the process goes
+/// through the mailbox, behind that.
 pub(crate) fn intercept(
     task: Task,
     token: u64,
@@ -41,8 +48,12 @@ pub(crate) fn intercept(
 ) -> Result<(), (Task, Completion)> {
     // SAFETY: null, or a call on this thread's stack: `call` puts back what was there before.
     match unsafe { CURRENT.get().as_ref() } {
-        Some(call) if call.cell == Arc::as_ptr(&task) && call.token == token => {
-            call.answer.set(Some((completion, task)));
+        Some(call)
+            if call.cell == Arc::as_ptr(&task)
+                && call.token == token
+                && (is_dropped(&completion) || !task.state.has_events()) =>
+        {
+            call.answer.set(Some(Caught { completion, task }));
             Ok(())
         }
         _ => Err((task, completion)),
@@ -86,12 +97,17 @@ pub(crate) fn dispatch(
     for Yield { command, tag } in out.drain_yields() {
         counters.yields.bump();
         let token = core.yields.begin();
+        // What has arrived before its answer stays before it.
+        core.receive(&task.state);
         let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
         let completer = Completer::new(sink, tag, token);
-        if let Some(result) = call(task, token, command, completer, &mut inline.spare, counters) {
+        let called = call(task, token, command, completer, &mut inline.spare, counters);
+        if let Some((result, is_answer)) = called {
             let completion = Completion { tag, result };
-            // What arrived before this completion stays before it.
-            core.receive(&task.state);
+            if !is_answer {
+                // It happened when the handler returned, after whatever that has sent.
+                core.receive(&task.state);
+            }
             if core.pending.is_empty() {
                 inline.completions.push_back((token, completion));
             } else {
@@ -104,7 +120,8 @@ pub(crate) fn dispatch(
 
 type CommandResult = Result<ganger_proc_api::Payload, CommandError>;
 
-/// Calls the handler. Returns the completion if there is one already.
+/// Calls the handler. Returns the completion if there is one already, and whether it is an answer, which
+/// came before all that is in the mailbox.
 fn call(
     task: &Task,
     token: u64,
@@ -112,7 +129,7 @@ fn call(
     completer: Completer,
     spare: &mut Option<Task>,
     counters: &Counters,
-) -> Option<CommandResult> {
+) -> Option<(CommandResult, bool)> {
     let id = command.id;
     let handler = task.shared.commands.get(id);
     let call = Call {
@@ -132,16 +149,13 @@ fn call(
         }
     });
     CURRENT.set(outer);
-    let caught = call.answer.into_inner().map(|(completion, task)| {
-        *spare = Some(task);
-        completion
+    let caught = call.answer.into_inner().map(|caught| {
+        *spare = Some(caught.task);
+        caught.completion
     });
 
     let answered = match caught {
-        Some(Completion {
-            result: Err(CommandError::Dropped),
-            ..
-        }) => Answer::Dropped,
+        Some(completion) if is_dropped(&completion) => Answer::Dropped,
         Some(completion) => Answer::Given(completion.result),
         None => Answer::Later,
     };
@@ -160,7 +174,7 @@ fn call(
         }
     };
     match (answered, error) {
-        (Answer::Given(result), None) => Some(result),
+        (Answer::Given(result), None) => Some((result, true)),
         (Answer::Given(result), Some(error)) => {
             log(Level::WARN, || {
                 tracing::warn!(
@@ -169,12 +183,17 @@ fn call(
                 );
             });
             discard(counters, error);
-            Some(result)
+            Some((result, true))
         }
-        (Answer::Dropped | Answer::Later, Some(error)) => Some(Err(error)),
-        (Answer::Dropped, None) => Some(Err(CommandError::Dropped)),
+        (Answer::Dropped | Answer::Later, Some(error)) => Some((Err(error), false)),
+        (Answer::Dropped, None) => Some((Err(CommandError::Dropped), false)),
         (Answer::Later, None) => None,
     }
+}
+
+/// Whether the completer was dropped unused, or somebody has answered so.
+fn is_dropped(completion: &Completion) -> bool {
+    matches!(completion.result, Err(CommandError::Dropped))
 }
 
 /// What had become of the completer when the handler returned.

@@ -117,8 +117,8 @@ impl Idle {
             if searching + 1 > busy_others.div_ceil(2).max(1) {
                 return false;
             }
-            // Ordering: SeqCst, one order with the fence and the load in `notify`. A failure is a
-            // new guess.
+            // Ordering: SeqCst, one order with the other changes of the word. A failure is a new
+            // guess.
             match self.word.compare_exchange_weak(
                 now,
                 now + SEARCHING,
@@ -273,12 +273,18 @@ impl Idle {
         self.monitor.park();
     }
 
-    /// Lets the monitor go to sleep for that long, unless somebody rouses it.
+    /// Lets the monitor go to sleep for that long, or until [`end_nap`](Self::end_nap).
     pub(crate) fn nap(&self, time: Duration) {
         self.monitor.park_timeout(time);
     }
 
-    /// Wakes the monitor, if it sleeps.
+    /// Wakes the monitor, whatever it does.
+    pub(crate) fn end_nap(&self) {
+        self.rouse();
+        self.monitor.unpark();
+    }
+
+    /// Wakes the monitor, if it sleeps because there was nothing to watch.
     #[cold]
     pub(crate) fn rouse(&self) {
         // Ordering: SeqCst, one order with `doze`.

@@ -10,15 +10,16 @@
 //! ten.
 //!
 //! **At each look**
-//! 1. A worker that has something in its deque and has begun no step since the last look: a sleeper
+//! 1. A worker that has something in its deque and has begun no turn since the last look: a sleeper
 //!    is woken, which will steal it.
 //! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
 //!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
-//! finds a step that has kept something waiting. So a process that is left to a worker whose steps
-//! were short all along waits for up to [`LONGEST`], should that step be long. It sleeps while no
-//! worker works and nothing waits; whoever pushes something that waits wakes it.
+//! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun and
+//! one that sees it unchanged: so a process that is left to a worker whose steps were short all along
+//! waits for up to twice [`LONGEST`], should that step be long. It sleeps while no worker works and
+//! nothing waits; whoever pushes something that waits wakes it.
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::contain::log;
@@ -33,7 +34,7 @@ use std::time::Duration;
 use tracing::Level;
 
 /// The longest time between two looks.
-const LONGEST: Duration = Duration::from_millis(2);
+pub(crate) const LONGEST: Duration = Duration::from_millis(2);
 
 /// The longest time between two looks at a step that may have blocked its thread.
 const CLOSE: Duration = Duration::from_micros(500);
@@ -92,20 +93,20 @@ struct Monitor<'a> {
 /// A thread of the scheduler, as it was at the last look.
 #[derive(Clone, Copy, Default)]
 struct Watched {
-    /// The steps that it had begun.
-    steps: u64,
+    /// The turns that it had begun.
+    turns: u64,
     /// When that was seen first.
     since: Duration,
-    /// Whether it was asleep in its step.
+    /// Whether it was asleep in its turn.
     was_asleep: bool,
 }
 
 /// What a look has found.
 #[derive(Default)]
 struct Look {
-    /// Steps have begun since the last one.
+    /// Turns have begun since the last one.
     is_active: bool,
-    /// Something waits behind a step that had begun before the last one.
+    /// Something waits behind a turn that had begun before the last one.
     is_kept: bool,
 }
 
@@ -140,7 +141,7 @@ impl<'a> Monitor<'a> {
                 self.quiet = Duration::ZERO;
                 self.interval = shared.config.hand_off_delay;
                 // What has been pushed just now has the delay before it.
-                self.look_at_steps(self.clock.now());
+                self.look_at_turns(self.clock.now());
                 shared.idle.nap(self.interval);
             }
         }
@@ -149,7 +150,7 @@ impl<'a> Monitor<'a> {
     fn look(&mut self) {
         let now = self.clock.now();
         self.shared.time.set(now);
-        let look = self.look_at_steps(now);
+        let look = self.look_at_turns(now);
         if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
@@ -169,18 +170,18 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    fn look_at_steps(&mut self, now: Duration) -> Look {
+    fn look_at_turns(&mut self, now: Duration) -> Look {
         let mut look = Look::default();
         let stealers = self.shared.stealers();
         self.watched.resize(stealers.len(), Watched::default());
         for (worker, (watched, stealer)) in self.watched.iter_mut().zip(stealers).enumerate() {
-            let steps = self.shared.counters.of(Some(worker)).steps.get();
-            if steps == watched.steps {
+            let turns = self.shared.counters.of(Some(worker)).turns.get();
+            if turns == watched.turns {
                 look.is_kept |= !stealer.is_empty();
             } else {
                 look.is_active = true;
                 *watched = Watched {
-                    steps,
+                    turns,
                     since: now,
                     was_asleep: false,
                 };
@@ -201,7 +202,7 @@ impl<'a> Monitor<'a> {
                 continue;
             };
             if lasted >= config.chain_limit {
-                shared.crew.set_overdue(worker, watched.steps);
+                shared.crew.set_overdue(worker, watched.turns);
             }
             self.interval = self.interval.min(CLOSE);
             let was_asleep = watched.was_asleep;

@@ -34,7 +34,7 @@ struct Buffers {
 }
 
 /// How many steps a turn has at the most, when all but the first are about completions of handlers
-/// that have answered before they returned.
+/// that have answered before they returned, and nothing waits in the worker's deque.
 const INLINE_STEPS: u32 = 16;
 
 /// What a turn ends with. Small, because a value that goes through memory just after it was written, in
@@ -79,7 +79,7 @@ impl<'a> Runner<'a> {
             // has moved it to `Running`, which is left below. What runs inside reaches the process
             // through its context, mailbox and state only.
             Begin::Step => unsafe {
-                task.with_core(|core| buffers.turn(shared, &task, core, counters))
+                task.with_core(|core| buffers.turn(shared, *queue, &task, core, counters))
             },
         };
         if turn != Turn::End && shared.shutdown.is_halted() {
@@ -111,14 +111,26 @@ impl<'a> Runner<'a> {
 }
 
 impl Buffers {
-    fn turn(&mut self, shared: &Shared, task: &Task, core: &mut Core, counters: &Counters) -> Turn {
+    fn turn(
+        &mut self,
+        shared: &Shared,
+        queue: Option<&LocalQueue>,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
+        counters.turns.bump();
         core.receive(&task.state);
+        let must_end = || {
+            let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());
+            others_wait || task.state.is_terminating() || shared.shutdown.is_halted()
+        };
         let mut steps = 1;
         let turn = loop {
             match self.advance(shared, task, core, counters) {
                 // What the process waits for is here already.
                 Turn::Wait(_) if !self.inline.completions.is_empty() => {
-                    if steps == INLINE_STEPS || task.state.is_terminating() {
+                    if steps == INLINE_STEPS || must_end() {
                         break Turn::Ready;
                     }
                     steps += 1;

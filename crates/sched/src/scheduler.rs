@@ -97,9 +97,12 @@ impl Scheduler {
         if shared.shutdown.is_stopping() {
             return Err(StartError::Stopped);
         }
+        if shared.is_started() {
+            return Err(StartError::AlreadyStarted);
+        }
+        monitor::start(shared).map_err(StartError::Monitor)?;
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
-        monitor::start(shared).map_err(StartError::Monitor)?;
         let mut deques = deques.into_iter().enumerate();
         for (worker, deque) in deques.by_ref().take(shared.crew.workers()) {
             let started = crew::start_worker(shared, worker, deque);

@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) live: Census,
     /// Processes that count for `max_processes`; unused without a limit.
     pub(crate) places: Gauge,
-    /// Worker threads that have not returned.
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
     pub(crate) threads: Gauge,
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,

@@ -92,7 +92,7 @@ impl Shared {
         progress.halt();
         self.live.poke();
         self.idle.notify_all();
-        self.idle.rouse();
+        self.idle.end_nap();
         self.crew.wake_all();
         let callers = || progress.sum(|caller| usize::from(caller.is_worker));
         self.threads

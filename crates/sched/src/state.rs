@@ -37,8 +37,8 @@
 //!
 //! | mark | set by | decides |
 //! |---|---|---|
-//! | `terminate` | anybody, unless `complete` is set | that no further step starts |
-//! | `complete` | the worker, once | that a `terminate` after it comes too late |
+//! | `terminate` | anybody | that no further step starts |
+//! | `completed` | the worker, once | that a `terminate` after it comes too late |
 //! | `cancelled`, `shutdown` | anybody | nothing here |
 //! | `incarnation` | the worker, in `Running` | nothing here |
 
@@ -220,8 +220,13 @@ impl<T> State<T> {
     pub(crate) fn terminate(&self, nudge: T) -> Result<Wake, T> {
         // Ordering: Release pairs with the Acquire in `marks` and `complete`: the worker that ends
         // the process for it sees what its caller did before.
-        if self.marks.fetch_or(TERMINATE, Ordering::Release) & COMPLETED != 0 {
+        let before = self.marks.fetch_or(TERMINATE, Ordering::Release);
+        if before & COMPLETED != 0 {
             return Err(nudge);
+        }
+        if before & TERMINATE != 0 {
+            // Whoever set it wakes the process.
+            return Ok(Wake::Noted);
         }
         // Where the mailbox is closed already, the worker has seen the mark, or is about to.
         Ok(self.push(nudge).unwrap_or(Wake::Noted))

@@ -33,7 +33,9 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Steps begun.
+    /// Turns begun: a process that a worker has taken from a queue has one.
+    turns,
+    /// Steps begun. A turn has one, or more where handlers answer at once.
     steps,
     /// Processes taken from the worker's own deque, at its own turn.
     local_picks,
