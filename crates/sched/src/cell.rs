@@ -208,7 +208,7 @@ impl ProcessCell {
         }
         let now = idle.snapshot();
         if now.sleeping == 0 && now.searching == 0 {
-            crew.relieve(&self.shared, worker);
+            crew.relieve(&self.shared, worker, None);
         }
     }
 }

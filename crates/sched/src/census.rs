@@ -50,11 +50,11 @@ impl Census {
         // Ordering: Acquire pairs with the Release in `leave`: who is seen to have ended has begun
         // before, and what it did is seen.
         let ended = |place: &CachePadded<Place>| place.ended.load(Ordering::Acquire);
-        let ended: usize = self.places.iter().map(ended).sum();
+        let ended = self.places.iter().map(ended).fold(0, usize::wrapping_add);
         // Ordering: Relaxed, as the loads above order these.
         let begun = |place: &CachePadded<Place>| place.begun.load(Ordering::Relaxed);
-        let begun: usize = self.places.iter().map(begun).sum();
-        begun - ended
+        let begun = self.places.iter().map(begun).fold(0, usize::wrapping_add);
+        begun.wrapping_sub(ended)
     }
 
     /// One begins, on that worker or elsewhere. What the caller loads after this comes after it, for
@@ -117,7 +117,10 @@ impl Census {
 fn count(counter: &AtomicUsize, is_own: bool) {
     if is_own {
         // Ordering: Relaxed: this thread wrote it. Release pairs with the Acquire in `get`.
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
+        counter.store(
+            counter.load(Ordering::Relaxed).wrapping_add(1),
+            Ordering::Release,
+        );
     } else {
         // Ordering: Release pairs with the Acquire in `get`, through the additions of others as well.
         counter.fetch_add(1, Ordering::Release);

@@ -31,6 +31,7 @@ use crate::shared::Shared;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
+use ganger_proc_api::Pid;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
@@ -58,7 +59,22 @@ struct Slot {
     overdue: AtomicU64,
     /// The thread's id, for the system's account of it; 0 where there is none.
     thread: AtomicU32,
+    /// The worker looks for work, or sleeps: it is in no turn.
+    is_looking: AtomicBool,
+    /// What the thread is to report when it goes on duty.
+    report: Mutex<Option<Relief>>,
     parker: Parker,
+}
+
+/// Why a worker was relieved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relief {
+    pub(crate) worker: usize,
+    pub(crate) pid: Option<Pid>,
+    /// How long its turn had lasted when that was noticed.
+    pub(crate) lasted: Duration,
+    /// What is wrong with the step.
+    pub(crate) what: &'static str,
 }
 
 #[derive(Default)]
@@ -136,12 +152,36 @@ impl Crew {
         is_asleep(self.slots[index].thread.load(Ordering::Relaxed))
     }
 
+    /// How long the worker's thread has computed; `None` where the system does not say.
+    pub(crate) fn computed(&self, index: usize) -> Option<Duration> {
+        // Ordering: Relaxed, as above.
+        computed(self.slots[index].thread.load(Ordering::Relaxed))
+    }
+
+    /// What the worker's thread is to report, once.
+    pub(crate) fn take_report(&self, index: usize) -> Option<Relief> {
+        lock(&self.slots[index].report).take()
+    }
+
+    /// The worker is in no turn, or in one again.
+    pub(crate) fn set_looking(&self, index: usize, is_looking: bool) {
+        // Ordering: Relaxed: for the monitor, who may be late.
+        let is_looking_now = &self.slots[index].is_looking;
+        is_looking_now.store(is_looking, Ordering::Relaxed);
+    }
+
+    /// Whether the worker is in no turn.
+    pub(crate) fn is_looking(&self, index: usize) -> bool {
+        // Ordering: Relaxed, as above.
+        self.slots[index].is_looking.load(Ordering::Relaxed)
+    }
+
     /// The worker's step is about to block its thread; until the guard is dropped.
     pub(crate) fn announce(&self, index: usize) -> Announced<'_> {
         let slot = &self.slots[index];
         // Ordering: Relaxed: one who reads it late takes the step for one that has not said so.
-        slot.announced.store(true, Ordering::Relaxed);
-        Announced(slot)
+        let before = slot.announced.swap(true, Ordering::Relaxed);
+        Announced { slot, before }
     }
 
     pub(crate) fn has_announced(&self, index: usize) -> bool {
@@ -161,16 +201,25 @@ impl Crew {
         self.slots[index].overdue.load(Ordering::Relaxed) == turn
     }
 
-    /// Puts a spare on duty in the place of a worker, which stands down after its step. Returns whether
-    /// it has been relieved, by this call or before.
+    /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
+    /// reports why, if somebody gives a reason. Returns whether the worker has been relieved by this.
     ///
     /// Starts a thread when none waits.
-    pub(crate) fn relieve(&self, shared: &Arc<Shared>, index: usize) -> bool {
+    pub(crate) fn relieve(
+        &self,
+        shared: &Arc<Shared>,
+        index: usize,
+        relief: Option<Relief>,
+    ) -> bool {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        // Ordering: Relaxed here and below: the lock orders them.
-        if slot.relieved.load(Ordering::Relaxed) {
-            return true;
+        // Ordering: Relaxed: the lock orders it.
+        let is_relieved = slot.relieved.load(Ordering::Relaxed);
+        // By now it may have been relieved by somebody else, and have stood down or left.
+        let is_off =
+            spares.waiting.contains(&index) || spares.free.iter().any(|(free, _)| *free == index);
+        if is_relieved || is_off {
+            return false;
         }
         let next = match spares.waiting.pop() {
             Some(next) => Ok(next),
@@ -187,6 +236,7 @@ impl Crew {
                 return false;
             }
         };
+        *lock(&self.slots[next].report) = relief;
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire in `stand_down`.
@@ -217,15 +267,22 @@ impl Crew {
             if slot.on_duty.load(Ordering::Acquire) {
                 return Next::OnDuty;
             }
-            let is_over = is_halted() || !slot.parker.park_timeout(keep);
-            if is_over {
-                let mut spares = lock(&self.spares);
-                let place = spares.waiting.iter().position(|&it| it == index);
-                // Whoever has taken it out has put it on duty.
-                if let Some(place) = place {
-                    spares.waiting.remove(place);
-                    return Next::Leave;
-                }
+            let is_needed = is_halted() || slot.parker.park_timeout(keep);
+            if is_needed && !is_halted() {
+                continue;
+            }
+            let mut spares = lock(&self.spares);
+            let place = spares.waiting.iter().position(|&it| it == index);
+            // Whoever has taken it out has put it on duty.
+            if let Some(place) = place {
+                spares.waiting.remove(place);
+                // After the halt everybody looks once more: what it has given away when it stood down
+                // may have nobody else.
+                return if is_halted() {
+                    Next::OnDuty
+                } else {
+                    Next::Leave
+                };
             }
         }
     }
@@ -242,9 +299,16 @@ impl Crew {
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
         // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Release);
-        start_worker(shared, index, deque).map_err(NoSpare::System)?;
-        spares.threads += 1;
-        Ok(index)
+        match start_worker(shared, index, deque) {
+            Ok(()) => {
+                spares.threads += 1;
+                Ok(index)
+            }
+            Err((error, deque)) => {
+                spares.free.push((index, deque));
+                Err(NoSpare::System(error))
+            }
+        }
     }
 
     /// Lets spares see that the scheduler has halted.
@@ -257,12 +321,16 @@ impl Crew {
 }
 
 /// See [`Crew::announce`].
-pub(crate) struct Announced<'a>(&'a Slot);
+pub(crate) struct Announced<'a> {
+    slot: &'a Slot,
+    /// Whether an outer call has said so already.
+    before: bool,
+}
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
         // Ordering: Relaxed, as in `announce`.
-        self.0.announced.store(false, Ordering::Relaxed);
+        self.slot.announced.store(self.before, Ordering::Relaxed);
     }
 }
 
@@ -290,12 +358,12 @@ fn warn(shared: &Shared, error: &NoSpare) {
 /// Starts the thread of a worker.
 ///
 /// # Errors
-/// When the system refuses one.
+/// When the system refuses one; with the deque inside.
 pub(crate) fn start_worker(
     shared: &Arc<Shared>,
     index: usize,
     deque: Deque<Token>,
-) -> io::Result<()> {
+) -> Result<(), (io::Error, Deque<Token>)> {
     let name = format!("{}-{index}", shared.config.thread_name);
     let mut builder = thread::Builder::new().name(name);
     if let Some(bytes) = shared.config.stack_size {
@@ -303,11 +371,23 @@ pub(crate) fn start_worker(
     }
     let counted = Counted::new(shared);
     let mine = Arc::clone(shared);
+    // What a refused thread was to have is dropped with it.
+    let parcel = Arc::new(Mutex::new(Some(deque)));
+    let theirs = Arc::clone(&parcel);
     let spawned = builder.spawn(move || {
         let _counted = counted;
-        worker::work(mine, index, deque);
+        let deque = lock(&theirs).take();
+        if let Some(deque) = deque {
+            worker::work(mine, index, deque);
+        }
     });
-    spawned.map(drop)
+    match spawned {
+        Ok(_) => Ok(()),
+        Err(error) => match lock(&parcel).take() {
+            Some(deque) => Err((error, deque)),
+            None => unreachable!("the thread that was to take it was refused"),
+        },
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -334,5 +414,18 @@ fn is_asleep(thread: u32) -> Option<bool> {
 
 #[cfg(not(target_os = "linux"))]
 fn is_asleep(_: u32) -> Option<bool> {
+    None
+}
+
+/// Asks the system's account of the thread, in nanoseconds.
+#[cfg(target_os = "linux")]
+fn computed(thread: u32) -> Option<Duration> {
+    let account = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    let nanos = account.split_whitespace().next()?.parse().ok()?;
+    Some(Duration::from_nanos(nanos))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn computed(_: u32) -> Option<Duration> {
     None
 }

@@ -121,7 +121,7 @@ impl ExitSlot {
         loop {
             match self.exchange(now, full) {
                 // SAFETY: the exchange has taken it out.
-                Ok(()) => match unsafe { now.into_held() } {
+                Ok(before) => match unsafe { before.into_held() } {
                     Held::Waker(waker) => return Ok(Some(waker)),
                     _ => return Ok(None),
                 },
@@ -152,9 +152,9 @@ impl ExitSlot {
             return None;
         }
         // Nobody but the handle changes it now, so that this can't fail.
-        self.exchange(now, TAKEN).ok()?;
+        let before = self.exchange(now, TAKEN).ok()?;
         // SAFETY: the exchange has taken it out.
-        match unsafe { now.into_held() } {
+        match unsafe { before.into_held() } {
             Held::Reason(reason) => Some(reason),
             _ => unreachable!("it is a reason, as was seen"),
         }
@@ -176,9 +176,11 @@ impl ExitSlot {
         }
         let waker = Word::waker(context.waker().clone());
         let now = self.load();
-        if (now == EMPTY || now.is_waker()) && self.exchange(now, waker).is_ok() {
+        if (now == EMPTY || now.is_waker())
+            && let Ok(before) = self.exchange(now, waker)
+        {
             // SAFETY: the exchange has taken it out.
-            drop(unsafe { now.into_held() });
+            drop(unsafe { before.into_held() });
             return Poll::Pending;
         }
         // SAFETY: it was never put there.
@@ -214,12 +216,13 @@ impl ExitSlot {
         Word(self.word.load(Ordering::Acquire))
     }
 
-    fn exchange(&self, now: Word, next: Word) -> Result<(), Word> {
+    /// Returns what was there, which is the caller's if it was what it should be.
+    fn exchange(&self, now: Word, next: Word) -> Result<Word, Word> {
         // Ordering: Release publishes what `next` points to, to the Acquire here, in `load` and in
         // `abandon`.
         self.word
             .compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Acquire)
-            .map(drop)
+            .map(Word)
             .map_err(Word)
     }
 }

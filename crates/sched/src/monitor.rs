@@ -22,16 +22,14 @@
 //! nothing waits; whoever pushes something that waits wakes it.
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::contain::log;
+use crate::crew::Relief;
 use crate::reaper::Counted;
 use crate::shared::Shared;
-use ganger_proc_api::Pid;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-use tracing::Level;
 
 /// The longest time between two looks.
 pub(crate) const LONGEST: Duration = Duration::from_millis(2);
@@ -99,6 +97,8 @@ struct Watched {
     since: Duration,
     /// Whether it was asleep in its turn.
     was_asleep: bool,
+    /// How long its thread had computed when the turn was first looked at closely, if the system says.
+    computed: Option<Option<Duration>>,
 }
 
 /// What a look has found.
@@ -184,6 +184,7 @@ impl<'a> Monitor<'a> {
                     turns,
                     since: now,
                     was_asleep: false,
+                    computed: None,
                 };
             }
         }
@@ -195,46 +196,63 @@ impl<'a> Monitor<'a> {
         let (shared, config) = (self.shared, &self.shared.config);
         for (worker, watched) in self.watched.iter_mut().enumerate() {
             let lasted = now.saturating_sub(watched.since);
-            if lasted == Duration::ZERO || shared.crew.is_relieved(worker) {
+            if lasted == Duration::ZERO || shared.crew.is_looking(worker) {
                 continue;
             }
-            let Some(pid) = shared.running_on(worker) else {
-                continue;
-            };
             if lasted >= config.chain_limit {
                 shared.crew.set_overdue(worker, watched.turns);
             }
+            if shared.crew.is_relieved(worker) {
+                continue;
+            }
             self.interval = self.interval.min(CLOSE);
-            let was_asleep = watched.was_asleep;
-            watched.was_asleep = shared.crew.is_asleep(worker) == Some(true);
-            let blocks = was_asleep && watched.was_asleep && lasted >= config.blocked_step;
-            let fault = if blocks || shared.crew.has_announced(worker) {
-                Fault::Blocks
-            } else if lasted >= config.long_step {
-                Fault::TakesLong
-            } else {
+            let Some(what) = watched.fault(shared, worker, lasted) else {
                 continue;
             };
-            if shared.crew.relieve(shared, worker) {
-                report(shared, worker, pid, fault, lasted);
+            let relief = Relief {
+                worker,
+                pid: shared.running_on(worker),
+                lasted,
+                what: what.text(),
+            };
+            if shared.crew.relieve(shared, worker, Some(relief)) {
+                let counters = shared.counters.of(None);
+                match what {
+                    Fault::Blocks => counters.blocked_steps.bump(),
+                    Fault::TakesLong => counters.long_steps.bump(),
+                }
             }
         }
     }
 }
 
-fn report(shared: &Shared, worker: usize, pid: Pid, fault: Fault, lasted: Duration) {
-    let counters = shared.counters.of(None);
-    let (count, what) = match fault {
-        Fault::Blocks => (&counters.blocked_steps, "blocks its thread"),
-        Fault::TakesLong => (&counters.long_steps, "takes long"),
-    };
-    count.bump();
-    log(Level::WARN, || {
-        let method = shared.registry.get(pid.id()).map(|task| task.method);
-        tracing::warn!(
-            target: "ganger::sched", %pid, method = method.map(tracing::field::display), worker,
-            lasted_us = u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX), what,
-            "a step keeps others waiting; a spare thread takes its worker's place"
-        );
-    });
+impl Watched {
+    /// What is wrong with the turn that has lasted for so long, if so.
+    fn fault(&mut self, shared: &Shared, worker: usize, lasted: Duration) -> Option<Fault> {
+        let (crew, config) = (&shared.crew, &shared.config);
+        let was_asleep = self.was_asleep;
+        self.was_asleep = crew.is_asleep(worker) == Some(true);
+        let blocks = was_asleep && self.was_asleep && lasted >= config.blocked_step;
+        if blocks || crew.has_announced(worker) {
+            return Some(Fault::Blocks);
+        }
+        // Not by the clock on the wall: where many threads share a processor all steps would take long,
+        // and more threads would make them longer.
+        let computed = crew.computed(worker);
+        let before = *self.computed.get_or_insert(computed);
+        let computed = match (before, computed) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => lasted,
+        };
+        (computed >= config.long_step).then_some(Fault::TakesLong)
+    }
+}
+
+impl Fault {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks its thread",
+            Self::TakesLong => "takes long",
+        }
+    }
 }

@@ -69,6 +69,7 @@ impl<'a> Runner<'a> {
         } = self;
         let worker = queue.map(|queue| queue.index);
         let counters = shared.counters.of(worker);
+        counters.turns.bump();
         let guard = (
             local::hold_turn(shared, *queue),
             shared.running(worker, task.pid),
@@ -119,7 +120,6 @@ impl Buffers {
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
-        counters.turns.bump();
         core.receive(&task.state);
         let must_end = || {
             let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());

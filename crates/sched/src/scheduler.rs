@@ -103,12 +103,13 @@ impl Scheduler {
         monitor::start(shared).map_err(StartError::Monitor)?;
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
-        let mut deques = deques.into_iter().enumerate();
-        for (worker, deque) in deques.by_ref().take(shared.crew.workers()) {
+        let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
+        let spares = deques.split_off(shared.crew.workers());
+        shared.crew.set_free(spares.into_iter());
+        for (worker, deque) in deques {
             let started = crew::start_worker(shared, worker, deque);
-            started.map_err(|error| StartError::Spawn { worker, error })?;
+            started.map_err(|(error, _)| StartError::Spawn { worker, error })?;
         }
-        shared.crew.set_free(deques);
         Ok(())
     }
 

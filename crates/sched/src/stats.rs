@@ -49,10 +49,11 @@ counters! {
     stolen,
     /// Times that the worker went to sleep.
     sleeps,
-    /// Steps that blocked this thread while processes waited, so that another thread took its place.
+    /// Steps that blocked their thread while processes waited, so that another thread took its place.
+    /// Counted in the total alone.
     blocked_steps,
     /// Steps that computed for long while processes waited, so that another thread took the place of
-    /// this one.
+    /// theirs. Counted in the total alone.
     long_steps,
     /// Commands handed to handlers.
     yields,

@@ -17,8 +17,8 @@
 //! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
 //! `idle.rs` says how, and why no process is left lying beside a sleeper.
 
-use crate::contain::contain;
-use crate::crew::Next;
+use crate::contain::{contain, log};
+use crate::crew::{Next, Relief};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::monitor::nanos;
@@ -30,6 +30,7 @@ use ganger_deque::{Steal, Worker as Deque};
 use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use tracing::Level;
 
 /// How often a searching worker goes over all victims in one look.
 const STEAL_ROUNDS: usize = 4;
@@ -38,11 +39,14 @@ const STEAL_ROUNDS: usize = 4;
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     shared.crew.enter(index);
     let queue = LocalQueue::new(shared, index, deque);
+    let mut has_left = false;
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let runner = || Runner::new(&queue.shared, Some(&queue));
         let mut current = runner();
         let _bomb = AbortOnPanic;
+        worker.look_on();
+        worker.report();
         while let Some(token) = worker.next() {
             // Users' code is contained where it is called. Should something else panic, a `tracing`
             // subscriber say, then its process is lost, and the worker and its deque are not.
@@ -51,12 +55,14 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
                 current = runner();
             }
             if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
+                worker.has_left = true;
                 break;
             }
         }
+        has_left = worker.has_left;
     });
     let LocalQueue { shared, deque, .. } = queue;
-    if !shared.shutdown.is_halted() {
+    if has_left {
         shared.crew.leave(index, deque);
     }
 }
@@ -91,6 +97,10 @@ struct Worker<'a> {
     /// The last pick was a rotation that took from the global queue: the oldest of the own deque is
     /// next.
     oldest_is_next: bool,
+    /// It is in no turn, as `crew` knows.
+    is_looking: bool,
+    /// It was a spare that nobody has needed for a while.
+    has_left: bool,
 }
 
 impl<'a> Worker<'a> {
@@ -106,6 +116,8 @@ impl<'a> Worker<'a> {
             searching: false,
             picks_since_rotation: 0,
             oldest_is_next: false,
+            is_looking: false,
+            has_left: false,
         }
     }
 
@@ -114,9 +126,13 @@ impl<'a> Worker<'a> {
         let mut empty_looks = 0_u32;
         loop {
             if let Some(token) = self.look() {
+                if std::mem::take(&mut self.is_looking) {
+                    self.shared.crew.set_looking(self.queue.index, false);
+                }
                 self.found();
                 return Some(token);
             }
+            self.look_on();
             if self.shared.shutdown.is_halted() {
                 self.found();
                 return None;
@@ -127,9 +143,25 @@ impl<'a> Worker<'a> {
             } else if self.searching && empty_looks < self.shared.config.yield_looks {
                 thread::yield_now();
             } else {
+                if self.shared.crew.is_relieved(self.queue.index) {
+                    if std::mem::take(&mut self.searching) {
+                        self.shared.idle.end_search();
+                    }
+                    if self.stand_down() == Next::Leave {
+                        self.has_left = true;
+                        return None;
+                    }
+                }
                 self.sleep();
                 empty_looks = 0;
             }
+        }
+    }
+
+    /// Says that this worker is in no turn.
+    fn look_on(&mut self) {
+        if !std::mem::replace(&mut self.is_looking, true) {
+            self.shared.crew.set_looking(self.queue.index, true);
         }
     }
 
@@ -251,6 +283,7 @@ impl<'a> Worker<'a> {
             // Whatever is queued is to be run once more, and then all is over.
             return Next::OnDuty;
         }
+        self.look_on();
         while let Some(token) = self.take_oldest() {
             shared.global.push(token);
         }
@@ -260,7 +293,33 @@ impl<'a> Worker<'a> {
         self.picks_since_rotation = 0;
         self.last_rotation = shared.time.nanos();
         self.oldest_is_next = false;
+        self.report();
         next
+    }
+
+    /// Reports the step whose worker's place this one has taken, if so.
+    ///
+    /// Not the monitor: a subscriber may wait for what that very step holds.
+    fn report(&self) {
+        let Some(relief) = self.shared.crew.take_report(self.queue.index) else {
+            return;
+        };
+        let Relief {
+            worker,
+            pid,
+            lasted,
+            what,
+        } = relief;
+        log(Level::WARN, || {
+            let task = pid.and_then(|pid| self.shared.registry.get(pid.id()));
+            let method = task.map(|task| tracing::field::display(task.method));
+            let pid = pid.map(tracing::field::display);
+            let lasted_us = u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX);
+            tracing::warn!(
+                target: "ganger::sched", pid, method, worker, lasted_us, what,
+                "a step keeps others waiting; a spare thread takes its worker's place"
+            );
+        });
     }
 
     fn sleep(&mut self) {

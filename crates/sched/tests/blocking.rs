@@ -318,3 +318,80 @@ fn a_stop_ends_spares_and_what_blocked_steps_leave() {
         names.filter(|name| name.starts_with("d3spare")).count() == 0
     });
 }
+
+/// Waits when it is dropped, until the sender is.
+struct Slow(Mutex<mpsc::Receiver<()>>);
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.0.lock().unwrap().recv();
+    }
+}
+
+// pins: G6
+#[test]
+fn others_run_while_the_destructor_of_a_result_blocks() {
+    let scheduler = started(Scheduler::builder().workers(1));
+    let (release, released) = mpsc::channel::<()>();
+    let mut slow = Some(Slow(Mutex::new(released)));
+    let process = process(move |_, _, out| {
+        out.done(ganger_proc_api::Payload::any(slow.take()));
+        Ok(())
+    });
+    // Nobody wants the result.
+    drop(scheduler.submit(process, "main", ()).unwrap());
+    until("it has ended", || scheduler.stats().ended() == 1);
+    assert_eq!(
+        exit_number(scheduler.submit(quick(), "main", ()).unwrap()),
+        7
+    );
+    drop(release);
+}
+
+// pins: G6
+#[test]
+fn a_step_that_says_so_twice_still_blocks_when_the_inner_call_is_over() {
+    let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
+    let scheduler = started(builder);
+    let (release, released) = mpsc::channel::<()>();
+    let (began, released) = (Arc::new(AtomicBool::new(false)), Mutex::new(released));
+    let polite = {
+        let began = Arc::clone(&began);
+        process(move |ctx, _, out| {
+            let answer = ctx.blocking(|| {
+                ctx.blocking(|| ());
+                began.store(true, Ordering::SeqCst);
+                released.lock().unwrap().recv()
+            });
+            answer?;
+            out.done(1);
+            Ok(())
+        })
+    };
+    let polite = scheduler.submit(polite, "main", ()).unwrap();
+    until("it blocks", || began.load(Ordering::SeqCst));
+    assert_eq!(
+        exit_number(scheduler.submit(quick(), "main", ()).unwrap()),
+        7
+    );
+    release.send(()).unwrap();
+    assert_eq!(exit_number(polite), 1);
+}
+
+// pins: G6
+#[test]
+fn many_short_ends_are_no_long_step() {
+    const CROWD: u64 = 50_000;
+    let scheduler = started(Scheduler::builder().workers(1));
+    let submit = |_| scheduler.submit(waiter(), "main", ()).unwrap();
+    let handles: Vec<_> = (0..CROWD).map(submit).collect();
+    until("all wait", || {
+        let stats = scheduler.stats();
+        stats.total.steps == CROWD && stats.sleeping == 1
+    });
+    for handle in &handles {
+        scheduler.terminate(handle.pid()).unwrap();
+    }
+    until("all have ended", || scheduler.stats().ended() == CROWD);
+    assert_eq!(scheduler.stats().total.long_steps, 0);
+}
