@@ -70,7 +70,7 @@ struct Slot {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relief {
     pub(crate) worker: usize,
-    pub(crate) pid: Option<Pid>,
+    pub(crate) pid: Pid,
     /// How long its turn had lasted when that was noticed.
     pub(crate) lasted: Duration,
     /// What is wrong with the step.

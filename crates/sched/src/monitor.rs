@@ -209,13 +209,15 @@ impl<'a> Monitor<'a> {
             let Some(what) = watched.fault(shared, worker, lasted) else {
                 continue;
             };
-            let relief = Relief {
+            // A worker that runs no process may be reporting, to a subscriber that waits: another report
+            // would wait as well.
+            let relief = shared.running_on(worker).map(|pid| Relief {
                 worker,
-                pid: shared.running_on(worker),
+                pid,
                 lasted,
                 what: what.text(),
-            };
-            if shared.crew.relieve(shared, worker, Some(relief)) {
+            });
+            if shared.crew.relieve(shared, worker, relief) {
                 let counters = shared.counters.of(None);
                 match what {
                     Fault::Blocks => counters.blocked_steps.bump(),

@@ -299,11 +299,14 @@ impl<'a> Worker<'a> {
 
     /// Reports the step whose worker's place this one has taken, if so.
     ///
-    /// Not the monitor: a subscriber may wait for what that very step holds.
-    fn report(&self) {
+    /// Not the monitor: a subscriber may wait for what that very step holds. Then this worker is relieved
+    /// in turn, as if it were in a turn.
+    fn report(&mut self) {
         let Some(relief) = self.shared.crew.take_report(self.queue.index) else {
             return;
         };
+        self.is_looking = false;
+        self.shared.crew.set_looking(self.queue.index, false);
         let Relief {
             worker,
             pid,
@@ -311,15 +314,15 @@ impl<'a> Worker<'a> {
             what,
         } = relief;
         log(Level::WARN, || {
-            let task = pid.and_then(|pid| self.shared.registry.get(pid.id()));
+            let task = self.shared.registry.get(pid.id());
             let method = task.map(|task| tracing::field::display(task.method));
-            let pid = pid.map(tracing::field::display);
             let lasted_us = u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX);
             tracing::warn!(
-                target: "ganger::sched", pid, method, worker, lasted_us, what,
+                target: "ganger::sched", %pid, method, worker, lasted_us, what,
                 "a step keeps others waiting; a spare thread takes its worker's place"
             );
         });
+        self.look_on();
     }
 
     fn sleep(&mut self) {
