@@ -118,10 +118,8 @@ fn what_a_blocked_step_has_woken_runs_elsewhere() {
     assert_eq!(exit_number(waker), 1);
 }
 
-// pins: G6
-#[test]
-fn a_step_that_says_that_it_blocks_is_believed() {
-    // Nobody would notice by himself.
+/// A step that says that it blocks, by `block`, while nobody would notice by himself.
+fn assert_believed(block: fn(&ganger_proc_api::ProcessContext, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
     let scheduler = started(builder);
     let (release, released) = mpsc::channel::<()>();
@@ -129,11 +127,10 @@ fn a_step_that_says_that_it_blocks_is_believed() {
     let polite = {
         let began = Arc::clone(&began);
         process(move |ctx, _, out| {
-            let answer = ctx.blocking(|| {
+            block(ctx, &mut || {
                 began.store(true, Ordering::SeqCst);
-                released.lock().unwrap().recv()
+                released.lock().unwrap().recv().unwrap();
             });
-            answer?;
             out.done(1);
             Ok(())
         })
@@ -148,6 +145,23 @@ fn a_step_that_says_that_it_blocks_is_believed() {
     release.send(()).unwrap();
     assert_eq!(exit_number(polite), 1);
     assert_eq!(scheduler.stats().spares, 1);
+}
+
+// pins: G6
+#[test]
+fn a_step_that_says_that_it_blocks_is_believed() {
+    assert_believed(|ctx, f| ctx.blocking(f));
+}
+
+// pins: G6
+#[test]
+fn a_step_that_says_so_twice_is_believed_when_the_inner_call_is_over() {
+    assert_believed(|ctx, f| {
+        ctx.blocking(|| {
+            ctx.blocking(|| ());
+            f();
+        });
+    });
 }
 
 // pins: G6, G8
@@ -346,36 +360,6 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
         7
     );
     drop(release);
-}
-
-// pins: G6
-#[test]
-fn a_step_that_says_so_twice_still_blocks_when_the_inner_call_is_over() {
-    let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
-    let scheduler = started(builder);
-    let (release, released) = mpsc::channel::<()>();
-    let (began, released) = (Arc::new(AtomicBool::new(false)), Mutex::new(released));
-    let polite = {
-        let began = Arc::clone(&began);
-        process(move |ctx, _, out| {
-            let answer = ctx.blocking(|| {
-                ctx.blocking(|| ());
-                began.store(true, Ordering::SeqCst);
-                released.lock().unwrap().recv()
-            });
-            answer?;
-            out.done(1);
-            Ok(())
-        })
-    };
-    let polite = scheduler.submit(polite, "main", ()).unwrap();
-    until("it blocks", || began.load(Ordering::SeqCst));
-    assert_eq!(
-        exit_number(scheduler.submit(quick(), "main", ()).unwrap()),
-        7
-    );
-    release.send(()).unwrap();
-    assert_eq!(exit_number(polite), 1);
 }
 
 // pins: G6
