@@ -20,10 +20,12 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `relieved` | under the lock, when a spare goes on duty; the worker, when it stands down | the worker, after each step |
+//! | `relieved` | under the lock, when a spare goes on duty; the worker, when it stands down | the worker, after each turn, and before it sleeps |
 //! | `on_duty` | under the lock | the spare that waits |
 //! | `announced` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
+//! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |
+//! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
 use crate::contain::log;
 use crate::reaper::Counted;
