@@ -68,6 +68,16 @@ struct Slot {
     parker: Parker,
 }
 
+impl Slot {
+    /// Its thread is in no turn until it has found work, however long it takes to start.
+    fn new() -> Self {
+        Self {
+            is_looking: AtomicBool::new(true),
+            ..Self::default()
+        }
+    }
+}
+
 /// Why a worker was relieved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relief {
@@ -105,7 +115,7 @@ impl Crew {
     pub(crate) fn new(workers: usize, slots: usize) -> Self {
         Self {
             workers,
-            slots: (0..slots).map(|_| CachePadded::default()).collect(),
+            slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
         }
