@@ -68,6 +68,7 @@ impl ProcessCell {
     /// The caller owns the run token: it has submitted the process and not queued it yet, or has
     /// taken it from a queue, moved it to `Running`, and not left that state. `f` does not call
     /// `with_core` of the same process.
+    #[inline]
     pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
         self.core.0.with_mut(|core| {
             // SAFETY: the caller owns the run token, so that no other reference exists.
@@ -76,6 +77,7 @@ impl ProcessCell {
     }
 
     /// Delivers a message. Never blocks.
+    #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
         if !self.reserve_message() {
             // An ended process gives no room back: "full" would say that it is worth trying again.
@@ -139,11 +141,26 @@ impl ProcessCell {
             .is_ok()
     }
 
+    #[inline]
     fn push(self: &Task, item: Item) -> Result<(), Item> {
+        if self.state.unpark() {
+            // Nothing is pending in a process that waits, and what others push from now on comes later.
+            // SAFETY: this thread owns the run token, and has not queued the process.
+            unsafe { self.with_core(|core| core.pending.push_back(item)) };
+            self.settle(Wake::Enqueue);
+            return Ok(());
+        }
+        self.push_behind(item)
+    }
+
+    /// Puts an item behind others, to a process that somebody has.
+    #[inline(never)]
+    fn push_behind(self: &Task, item: Item) -> Result<(), Item> {
         self.state.push(item).map(|wake| self.settle(wake))
     }
 
     /// Does what a sender owes.
+    #[inline]
     fn settle(self: &Task, wake: Wake) {
         if wake == Wake::Enqueue {
             // SAFETY: that is to say that this thread owns the token. A process that can be woken
@@ -214,11 +231,11 @@ impl ProcessCell {
 }
 
 impl CompletionSink for ProcessCell {
-    fn complete(self: Arc<Self>, token: u64, completion: Completion) {
-        let Err((task, completion)) = dispatch::intercept(self, token, completion) else {
+    fn complete(self: Arc<Self>, completion: Completion) {
+        let Err((task, completion)) = dispatch::intercept(self, completion) else {
             return;
         };
-        if let Err(item) = task.push(Item::Completion { token, completion }) {
+        if let Err(item) = task.push(Item::Event(Event::Completion(completion))) {
             let counters = task.shared.own_counters();
             counters.stale_completions.bump();
             discard(counters, item);

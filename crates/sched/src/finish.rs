@@ -3,10 +3,11 @@
 
 use crate::Task;
 use crate::contain::{contain_and_report, discard, discard_each, log};
-use crate::core::count;
+use crate::core::{Item, count};
 use crate::local::HoldTurn;
 use crate::shared::{Running, Shared};
 use crate::stats::Counters;
+use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Process};
 use std::task::Waker;
 use tracing::Level;
@@ -15,6 +16,16 @@ use tracing::Level;
 pub(crate) fn close(mut process: Box<dyn Process>, counters: &Counters) {
     contain_and_report("close", counters, || process.close());
     discard(counters, process);
+}
+
+/// Drops what nobody will see, and counts it.
+#[cold]
+#[inline(never)]
+pub(crate) fn discard_events(items: Batch<Item>, counters: &Counters) {
+    let (messages, completions) = count(&items);
+    counters.undelivered.add(messages);
+    counters.stale_completions.add(completions);
+    discard_each(counters, items);
 }
 
 /// Ends a process that this thread runs, as `turn` says until the process counts as ended.
@@ -36,19 +47,16 @@ pub(crate) fn finish(
     };
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
-    let (process, left, mut items) = unsafe {
+    let (process, mut items) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
-            let (left, items) = core.take_events();
-            (core.process.take(), left, items)
+            (core.process.take(), core.take_events())
         })
     };
     items.append(rest);
-    let (messages, completions) = count(&left, &items);
-    counters.undelivered.add(messages);
-    counters.stale_completions.add(completions);
-    discard_each(counters, left);
-    discard_each(counters, items);
+    if !items.is_empty() {
+        discard_events(items, counters);
+    }
     if let Some(process) = process {
         close(process, counters);
     }

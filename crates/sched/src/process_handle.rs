@@ -31,6 +31,7 @@ impl Address {
     ///
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended or its mailbox is full.
+    #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         let delivered = self.task.deliver(message);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
@@ -75,6 +76,7 @@ impl ProcessHandle {
     ///
     /// # Errors
     /// As [`Address::send`].
+    #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         self.address.send(message)
     }

@@ -15,8 +15,9 @@
 //!
 //! **Protocol of the worker**: [`begin`](State::begin); [`drain`](State::drain); step; then one of
 //! [`requeue`](State::requeue), [`park`](State::park), [`complete`](State::complete).
-//! **Protocol of a sender** (completers and cancellers are senders too): [`push`](State::push), and
-//! queue the process when that says so. **Whoever terminates it** marks it, and then pushes
+//! **Protocol of a sender** (completers and cancellers are senders too): [`unpark`](State::unpark): when
+//! the process waits, the sender owns the token, puts the event where the worker keeps what it has
+//! drained, and queues the process. Else [`push`](State::push), and queue the process when that says so. **Whoever terminates it** marks it, and then pushes
 //! something that says nothing, so that it does not go on sleeping.
 //!
 //! **Why no wake-up is lost.** The wakeup flag is that the mailbox is not empty. The worker leaves the
@@ -29,7 +30,7 @@
 //! |---|---|---|---|
 //! | `Ready` | any but parked | the queue (or the submitter) | the worker that took it: `begin` |
 //! | `Running` | any but parked | the worker | the worker: `requeue`, `park`, `complete` |
-//! | `Blocked`, `Idle` | parked | nobody | anybody: `push`, `terminate` |
+//! | `Blocked`, `Idle` | parked | nobody | anybody: `unpark`, `push`, `terminate` |
 //! | `Complete` | closed | nobody, for ever | nobody |
 //!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
@@ -196,6 +197,17 @@ impl<T> State<T> {
     /// Whether it accepts no events any more, because it has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
+    }
+
+    /// Wakes the process if it waits: `Blocked`, `Idle -> Ready`. `true`: the caller owns the run token,
+    /// and must queue the process.
+    #[inline]
+    pub(crate) fn unpark(&self) -> bool {
+        let is_unparked = self.mailbox.is_parked() && self.mailbox.cancel_park();
+        if is_unparked {
+            self.enter(READY);
+        }
+        is_unparked
     }
 
     /// Puts an event into the mailbox: `Blocked`, `Idle -> Ready`.

@@ -2,9 +2,8 @@
 
 use crate::Task;
 use crate::cell::ProcessCell;
-use crate::contain::{contain, discard, discard_each, log};
-use crate::core::count;
-use crate::finish::close;
+use crate::contain::{contain, discard, log};
+use crate::finish::{close, discard_events};
 use crate::local::{self, Held, Hold};
 use crate::process_handle::ProcessHandle;
 use crate::reaper;
@@ -15,7 +14,6 @@ use crate::token::Token;
 use ganger_proc_api::{
     BoxError, Payloads, Pid, Process, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tracing::Level;
 
@@ -126,11 +124,7 @@ impl Shared {
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         task.exit.abandon();
-        let counters = self.own_counters();
-        let (messages, completions) = count(&VecDeque::new(), &rest);
-        counters.undelivered.add(messages);
-        counters.stale_completions.add(completions);
-        discard_each(counters, rest);
+        discard_events(rest, self.own_counters());
         process
     }
 }
