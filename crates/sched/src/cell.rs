@@ -62,6 +62,17 @@ impl ProcessCell {
         }
     }
 
+    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
+    /// token. What it had before is gone.
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Box<dyn Process>) {
+        self.pid = pid;
+        self.method = method;
+        self.state = State::new();
+        self.queued_messages = AtomicUsize::new(0);
+        self.exit = ExitSlot::new();
+        self.core = OwnedCore(UnsafeCell::new(Core::new(process)));
+    }
+
     /// Calls `f` with the part that belongs to the owner of the run token.
     ///
     /// # Safety

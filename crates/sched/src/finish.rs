@@ -4,7 +4,7 @@
 use crate::Task;
 use crate::contain::{contain_and_report, discard, discard_each, log};
 use crate::core::{Item, count};
-use crate::local::HoldTurn;
+use crate::local::{self, HoldTurn};
 use crate::shared::{Running, Shared};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
@@ -62,7 +62,8 @@ pub(crate) fn finish(
     }
 
     // Keeps the process alive until the end of this.
-    let _owned = shared.registry.remove(task.pid.id());
+    // SAFETY: a process ends once.
+    let owned = unsafe { shared.free_id(task.pid.id()) };
     let (ended, how) = match &reason {
         ExitReason::Done(_) => (&counters.done, "done"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
@@ -89,5 +90,12 @@ pub(crate) fn finish(
     match task.exit.fill(reason) {
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => discard(counters, unwanted),
+    }
+    if let Some(owned) = owned
+        && !shared.shutdown.is_halted()
+    {
+        local::with(shared, |queue| {
+            queue.cache.borrow_mut().keep_cell(owned, &shared.pool);
+        });
     }
 }

@@ -61,7 +61,16 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         }
         has_left = worker.has_left;
     });
-    let LocalQueue { shared, deque, .. } = queue;
+    let LocalQueue {
+        shared,
+        deque,
+        cache,
+        ..
+    } = queue;
+    cache.into_inner().leave(&shared.pool);
+    if shared.shutdown.is_halted() {
+        shared.pool.close();
+    }
     if has_left {
         shared.crew.leave(index, deque);
     }
