@@ -14,10 +14,11 @@ use crate::registry::{FIRST_COUNTED_ID, Registry};
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
+use crate::waiters::Waiters;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) places: Gauge,
     /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
     pub(crate) threads: Gauge,
+    /// Those who wait for room in mailboxes, where these have a limit.
+    pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,
     /// Held while the workers are started.
@@ -105,6 +108,7 @@ impl Shared {
             next_id: CachePadded::new(AtomicU64::new(FIRST_COUNTED_ID)),
             unstarted: sync::Mutex::new(Some(deques)),
             started: AtomicBool::new(false),
+            waiters: config.mailbox_limit.map(Waiters::new),
             config,
         })
     }

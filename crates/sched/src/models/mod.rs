@@ -3,4 +3,5 @@
 mod loom_census;
 mod loom_exit;
 mod loom_idle;
+mod loom_waiters;
 mod loom_wakeup;
