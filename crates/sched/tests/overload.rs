@@ -72,8 +72,10 @@ fn block_on(mut future: SendAsync) -> Result<(), SendError> {
     }
 }
 
+type Way = fn(&Address, Message) -> Result<(), SendError>;
+
 /// Ways to send; those that do not wait for long are tried again.
-const WAYS: [fn(&Address, Message) -> Result<(), SendError>; 5] = [
+const WAYS: [Way; 5] = [
     Address::send_blocking,
     |address, message| block_on(address.send_async(message)),
     Address::send,
@@ -115,6 +117,17 @@ fn produce(producer: usize, address: &Address, living: &Arc<Living>, tally: &Tal
             }
         }
     }
+}
+
+fn start_producer(
+    producer: usize,
+    address: &Address,
+    living: &Arc<Living>,
+    tally: &Arc<Tally>,
+    enough: u64,
+) -> thread::JoinHandle<()> {
+    let (address, living, tally) = (address.clone(), Arc::clone(living), Arc::clone(tally));
+    thread::spawn(move || produce(producer, &address, &living, &tally, enough))
 }
 
 /// What the consumer has done.
@@ -162,7 +175,7 @@ fn every_message_is_handled_once_or_comes_back() {
     let scheduler = Scheduler::builder().workers(2).mailbox_limit(LIMIT);
     let scheduler = scheduler.build().unwrap();
     scheduler.start().unwrap();
-    let (living, tally) = (Arc::new(Living::default()), Tally::default());
+    let (living, tally) = (Arc::new(Living::default()), Arc::new(Tally::default()));
     let handled = Arc::new(Handled::default());
     let mut next = [0; PRODUCERS];
     let in_order = move |alive: Alive| {
@@ -171,12 +184,9 @@ fn every_message_is_handled_once_or_comes_back() {
     };
     let consumer = consumer(&handled, |_| true, in_order);
     let handle = scheduler.submit(consumer, "main", ()).unwrap();
-    thread::scope(|scope| {
-        for producer in 0..PRODUCERS {
-            let (address, living, tally) = (handle.address(), &living, &tally);
-            scope.spawn(move || produce(producer, address, living, tally, EACH));
-        }
-    });
+    let start = |producer| start_producer(producer, handle.address(), &living, &tally, EACH);
+    let producers: Vec<_> = (0..PRODUCERS).map(start).collect();
+    producers.into_iter().for_each(joined);
     let all = PRODUCERS as u64 * EACH;
     assert_eq!(tally.accepted.load(Ordering::SeqCst), all);
     until("all have been handled", || {
@@ -205,17 +215,14 @@ fn overload(end: impl FnOnce(&Scheduler, &ProcessHandle, &Handled)) -> ExitReaso
     let consumer = consumer(&handled, a_tenth, drop);
     let handle = scheduler.submit(consumer, "main", ()).unwrap();
     let address = handle.address().clone();
-    let reason = thread::scope(|scope| {
-        for producer in 0..PRODUCERS {
-            let (address, living, tally) = (&address, &living, &*tally);
-            scope.spawn(move || produce(producer, address, living, tally, u64::MAX));
-        }
-        until("enough have been handled", || {
-            handled.messages.load(Ordering::SeqCst) >= HANDLED
-        });
-        end(&scheduler, &handle, &handled);
-        exit(handle)
+    let start = |producer| start_producer(producer, &address, &living, &tally, u64::MAX);
+    let producers: Vec<_> = (0..PRODUCERS).map(start).collect();
+    until("enough have been handled", || {
+        handled.messages.load(Ordering::SeqCst) >= HANDLED
     });
+    end(&scheduler, &handle, &handled);
+    let reason = exit(handle);
+    producers.into_iter().for_each(joined);
     let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
     assert!(load(&tally.offered) >= 10 * load(&handled.messages));
     let (most, flat) = (living.most.load(Ordering::SeqCst), LIMIT + PRODUCERS);

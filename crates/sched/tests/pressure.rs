@@ -77,6 +77,15 @@ fn leaver() -> impl Process {
     })
 }
 
+/// Sends on a thread of its own.
+fn elsewhere(
+    address: &Address,
+    send: fn(&Address) -> Result<(), SendError>,
+) -> thread::JoinHandle<Result<(), SendError>> {
+    let address = address.clone();
+    thread::spawn(move || send(&address))
+}
+
 fn poll(future: &mut SendAsync, waker: &Waker) -> Poll<Result<(), SendError>> {
     Pin::new(future).poll(&mut Context::from_waker(waker))
 }
@@ -119,11 +128,9 @@ fn those_who_wait_are_served_in_their_order_whether_they_are_polled_or_not() {
         .map(|n| waiting(address.send_async(numbered(n))))
         .collect();
     assert_refused(address.send(numbered(9)), SendErrorKind::Full, 9);
-    thread::scope(|scope| {
-        let last = scope.spawn(|| address.send_blocking(numbered(6)));
-        scheduler.start().unwrap();
-        last.join().unwrap().unwrap();
-    });
+    let last = elsewhere(address, |address| address.send_blocking(numbered(6)));
+    scheduler.start().unwrap();
+    joined(last).unwrap();
     // The blocking sender came at some time, but never before those who had waited.
     assert_eq!(collected(handle), "0 1 2 3 4 5 6");
     for future in &mut futures {
@@ -147,11 +154,9 @@ fn who_has_waited_long_enough_gets_the_message_back() {
         );
         assert_refused(sent, SendErrorKind::Timeout, 1);
     }
-    thread::scope(|scope| {
-        let patient = scope.spawn(|| address.send_timeout(numbered(2), NEVER));
-        scheduler.start().unwrap();
-        patient.join().unwrap().unwrap();
-    });
+    let patient = elsewhere(address, |address| address.send_timeout(numbered(2), NEVER));
+    scheduler.start().unwrap();
+    joined(patient).unwrap();
     assert_eq!(collected(handle), "0 2", "what timed out was not sent");
 }
 
@@ -168,13 +173,11 @@ fn the_end_of_the_process_gives_all_who_wait_their_messages_back() {
     for (future, waker) in futures.iter_mut().zip(&wakers) {
         assert!(poll(future, waker).is_pending());
     }
-    thread::scope(|scope| {
-        let blocked = scope.spawn(|| address.send_blocking(numbered(4)));
-        let timed = scope.spawn(|| address.send_timeout(numbered(5), NEVER));
-        scheduler.terminate(handle.pid()).unwrap();
-        assert_refused(blocked.join().unwrap(), SendErrorKind::Closed, 4);
-        assert_refused(timed.join().unwrap(), SendErrorKind::Closed, 5);
-    });
+    let blocked = elsewhere(&address, |address| address.send_blocking(numbered(4)));
+    let timed = elsewhere(&address, |address| address.send_timeout(numbered(5), NEVER));
+    scheduler.terminate(handle.pid()).unwrap();
+    assert_refused(joined(blocked), SendErrorKind::Closed, 4);
+    assert_refused(joined(timed), SendErrorKind::Closed, 5);
     exit(handle);
     assert!(flags.iter().all(|flag| flag.0.load(Ordering::SeqCst)));
     for (n, future) in (1..).zip(&mut futures) {
@@ -275,7 +278,8 @@ fn by_pid_it_waits_for_processes_of_the_scheduler_alone() {
     }
     scheduler.start().unwrap();
     block_on(waits).unwrap();
-    scheduler.send_blocking(package(3)).unwrap();
+    let (other, last) = (scheduler.handle(), package(3));
+    joined(thread::spawn(move || other.send_blocking(last))).unwrap();
     block_on(scheduler.send_async(package(4))).unwrap();
     assert_eq!(collected(handle), "0 1 3 4");
 }
