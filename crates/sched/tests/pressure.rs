@@ -140,6 +140,30 @@ fn those_who_wait_are_served_in_their_order_whether_they_are_polled_or_not() {
 
 // pins: P13
 #[test]
+fn as_many_are_served_as_there_is_room_for() {
+    let scheduler = limited(3).build().unwrap();
+    let mut batches = Vec::new();
+    let process = process(move |_, events, out| {
+        out.idle();
+        batches.push(events.count().to_string());
+        if batches.len() == 3 {
+            out.done(batches.join(" "));
+        }
+        Ok(())
+    });
+    let handle = scheduler.submit(process, "main", ()).unwrap();
+    for n in 0..3 {
+        handle.send(numbered(n)).unwrap();
+    }
+    let send = |n| waiting(handle.address().send_async(numbered(n)));
+    let waits: Vec<_> = (3..8).map(send).collect();
+    scheduler.start().unwrap();
+    assert_eq!(collected(handle), "3 3 2");
+    drop(waits);
+}
+
+// pins: P13
+#[test]
 fn who_has_waited_long_enough_gets_the_message_back() {
     let scheduler = limited(1).build().unwrap();
     let handle = scheduler.submit(collector(2), "main", ()).unwrap();
