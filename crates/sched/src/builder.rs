@@ -140,8 +140,8 @@ impl Builder {
         self.with(|config| config.max_processes = Some(processes))
     }
 
-    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`.
-    /// Completions and cancellations are never refused. Default: none.
+    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`, or
+    /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). Completions and cancellations are never refused. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages))
     }

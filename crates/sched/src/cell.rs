@@ -4,15 +4,16 @@
 use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
+use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
 use crate::token::Token;
 use crate::{Task, dispatch, local};
+use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
     Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
 };
-use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ pub(crate) struct ProcessCell {
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// Messages accepted and not yet taken by a step; counted only when there is a limit.
-    queued_messages: AtomicUsize,
+    /// For messages accepted and not yet taken by a step; used only when there is a limit.
+    pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
@@ -55,7 +56,7 @@ impl ProcessCell {
             pid,
             method,
             state: State::new(),
-            queued_messages: AtomicUsize::new(0),
+            room: Room::new(),
             exit: ExitSlot::new(),
             shared,
             core: OwnedCore(UnsafeCell::new(Core::new(process))),
@@ -68,7 +69,7 @@ impl ProcessCell {
         self.pid = pid;
         self.method = method;
         self.state = State::new();
-        self.queued_messages = AtomicUsize::new(0);
+        self.room = Room::new();
         self.exit = ExitSlot::new();
         self.core = OwnedCore(UnsafeCell::new(Core::new(process)));
     }
@@ -100,6 +101,14 @@ impl ProcessCell {
             };
             return Err((kind, message));
         }
+        self.deliver_placed(message)
+    }
+
+    /// Delivers a message that there is a place for.
+    pub(crate) fn deliver_placed(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
         match self.push(Item::Event(Event::Message(message))) {
             Ok(()) => Ok(()),
             Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
@@ -135,25 +144,27 @@ impl ProcessCell {
         wake.map(|wake| self.settle(wake)).is_ok()
     }
 
-    /// Messages have left the mailbox.
-    pub(crate) fn release_messages(&self, count: usize) {
-        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
-        self.queued_messages.fetch_sub(count, Ordering::Relaxed);
+    /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
+    pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
+        let completed = self.state.complete();
+        self.refuse_waiters();
+        completed
+    }
+
+    /// Messages have left the mailbox. Called by whoever runs the process.
+    pub(crate) fn release_messages(self: &Task, count: usize) {
+        if count > 0 && self.room.give(count) == Given::Awaited {
+            self.serve_waiters();
+        }
     }
 
     fn reserve_message(&self) -> bool {
-        let Some(limit) = self.shared.config.mailbox_limit else {
-            return true;
-        };
-        let add_one = |queued: usize| (queued < limit).then_some(queued + 1);
-        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
-        self.queued_messages
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add_one)
-            .is_ok()
+        let limit = self.shared.config.mailbox_limit;
+        limit.is_none_or(|limit| self.room.take(limit))
     }
 
     #[inline]
-    fn push(self: &Task, item: Item) -> Result<(), Item> {
+    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
         if self.state.unpark() {
             // Nothing is pending in a process that waits, and what others push from now on comes later.
             // SAFETY: this thread owns the run token, and has not queued the process.
@@ -166,7 +177,7 @@ impl ProcessCell {
 
     /// Puts an item behind others, to a process that somebody has.
     #[inline(never)]
-    fn push_behind(self: &Task, item: Item) -> Result<(), Item> {
+    pub(crate) fn push_behind(self: &Task, item: Item) -> Result<(), Item> {
         self.state.push(item).map(|wake| self.settle(wake))
     }
 

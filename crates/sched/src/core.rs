@@ -27,11 +27,8 @@ pub(crate) struct Core {
     pub(crate) process: Option<Box<dyn Process>>,
     /// Taken out of the mailbox, not yet shown to a step.
     pub(crate) pending: Batch<Item>,
-    /// Events that were shown to a step, and not taken by it; none, or at least one.
-    #[expect(
-        clippy::box_collection,
-        reason = "a thin pointer: almost no process needs it"
-    )]
+    /// Events that were shown to a step, and not taken by it; none, or at least one. A thin pointer,
+    /// because almost no process needs it.
     left: Option<Box<Batch<Item>>>,
     pub(crate) yields: Outstanding,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
@@ -186,7 +183,6 @@ impl Core {
 
 /// The events of one step, where they lie.
 pub(crate) struct Shown<'a> {
-    #[expect(clippy::box_collection, reason = "as in `Core`")]
     left: &'a mut Option<Box<Batch<Item>>>,
     pending: &'a mut Batch<Item>,
     /// How many of `pending` are events of this step, and not taken yet.

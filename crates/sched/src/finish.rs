@@ -37,7 +37,7 @@ pub(crate) fn finish(
     turn: (HoldTurn<'_>, Running<'_>),
     worker: Option<usize>,
 ) {
-    let (terminated, rest) = task.state.complete();
+    let (terminated, rest) = task.complete();
     let reason = match reason {
         ExitReason::Done(result) if terminated => {
             discard(counters, result);

@@ -24,8 +24,10 @@ mod process_handle;
 mod progress;
 mod reaper;
 mod registry;
+mod room;
 mod run;
 mod scheduler;
+mod sending;
 mod shared;
 mod shutdown;
 mod slots;
@@ -34,6 +36,7 @@ mod stats;
 mod submit;
 mod token;
 mod upgrade;
+mod waiters;
 mod worker;
 
 #[cfg(feature = "internals")]
@@ -49,6 +52,7 @@ pub use factories::{Factory, FactoryError};
 pub use handle::{Handle, NotFound, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
 pub use process_handle::{Address, ProcessHandle};
 pub use scheduler::{Scheduler, StartError};
+pub use sending::SendAsync;
 pub use shutdown::StopReport;
 pub use state::ProcessState;
 pub use stats::{Stats, WorkerStats};

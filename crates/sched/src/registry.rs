@@ -5,7 +5,7 @@
 //! call.
 
 use crate::Task;
-use crate::slots::{FIRST_ID, Slots};
+use crate::slots::{FIRST_ID, Slots, slot_of};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use rustc_hash::FxBuildHasher;
@@ -94,7 +94,7 @@ impl Registry {
         }
         // SAFETY: as this function's.
         match unsafe { self.counted.free(id) } {
-            (task, true) => (task, Freed::Slot(id as u32)),
+            (task, true) => (task, Freed::Slot(slot_of(id))),
             (task, false) => (task, Freed::Nothing),
         }
     }

@@ -15,10 +15,11 @@ use crate::registry::{Freed, Registry};
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
+use crate::waiters::Waiters;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) places: Gauge,
     /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
     pub(crate) threads: Gauge,
+    /// Those who wait for room in mailboxes, where these have a limit.
+    pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,
     /// Held while the workers are started.
@@ -106,6 +109,7 @@ impl Shared {
             pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
             started: AtomicBool::new(false),
+            waiters: config.mailbox_limit.map(Waiters::new),
             config,
         })
     }

@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::ptr;
 
 /// Slots in the first bucket.
-const FIRST: u32 = sized(64, 2) as u32;
+const FIRST: u32 = if cfg!(loom) { 2 } else { 64 };
 
 /// Buckets: enough for 2^32 slots.
 const BUCKETS: usize = sized((u32::BITS - FIRST.ilog2()) as usize, 2);
@@ -67,19 +67,24 @@ unsafe impl<T: Send + Sync> Sync for Slots<T> {}
 /// The bucket of a slot, and its place there.
 fn locate(index: u32) -> (usize, usize) {
     // Bucket `b` begins at `FIRST * (2^b - 1)`.
-    let shifted = u64::from(index) + u64::from(FIRST);
-    let bucket = shifted.ilog2() - FIRST.ilog2();
-    let begin = u64::from(FIRST) << bucket;
-    (bucket as usize, (shifted - begin) as usize)
+    let shifted = index as usize + FIRST as usize;
+    let bucket = (shifted / FIRST as usize).ilog2() as usize;
+    (bucket, shifted - size_of_bucket(bucket))
 }
 
 fn size_of_bucket(bucket: usize) -> usize {
     (FIRST as usize) << bucket
 }
 
+/// The slot that an id names.
+#[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
+pub(crate) fn slot_of(id: u64) -> u32 {
+    id as u32
+}
+
 /// The slot that an id names, and its generation.
 fn split(id: u64) -> (u32, u64) {
-    (id as u32, id & !(GENERATION - 1))
+    (slot_of(id), id & !(GENERATION - 1))
 }
 
 impl<T> Slots<T> {
@@ -310,10 +315,10 @@ impl<T> Drop for Slots<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use ganger_sync::atomic::AtomicBool;
     use proptest::prelude::*;
     use std::collections::HashMap;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn buckets_follow_one_another() {
@@ -334,8 +339,9 @@ mod tests {
     fn a_slot_whose_generations_are_used_up_is_never_used_again() {
         let slots = Slots::new();
         let slot = slots.claim_fresh(1).start;
-        let last = u64::MAX & !(GENERATION - 1) | u64::from(slot);
+        let last = !(GENERATION - 1) | u64::from(slot);
         let word = &slots.slot(slot).unwrap().word;
+        // Ordering: Relaxed: there is one thread.
         word.store(last | VACANT, Ordering::Relaxed);
         assert_eq!(slots.next_id(slot), last);
         // SAFETY: the slot is claimed, and vacant.
@@ -404,7 +410,7 @@ mod tests {
                         if let Some(value) = model.remove(&id) {
                             // SAFETY: it is in the model once.
                             prop_assert_eq!(unsafe { slots.free(id) }, (Some(value), true));
-                            free.push(id as u32);
+                            free.push(slot_of(id));
                         }
                     }
                     Op::Look(nth) if !ever.is_empty() => {
@@ -431,7 +437,9 @@ mod tests {
         let readers = [0, 1].map(|_| {
             let (slots, newest, is_over) = (slots.clone(), newest.clone(), is_over.clone());
             std::thread::spawn(move || {
+                // Ordering: Relaxed here and below: hints of what to look at.
                 while !is_over.load(Ordering::Relaxed) {
+                    // Ordering: as above.
                     let id = newest.load(Ordering::Relaxed);
                     for id in [id, id.saturating_sub(GENERATION)] {
                         assert!(slots.get(id).is_none_or(|value| *value == id));
@@ -444,12 +452,14 @@ mod tests {
             let id = slots.next_id(claimed[round % claimed.len()]);
             // SAFETY: the slot is claimed, and vacant.
             unsafe { slots.fill(id, Arc::new(id)) };
+            // Ordering: as above.
             newest.store(id, Ordering::Relaxed);
             assert_eq!(slots.get(id).as_deref(), Some(&id));
             // SAFETY: the only time for this id.
             let (value, is_usable) = unsafe { slots.free(id) };
             assert!(is_usable && value.is_some_and(|value| *value == id));
         }
+        // Ordering: as above.
         is_over.store(true, Ordering::Relaxed);
         for reader in readers {
             reader.join().unwrap();

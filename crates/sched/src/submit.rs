@@ -137,7 +137,7 @@ impl Shared {
     /// Completes a process that was never queued, and takes it out of its cell.
     fn discard(&self, task: &Task) -> Option<Box<dyn Process>> {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
-        let (_, rest) = task.state.complete();
+        let (_, rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         task.exit.abandon();

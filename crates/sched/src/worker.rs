@@ -205,6 +205,7 @@ impl<'a> Worker<'a> {
         self.picks_since_rotation = 0;
         self.last_rotation = now;
         self.counters.rotations.bump();
+        self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
             self.oldest_is_next = true;
@@ -213,6 +214,26 @@ impl<'a> Worker<'a> {
         let oldest = self.take_oldest()?;
         self.counters.local_picks.bump();
         Some(oldest)
+    }
+
+    /// Takes half of what waits behind a step whose worker has been relieved: a worker that never runs
+    /// out of processes of its own would not steal it, and its owner does not come back to it.
+    fn take_over(&self) {
+        let (crew, own) = (&self.shared.crew, self.queue.index);
+        let stealers = self.shared.stealers();
+        if stealers.len() == crew.workers() {
+            return;
+        }
+        let is_left = |&victim: &usize| {
+            victim != own && crew.is_relieved(victim) && !stealers[victim].is_empty()
+        };
+        if let Some(victim) = (0..stealers.len()).find(is_left)
+            && let Steal::Success(count) =
+                stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
+        {
+            self.counters.steals.bump();
+            self.counters.stolen.add(count as u64);
+        }
     }
 
     /// The oldest process of the own deque.

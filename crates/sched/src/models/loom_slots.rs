@@ -1,6 +1,6 @@
 //! The table of slots: readers against whoever frees a slot, and fills it again.
 
-use crate::slots::Slots;
+use crate::slots::{Slots, slot_of};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
@@ -34,7 +34,7 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
         // SAFETY: the only time for this id.
         let (value, is_usable) = unsafe { table.free(first) };
         assert!(is_usable && value.is_some_and(|value| *value == 1));
-        let second = table.next_id(first as u32);
+        let second = table.next_id(slot_of(first));
         assert_ne!(first, second);
         // SAFETY: the slot is this thread's since it freed it.
         unsafe { table.fill(second, Arc::new(2)) };

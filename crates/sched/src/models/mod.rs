@@ -4,4 +4,5 @@ mod loom_census;
 mod loom_exit;
 mod loom_idle;
 mod loom_slots;
+mod loom_waiters;
 mod loom_wakeup;
