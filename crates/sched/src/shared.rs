@@ -216,7 +216,7 @@ impl Shared {
         });
         if let Some(token) = token {
             self.global.push(token);
-            self.idle.notify();
+            self.idle.notify_from_outside();
             reaper::reap_after_halt(self);
         }
     }

@@ -154,7 +154,7 @@ impl<'a> Worker<'a> {
             } else {
                 if self.shared.crew.is_relieved(self.queue.index) {
                     if std::mem::take(&mut self.searching) {
-                        self.shared.idle.end_search();
+                        self.shared.idle.end_search(|| self.shared.has_work());
                     }
                     if self.stand_down() == Next::Leave {
                         self.has_left = true;
@@ -298,7 +298,7 @@ impl<'a> Worker<'a> {
     /// Ends the search, and wakes somebody for what is left.
     fn found(&mut self) {
         if std::mem::take(&mut self.searching) {
-            self.shared.idle.end_search();
+            self.shared.idle.end_search(|| self.shared.has_work());
         }
         if !self.queue.deque.is_empty() && self.shared.idle.notify() {
             self.queue.deque.expose();
@@ -317,7 +317,7 @@ impl<'a> Worker<'a> {
         while let Some(token) = self.take_oldest() {
             shared.global.push(token);
         }
-        shared.idle.notify();
+        shared.idle.notify_from_outside();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.picks_since_rotation = 0;
