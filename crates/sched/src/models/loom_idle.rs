@@ -74,7 +74,7 @@ impl Pool {
                 let has_work = || self.queued.load(Ordering::Relaxed) > 0;
                 let woken = self
                     .idle
-                    .sleep(index, searching, || self.is_done(), has_work);
+                    .sleep(index, searching, || self.is_done(), has_work, || ());
                 searching = woken == Woken::Notified;
             }
         }
@@ -164,7 +164,7 @@ impl BatchPool {
                 searching = true;
                 continue;
             }
-            let woken = idle.sleep(index, searching, || false, || self.has_work());
+            let woken = idle.sleep(index, searching, || false, || self.has_work(), || ());
             searching = woken == Woken::Notified;
         }
         if searching {
