@@ -13,7 +13,7 @@
 //! before a push until after the look at the sleepers. Who *audits* reads all versions, then the word and
 //! the queues, then the versions again: when all were even and are the same, nothing moved, nobody owes
 //! anything, and what was read must be as promised (`audit.rs`). A worker audits before it blocks; a
-//! test, as often as it likes ([`audit`]).
+//! test, as often as it likes (`audit`).
 //!
 //! A version is stored without a full fence, and the mark of a process is set before its push, so that
 //! none of this makes good a fence that the scheduler has left out.
@@ -260,7 +260,7 @@ impl Check {
         }
     }
 
-    /// Checks the queues; see [`audit`].
+    /// Checks the queues; see `audit`.
     pub(crate) fn audit(&self, shared: &Shared) -> bool {
         self.book.as_ref().is_some_and(|book| book.audit(shared))
     }
