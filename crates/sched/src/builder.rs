@@ -174,6 +174,14 @@ impl Builder {
         self.with(|config| config.router = Some(router))
     }
 
+    /// Checks promises while the scheduler runs, and ends the program when one is broken: see
+    /// [`check`](crate::check).
+    #[cfg(feature = "check")]
+    #[doc(hidden)]
+    pub fn check_promises(self) -> Self {
+        self.with(|config| config.is_checked = true)
+    }
+
     /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
 //! touches.
 
+use crate::check::ProcessCheck;
 use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
@@ -27,6 +28,7 @@ pub(crate) struct ProcessCell {
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
+    pub(crate) check: ProcessCheck,
 }
 
 /// The part that belongs to the owner of the run token.
@@ -58,6 +60,7 @@ impl ProcessCell {
             state: State::new(),
             room: Room::new(),
             exit: ExitSlot::new(),
+            check: ProcessCheck::new(&shared.check),
             shared,
             core: OwnedCore(UnsafeCell::new(Core::new(process))),
         }

@@ -27,6 +27,8 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
     pub(crate) router: Option<Arc<dyn Receiver>>,
+    #[cfg(feature = "check")]
+    pub(crate) is_checked: bool,
 }
 
 /// The most worker threads that a scheduler may have.
@@ -85,6 +87,8 @@ impl Default for Config {
             stack_size: None,
             lifecycle: Arc::new(()),
             router: None,
+            #[cfg(feature = "check")]
+            is_checked: false,
         }
     }
 }

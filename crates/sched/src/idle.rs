@@ -230,13 +230,15 @@ impl Idle {
     /// The worker `index` has nothing to do: blocks it until it is notified.
     ///
     /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
-    /// nobody is left who searches and `has_work` says that something is queued.
+    /// nobody is left who searches and `has_work` says that something is queued. Calls `blocks` when it
+    /// does.
     pub(crate) fn sleep(
         &self,
         index: usize,
         searching: bool,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
+        blocks: impl FnOnce(),
     ) -> Woken {
         let others = self.announce(index, searching);
         // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
@@ -246,6 +248,7 @@ impl Idle {
         if stay_awake && self.withdraw(index) {
             return Woken::Withdrawn;
         }
+        blocks();
         self.parkers[index].park();
         Woken::Notified
     }
@@ -273,8 +276,8 @@ impl Idle {
     }
 
     /// The monitor has nothing to watch: blocks it until somebody pushes something that waits, unless
-    /// there is something.
-    pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool) {
+    /// there is something. Calls `blocks` before.
+    pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
         // Ordering: SeqCst, one order with `rouse`.
         self.word.fetch_or(UNWATCHED, Ordering::SeqCst);
         // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
@@ -283,6 +286,7 @@ impl Idle {
         if stay_awake() {
             self.rouse();
         }
+        blocks();
         self.monitor.park();
     }
 
@@ -343,7 +347,10 @@ mod tests {
     fn a_sleeper_that_finds_work_withdraws() {
         let idle = Idle::new(2, 2);
         assert!(idle.begin_search());
-        assert_eq!(idle.sleep(0, true, || false, || true), Woken::Withdrawn);
+        assert_eq!(
+            idle.sleep(0, true, || false, || true, || ()),
+            Woken::Withdrawn
+        );
         assert_eq!(
             idle.snapshot(),
             Snapshot {
@@ -360,7 +367,7 @@ mod tests {
         let idle = std::sync::Arc::new(Idle::new(2, 2));
         let sleeper = {
             let idle = std::sync::Arc::clone(&idle);
-            std::thread::spawn(move || idle.sleep(1, false, || false, || false))
+            std::thread::spawn(move || idle.sleep(1, false, || false, || false, || ()))
         };
         while idle.snapshot().sleeping == 0 {
             std::thread::yield_now();

@@ -3,6 +3,9 @@
 mod builder;
 mod cell;
 mod census;
+#[cfg(not(feature = "check"))]
+#[path = "check_off.rs"]
+mod check;
 mod clock;
 mod commands;
 mod config;
@@ -39,6 +42,9 @@ mod upgrade;
 mod waiters;
 mod worker;
 
+#[cfg(feature = "check")]
+#[doc(hidden)]
+pub mod check;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;

@@ -137,7 +137,8 @@ impl<'a> Monitor<'a> {
                 shared.idle.nap(self.interval);
             } else {
                 let stay_awake = || shared.has_work() || shared.shutdown.is_halted();
-                shared.idle.doze(stay_awake);
+                shared.check.begin_look();
+                shared.idle.doze(stay_awake, || shared.check.rest());
                 self.quiet = Duration::ZERO;
                 self.interval = shared.config.hand_off_delay;
                 // What has been pushed just now has the delay before it.
@@ -148,6 +149,7 @@ impl<'a> Monitor<'a> {
     }
 
     fn look(&mut self) {
+        self.shared.check.begin_look();
         let now = self.clock.now();
         self.shared.time.set(now);
         let look = self.look_at_turns(now);
@@ -168,6 +170,7 @@ impl<'a> Monitor<'a> {
         } else {
             self.quiet += self.interval;
         }
+        self.shared.check.end_look();
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {

@@ -62,6 +62,7 @@ impl<'a> Runner<'a> {
     /// Gives a process that has been taken from a queue its turn.
     pub(crate) fn run(&mut self, token: Token) {
         let task = token.into_task();
+        task.check.begin();
         let Self {
             shared,
             queue,
@@ -87,6 +88,7 @@ impl<'a> Runner<'a> {
             // Nobody would give it another turn.
             task.terminate();
         }
+        task.check.end();
         let leave = match turn {
             Turn::Ready | Turn::Answered => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),

@@ -1,6 +1,7 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::census::Census;
+use crate::check::Check;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
 use crate::crew::Crew;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
+    pub(crate) check: Check,
     pub(crate) crew: Crew,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
@@ -93,6 +95,7 @@ impl Shared {
             global: SegQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
+            check: Check::new(&config, slots),
             crew: Crew::new(workers, slots),
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
@@ -201,11 +204,12 @@ impl Shared {
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
     /// thread, or else in the global queue. Wakes a worker if one should look.
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
+        let _pushing = self.check.begin_push(|| self.own_index());
         let mut token = Some(token);
         local::with(self, |queue| {
             let is_alone = queue.deque.is_empty();
             if let Some(token) = token.take() {
-                queue.deque.push(token);
+                self.check.push(queue, token);
             }
             if is_alone {
                 // This worker takes it itself, as soon as its step is over.
@@ -215,7 +219,7 @@ impl Shared {
             }
         });
         if let Some(token) = token {
-            self.global.push(token);
+            self.check.push_global(&self.global, token);
             self.idle.notify_from_outside();
             reaper::reap_after_halt(self);
         }
@@ -227,7 +231,10 @@ impl Shared {
     /// another process from it.
     pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
-            Some(queue) => queue.deque.push(token),
+            Some(queue) => {
+                self.check.begin_pick(queue.index);
+                self.check.push(queue, token);
+            }
             None => self.schedule(token),
         }
     }

@@ -30,6 +30,13 @@ impl Token {
         Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
     }
 
+    /// The process, to be checked while it is queued.
+    #[cfg(feature = "check")]
+    pub(crate) fn cell(&self) -> &ProcessCell {
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
+        unsafe { self.0.as_ref() }
+    }
+
     /// The process, for as long as the caller owns the token: until it has parked the process, has
     /// queued it, or has taken it out of the registry and dropped what it got from there.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {

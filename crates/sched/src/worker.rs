@@ -133,12 +133,15 @@ impl<'a> Worker<'a> {
     /// The next process to run; none when the scheduler has halted. Blocks while there is none.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
+        self.shared.check.begin_pick(self.queue.index);
         loop {
             if let Some(token) = self.look() {
                 if std::mem::take(&mut self.is_looking) {
                     self.shared.crew.set_looking(self.queue.index, false);
                 }
+                self.shared.check.pick(self.queue.index, &token);
                 self.found();
+                self.shared.check.end_pick(self.queue.index);
                 return Some(token);
             }
             self.look_on();
@@ -282,6 +285,7 @@ impl<'a> Worker<'a> {
             {
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
+                    self.shared.check.steal(self.queue.index);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to
@@ -315,15 +319,19 @@ impl<'a> Worker<'a> {
         }
         self.look_on();
         while let Some(token) = self.take_oldest() {
-            shared.global.push(token);
+            shared.check.move_global(&shared.global, token);
         }
         shared.idle.notify_from_outside();
+        shared.check.end_pick(self.queue.index);
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.picks_since_rotation = 0;
         self.last_rotation = shared.time.nanos();
         self.oldest_is_next = false;
         self.report();
+        if next == Next::OnDuty {
+            shared.check.begin_pick(self.queue.index);
+        }
         next
     }
 
@@ -363,7 +371,12 @@ impl<'a> Worker<'a> {
             searching,
             || self.shared.shutdown.is_halted(),
             || self.shared.has_work(),
+            || {
+                self.shared.check.end_pick(self.queue.index);
+                self.shared.check.audit(self.shared);
+            },
         );
+        self.shared.check.begin_pick(self.queue.index);
         self.searching = woken == Woken::Notified;
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();

@@ -75,9 +75,8 @@ impl Pool {
                 }
                 return;
             } else {
-                let woken =
-                    self.idle
-                        .sleep(index, searching, || self.is_done(), || self.has_work());
+                let (is_done, has_work) = (|| self.is_done(), || self.has_work());
+                let woken = self.idle.sleep(index, searching, is_done, has_work, || ());
                 searching = woken == Woken::Notified;
             }
         }
@@ -167,7 +166,7 @@ impl BatchPool {
                 searching = true;
                 continue;
             }
-            let woken = idle.sleep(index, searching, || false, || self.has_work());
+            let woken = idle.sleep(index, searching, || false, || self.has_work(), || ());
             searching = woken == Woken::Notified;
         }
         if searching {

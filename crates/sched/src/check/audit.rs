@@ -1,0 +1,265 @@
+//! What the queues and the sleepers' word must look like when nobody moves anything.
+//!
+//! While somebody sleeps and nobody searches:
+//! 1. The global queue is empty: who pushed to it has woken somebody, and who was woken went to sleep
+//!    again only after a look at everything.
+//! 2. No deque has two: whoever pushes to one that is not empty wakes somebody, and so does a worker that
+//!    takes a process and leaves others.
+//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the monitor: a
+//!    step has woken that process, and its worker is to take it next.
+//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else: the
+//!    first sees the turn, the second that it goes on, and wakes somebody.
+
+use super::{Book, broken};
+use crate::shared::Shared;
+use ganger_sync::atomic::{Ordering, fence};
+use ganger_sync::sync::lock;
+
+/// After how many of the monitor's looks a process is handed on.
+const LOOKS: u64 = 2;
+
+/// What has been checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Audits that saw a worker asleep while nobody moved anything.
+    pub audits: u64,
+    /// How many of those saw a process that a step had left to its own worker.
+    pub deferred: u64,
+    /// Picks that were compared with the bound on waiting.
+    pub picks: u64,
+    /// The longest that a process has waited, in picks of the worker that took it.
+    pub worst: u64,
+    /// How many were before that one when it was queued.
+    pub before: u64,
+    /// What was promised for it.
+    pub bound: u64,
+    /// The largest part of its bound that any process has waited, in thousandths.
+    pub closest: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Auditor {
+    audits: u64,
+    deferred: u64,
+    /// For each worker, the lone process that its deque was seen to have.
+    lone: Vec<Option<Lone>>,
+}
+
+/// The only process in a deque.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Lone {
+    /// Its worker's version then: it has done nothing since, unless that is another.
+    version: u64,
+    /// How many looks of the monitor were over.
+    looks: u64,
+}
+
+/// What was there at one moment.
+struct Still {
+    versions: Vec<u64>,
+    /// The workers' versions when they had found a process, or were about to block.
+    picked: Vec<u64>,
+    sleeping: u32,
+    searching: u32,
+    unwatched: bool,
+    global: usize,
+    deques: Vec<usize>,
+    looks: u64,
+}
+
+impl Book {
+    pub(super) fn summary(&self) -> Summary {
+        let auditor = lock(&self.auditor);
+        let (audits, deferred) = (auditor.audits, auditor.deferred);
+        drop(auditor);
+        let worst = *lock(&self.worst);
+        // Ordering: Relaxed: a count.
+        let picks = self.slots.iter().map(|s| s.picks.load(Ordering::Relaxed));
+        Summary {
+            audits,
+            deferred,
+            picks: picks.sum(),
+            worst: worst.waited,
+            before: worst.before,
+            bound: self.bound.of(worst.before),
+            closest: worst.closest,
+        }
+    }
+
+    /// Returns whether there was a moment in which nobody moved anything.
+    pub(super) fn audit(&self, shared: &Shared) -> bool {
+        let Some(now) = self.look(shared) else {
+            return false;
+        };
+        if let Err(found) = lock(&self.auditor).judge(&now) {
+            let Still {
+                sleeping, global, ..
+            } = now;
+            let deques = &now.deques;
+            broken(
+                "G2",
+                &format!(
+                    "{found}, beside {sleeping} sleeping workers, and nobody searches or is about to \
+                     wake one; {global} in the global queue, {deques:?} in the deques"
+                ),
+            );
+        }
+        true
+    }
+
+    /// All versions, if all are even.
+    fn versions(&self, used: usize) -> Option<Vec<u64>> {
+        // Ordering: SeqCst: what is over is read first, so that nobody is inside when they are equal.
+        let over = self.over.load(Ordering::SeqCst);
+        // Ordering: SeqCst, as above.
+        let begun = self.begun.load(Ordering::SeqCst);
+        let workers = self.slots[..used].iter().map(|slot| &**slot);
+        // Ordering: Acquire pairs with the Release in `Slot::end`.
+        let versions = workers.chain([self.monitor()]);
+        let versions: Vec<u64> = versions
+            .map(|slot| slot.version.load(Ordering::Acquire))
+            .chain([2 * begun])
+            .collect();
+        let is_still = over == begun && versions.iter().all(|version| version % 2 == 0);
+        is_still.then_some(versions)
+    }
+
+    fn look(&self, shared: &Shared) -> Option<Still> {
+        let used = shared.stealers().len();
+        let versions = self.versions(used)?;
+        let idle = shared.idle.snapshot();
+        let now = Still {
+            sleeping: idle.sleeping,
+            searching: idle.searching,
+            unwatched: idle.unwatched,
+            global: shared.global.len(),
+            deques: shared.stealers()[..used].iter().map(|s| s.len()).collect(),
+            // Ordering: Relaxed: the versions order it.
+            picked: self.slots[..used]
+                .iter()
+                .map(|slot| slot.picked.load(Ordering::Relaxed))
+                .collect(),
+            // Ordering: Relaxed, as above.
+            looks: self.looks.load(Ordering::Relaxed),
+            versions,
+        };
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has seen something of what
+        // came after that sees the version.
+        fence(Ordering::Acquire);
+        let is_same = shared.idle.snapshot() == idle
+            && self.versions(used).as_ref() == Some(&now.versions)
+            && shared.stealers().len() == used;
+        // From there on the reaper takes from the queues as well, and who sleeps is woken.
+        let is_over = shared.shutdown.is_terminating() || shared.shutdown.is_halted();
+        (is_same && !is_over).then_some(now)
+    }
+}
+
+impl Auditor {
+    fn judge(&mut self, now: &Still) -> Result<(), String> {
+        self.lone.resize(now.deques.len(), None);
+        if now.sleeping == 0 || now.searching > 0 {
+            self.lone.fill(None);
+            return Ok(());
+        }
+        self.audits += 1;
+        if now.global > 0 {
+            return Err("processes lie in the global queue".to_owned());
+        }
+        let deques = now.deques.iter().zip(&now.versions).zip(&mut self.lone);
+        for (worker, ((&len, &version), lone)) in deques.enumerate() {
+            if len == 0 {
+                *lone = None;
+                continue;
+            }
+            if len > 1 {
+                return Err(format!(
+                    "{len} processes lie in the deque of worker {worker}"
+                ));
+            }
+            if version == now.picked[worker] {
+                return Err(format!(
+                    "a process was left in the deque of worker {worker}, which has gone on"
+                ));
+            }
+            if now.unwatched {
+                return Err(format!(
+                    "a process lies in the deque of worker {worker}, and the monitor sleeps"
+                ));
+            }
+            self.deferred += 1;
+            let first = lone.filter(|lone| lone.version == version).unwrap_or(Lone {
+                version,
+                looks: now.looks,
+            });
+            *lone = Some(first);
+            let looks = now.looks - first.looks;
+            if looks >= LOOKS {
+                return Err(format!(
+                    "a process lies in the deque of worker {worker}, whose step goes on, and the \
+                     monitor has looked {looks} times since"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn still() -> Still {
+        Still {
+            versions: vec![4, 6, 2, 0],
+            picked: vec![2, 6],
+            sleeping: 1,
+            searching: 0,
+            unwatched: false,
+            global: 0,
+            deques: vec![0, 0],
+            looks: 7,
+        }
+    }
+
+    // pins: G2
+    #[test]
+    fn what_lies_beside_a_sleeper_is_found() {
+        let judge = |now: &Still| Auditor::default().judge(now);
+        assert_eq!(judge(&still()), Ok(()));
+        let mut now = still();
+        now.global = 1;
+        assert!(judge(&now).unwrap_err().contains("global"));
+        now.searching = 1;
+        assert_eq!(judge(&now), Ok(()), "a searcher finds it");
+        let mut now = still();
+        now.deques[1] = 2;
+        assert!(judge(&now).unwrap_err().contains("worker 1"));
+        now.sleeping = 0;
+        assert_eq!(judge(&now), Ok(()), "nobody is free");
+        let mut now = still();
+        now.deques[0] = 1;
+        assert_eq!(judge(&now), Ok(()), "this turn has woken it");
+        now.picked[0] = 4;
+        assert!(judge(&now).unwrap_err().contains("has gone on"));
+    }
+
+    // pins: G2
+    #[test]
+    fn a_lone_process_is_left_to_its_worker_while_the_monitor_watches() {
+        let mut auditor = Auditor::default();
+        let mut now = still();
+        now.deques[0] = 1;
+        assert_eq!(auditor.judge(&now), Ok(()));
+        now.looks += 1;
+        assert_eq!(auditor.judge(&now), Ok(()), "the look that sees the turn");
+        now.looks += 1;
+        assert!(auditor.judge(&now).unwrap_err().contains("2 times"));
+        // Another process, for the worker has moved.
+        now.versions[0] += 2;
+        assert_eq!(auditor.judge(&now), Ok(()));
+        now.unwatched = true;
+        assert!(auditor.judge(&now).unwrap_err().contains("sleeps"));
+    }
+}

@@ -1,0 +1,225 @@
+//! What is noted of each process: whether it is queued or runs, and since when it waits.
+//!
+//! A wait is counted in picks of the worker that ends it: those since the process was queued, or since the
+//! worker stole for the last time, whichever is later. For a process that was stolen the picks of those
+//! who had it before are left out; so what is counted is never more than what was promised about.
+
+use super::{Book, Check, broken};
+use ganger_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use ganger_sync::sync::lock;
+
+/// Neither queued nor running: it is new, or waits.
+const FREE: u32 = 0;
+const QUEUED: u32 = 1;
+const RUNNING: u32 = 2;
+
+/// A process's part of the check.
+pub(crate) struct ProcessCheck(Option<Box<Marks>>);
+
+struct Marks {
+    place: AtomicU32,
+    /// How many were before it when it was queued.
+    before: AtomicU64,
+    /// The worker in whose deque it was put, or past all for the global queue.
+    worker: AtomicU64,
+    /// How many picks each worker had made then.
+    picks: Box<[AtomicU64]>,
+}
+
+/// The formula of the promise.
+#[derive(Clone, Copy)]
+pub(super) struct Bound {
+    pub(super) rotation: u64,
+    pub(super) batch: u64,
+}
+
+impl Bound {
+    /// For a process that has so many before it.
+    pub(super) fn of(self, before: u64) -> u64 {
+        (self.rotation + 1) * (before + self.batch + 2)
+    }
+}
+
+/// The longest wait.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Worst {
+    pub(super) waited: u64,
+    pub(super) before: u64,
+    /// The largest part of its bound that any has waited, in thousandths.
+    pub(super) closest: u64,
+}
+
+impl ProcessCheck {
+    pub(crate) fn new(check: &Check) -> Self {
+        Self(check.book.as_ref().map(|book| {
+            Box::new(Marks {
+                place: AtomicU32::new(FREE),
+                before: AtomicU64::new(0),
+                worker: AtomicU64::new(0),
+                picks: book.slots.iter().map(|_| AtomicU64::new(0)).collect(),
+            })
+        }))
+    }
+
+    /// It is about to be pushed to that worker's deque, or to the global queue, behind so many.
+    pub(super) fn queue(&self, worker: Option<usize>, before: usize, book: &Book) {
+        self.enter(FREE, QUEUED);
+        self.note(worker, before, book);
+    }
+
+    /// It is about to be moved, behind so many.
+    pub(super) fn note(&self, worker: Option<usize>, before: usize, book: &Book) {
+        let Some(marks) = &self.0 else { return };
+        let worker = worker.unwrap_or(book.slots.len());
+        // Ordering: Relaxed, here and below: the queue hands them to whoever takes the process.
+        marks.before.store(before as u64, Ordering::Relaxed);
+        marks.worker.store(worker as u64, Ordering::Relaxed);
+        for (noted, slot) in marks.picks.iter().zip(&book.slots) {
+            // Ordering: Relaxed, as above.
+            noted.store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// The worker takes it from a queue.
+    pub(super) fn pick(&self, worker: usize, book: &Book) {
+        let slot = &book.slots[worker];
+        // Ordering: Relaxed: this thread writes it.
+        let now = slot.picks.load(Ordering::Relaxed) + 1;
+        // Ordering: Relaxed: a count.
+        slot.picks.store(now, Ordering::Relaxed);
+        let Some(marks) = &self.0 else { return };
+        // Ordering: Relaxed, as in `note`; this thread writes the slot's.
+        let (before, queued_by, noted, stole) = (
+            marks.before.load(Ordering::Relaxed),
+            marks.worker.load(Ordering::Relaxed),
+            marks.picks[worker].load(Ordering::Relaxed),
+            slot.stole.load(Ordering::Relaxed),
+        );
+        let is_noted = queued_by == worker as u64 || queued_by == book.slots.len() as u64;
+        let since = if is_noted { noted.max(stole) } else { stole };
+        let (waited, bound) = (now - since, book.bound.of(before));
+        if waited > bound {
+            let found = format!(
+                "a process has waited for {waited} picks of worker {worker}, with {before} before it: \
+                 the bound is {bound}"
+            );
+            broken("G4", &found);
+        }
+        let closest = 1_000 * waited / bound;
+        if closest > 0 {
+            let mut worst = lock(&book.worst);
+            worst.closest = worst.closest.max(closest);
+            if waited > worst.waited {
+                (worst.waited, worst.before) = (waited, before);
+            }
+        }
+    }
+
+    /// Its turn begins.
+    pub(crate) fn begin(&self) {
+        self.enter(QUEUED, RUNNING);
+    }
+
+    /// Its turn is over, but for what becomes of it.
+    pub(crate) fn end(&self) {
+        self.enter(RUNNING, FREE);
+    }
+
+    fn enter(&self, from: u32, to: u32) {
+        let Some(marks) = &self.0 else { return };
+        // Ordering: AcqRel: one owner of the run token after the other.
+        let before = marks.place.swap(to, Ordering::AcqRel);
+        if before != from {
+            let (was, goes) = (text(before), text(to));
+            broken(
+                "G1",
+                &format!("a process is {was} and is about to be {goes}"),
+            );
+        }
+    }
+}
+
+fn text(place: u32) -> &'static str {
+    match place {
+        FREE => "neither queued nor running",
+        QUEUED => "queued",
+        _ => "running",
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn check() -> Check {
+        let config = Config {
+            is_checked: true,
+            ..Config::default()
+        };
+        Check::new(&config, 2)
+    }
+
+    // pins: G1
+    #[test]
+    #[should_panic(expected = "G1 is broken: a process is queued and is about to be queued")]
+    fn a_process_that_is_queued_twice_is_found() {
+        let check = check();
+        let book = check.book.as_ref().unwrap();
+        let process = ProcessCheck::new(&check);
+        for _ in 0..2 {
+            process.queue(None, 0, book);
+            process.begin();
+            process.end();
+        }
+        process.queue(None, 0, book);
+        process.queue(Some(1), 0, book);
+    }
+
+    // pins: G1
+    #[test]
+    #[should_panic(expected = "G1 is broken: a process is running and is about to be running")]
+    fn a_process_that_runs_twice_is_found() {
+        let check = check();
+        let process = ProcessCheck::new(&check);
+        process.queue(Some(0), 0, check.book.as_ref().unwrap());
+        process.begin();
+        process.begin();
+    }
+
+    /// Puts that many other picks of worker 1 before the next.
+    fn others(book: &Book, picks: u64) {
+        // Ordering: Relaxed: there is one thread.
+        book.slots[1].picks.fetch_add(picks, Ordering::Relaxed);
+    }
+
+    // pins: G4
+    #[test]
+    #[should_panic(expected = "has waited for 1241 picks of worker 1, with 2 before it")]
+    fn a_process_that_waits_for_too_long_is_found() {
+        let check = check();
+        let book = check.book.as_ref().unwrap();
+        let process = ProcessCheck::new(&check);
+        for picks in [62 * 20, 62 * 20 + 1] {
+            process.queue(Some(1), 2, book);
+            others(book, picks - 1);
+            process.pick(1, book);
+            process.begin();
+            process.end();
+            assert_eq!(book.summary().worst, 62 * 20);
+        }
+    }
+
+    #[test]
+    fn a_wait_counts_from_the_last_steal() {
+        let check = check();
+        let book = check.book.as_ref().unwrap();
+        let process = ProcessCheck::new(&check);
+        process.queue(Some(0), 0, book);
+        others(book, 5_000);
+        check.steal(1);
+        others(book, 99);
+        process.pick(1, book);
+        assert_eq!(book.summary().worst, 100);
+    }
+}

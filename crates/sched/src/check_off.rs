@@ -1,0 +1,78 @@
+//! What is left of `check` without the feature: nothing but the pushes themselves.
+
+use crate::config::Config;
+use crate::local::LocalQueue;
+use crate::shared::Shared;
+use crate::token::Token;
+use crossbeam_queue::SegQueue;
+
+pub(crate) struct Check;
+
+pub(crate) struct Pushing;
+
+pub(crate) struct ProcessCheck;
+
+impl Check {
+    pub(crate) fn new(_: &Config, _: usize) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn begin_pick(&self, _: usize) {}
+
+    #[inline(always)]
+    pub(crate) fn end_pick(&self, _: usize) {}
+
+    #[inline(always)]
+    pub(crate) fn begin_push(&self, _: impl FnOnce() -> Option<usize>) -> Pushing {
+        Pushing
+    }
+
+    #[inline(always)]
+    pub(crate) fn begin_look(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn end_look(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn rest(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn push(&self, queue: &LocalQueue, token: Token) {
+        queue.deque.push(token);
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_global(&self, global: &SegQueue<Token>, token: Token) {
+        global.push(token);
+    }
+
+    #[inline(always)]
+    pub(crate) fn move_global(&self, global: &SegQueue<Token>, token: Token) {
+        global.push(token);
+    }
+
+    #[inline(always)]
+    pub(crate) fn steal(&self, _: usize) {}
+
+    #[inline(always)]
+    pub(crate) fn pick(&self, _: usize, _: &Token) {}
+
+    #[inline(always)]
+    pub(crate) fn audit(&self, _: &Shared) -> bool {
+        false
+    }
+}
+
+impl ProcessCheck {
+    #[inline(always)]
+    pub(crate) fn new(_: &Check) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(crate) fn begin(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn end(&self) {}
+}
