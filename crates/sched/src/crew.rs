@@ -233,11 +233,7 @@ impl Crew {
         if is_relieved || is_off {
             return false;
         }
-        let next = match spares.waiting.pop() {
-            Some(next) => Ok(next),
-            None => self.start_spare(shared, &mut spares),
-        };
-        let next = match next {
+        let next = match self.call_spare(shared, &mut spares, relief) {
             Ok(next) => next,
             Err(error) => {
                 let is_known = std::mem::replace(&mut spares.is_exhausted, true);
@@ -248,7 +244,6 @@ impl Crew {
                 return false;
             }
         };
-        *lock(&self.slots[next].report) = relief;
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire in `stand_down`.
@@ -306,9 +301,20 @@ impl Crew {
         spares.free.push((index, deque));
     }
 
-    /// Starts a thread for a free slot.
-    fn start_spare(&self, shared: &Arc<Shared>, spares: &mut Spares) -> Result<usize, NoSpare> {
+    /// A thread that waits, or a new one, which is to report that.
+    fn call_spare(
+        &self,
+        shared: &Arc<Shared>,
+        spares: &mut Spares,
+        relief: Option<Relief>,
+    ) -> Result<usize, NoSpare> {
+        if let Some(next) = spares.waiting.pop() {
+            *lock(&self.slots[next].report) = relief;
+            return Ok(next);
+        }
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
+        // Before there is a thread, which looks for its report as soon as it runs.
+        *lock(&self.slots[index].report) = relief;
         // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Release);
         match start_worker(shared, index, deque) {
@@ -317,6 +323,7 @@ impl Crew {
                 Ok(index)
             }
             Err((error, deque)) => {
+                *lock(&self.slots[index].report) = None;
                 spares.free.push((index, deque));
                 Err(NoSpare::System(error))
             }
