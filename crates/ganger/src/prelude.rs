@@ -11,7 +11,7 @@ pub use ganger_proc_api::{
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
 #[cfg(feature = "sched")]
 pub use ganger_sched::{
-    Address, Handle, NotFound, ProcessHandle, ProcessInfo, ProcessState, Scheduler, Stats,
+    Address, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState, Scheduler, Stats,
     StopReport, WeakHandle, WorkerStats,
 };
 

@@ -25,9 +25,12 @@
 //! | `announced` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |
+//! | `thread` | the worker, under the lock when it ends | the monitor; under the lock, who relieves it |
+//! | `place` | under the lock, before the thread starts or goes on duty | the worker; under the lock |
 //! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
 use crate::contain::log;
+use crate::pinning::Pins;
 use crate::reaper::Counted;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -49,6 +52,7 @@ pub(crate) struct Crew {
     /// Slots from here on have never had a thread.
     used: AtomicUsize,
     spares: Mutex<Spares>,
+    pins: Option<Pins>,
 }
 
 #[derive(Default)]
@@ -59,10 +63,12 @@ struct Slot {
     announced: AtomicBool,
     /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
-    /// The thread's id, for the system's account of it; 0 where there is none.
+    /// The thread's id, for the system; 0 where there is none.
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
     is_looking: AtomicBool,
+    /// Which of the workers that were asked for it stands for, while it is on duty.
+    place: AtomicUsize,
     /// What the thread is to report when it goes on duty.
     report: Mutex<Option<Relief>>,
     parker: Parker,
@@ -70,9 +76,10 @@ struct Slot {
 
 impl Slot {
     /// Its thread is in no turn until it has found work, however long it takes to start.
-    fn new() -> Self {
+    fn new(place: usize) -> Self {
         Self {
             is_looking: AtomicBool::new(true),
+            place: AtomicUsize::new(place),
             ..Self::default()
         }
     }
@@ -112,12 +119,15 @@ pub(crate) enum Next {
 }
 
 impl Crew {
-    pub(crate) fn new(workers: usize, slots: usize) -> Self {
+    pub(crate) fn new(workers: usize, slots: usize, pins: Option<Pins>) -> Self {
         Self {
             workers,
-            slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
+            slots: (0..slots)
+                .map(|slot| CachePadded::new(Slot::new(slot)))
+                .collect(),
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
+            pins,
         }
     }
 
@@ -151,10 +161,41 @@ impl Crew {
 
     /// The worker's thread is this one.
     pub(crate) fn enter(&self, index: usize) {
-        // Ordering: Relaxed: for the monitor's look at the system's account.
+        // Ordering: Relaxed: for the monitor's look at the system's account; `relieve` runs later.
         self.slots[index]
             .thread
             .store(thread_id(), Ordering::Relaxed);
+        self.pin(index);
+    }
+
+    /// The worker's thread, which is this one, is about to end.
+    pub(crate) fn exit(&self, index: usize) {
+        // Whoever relieves it holds the lock, and must not mean another thread with the same id.
+        let _spares = lock(&self.spares);
+        // Ordering: Relaxed: the lock orders it.
+        self.slots[index].thread.store(0, Ordering::Relaxed);
+    }
+
+    /// Pins this thread, which goes on duty, to the core of its place, if it has one.
+    fn pin(&self, index: usize) {
+        let Some(pins) = &self.pins else { return };
+        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty.
+        let place = self.slots[index].place.load(Ordering::Relaxed);
+        if let Err((core, error)) = pins.pin(place) {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched", worker = index, core, %error,
+                    "the system refuses a worker its core; it runs on others"
+                );
+            });
+        }
+    }
+
+    /// Lets this thread run on all cores, wherever its parent could run.
+    pub(crate) fn unpin(&self) {
+        if let Some(pins) = &self.pins {
+            pins.release(0);
+        }
     }
 
     /// Whether the worker's thread sleeps at this moment, in whatever call; `None` where the system
@@ -233,7 +274,7 @@ impl Crew {
         if is_relieved || is_off {
             return false;
         }
-        let next = match self.call_spare(shared, &mut spares, relief) {
+        let next = match self.call_spare(shared, &mut spares, index, relief) {
             Ok(next) => next,
             Err(error) => {
                 let is_known = std::mem::replace(&mut spares.is_exhausted, true);
@@ -246,6 +287,11 @@ impl Crew {
         };
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);
+        // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
+        let thread = slot.thread.load(Ordering::Relaxed);
+        if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
+            pins.release(thread);
+        }
         // Ordering: Release pairs with the Acquire in `stand_down`.
         self.slots[next].on_duty.store(true, Ordering::Release);
         drop(spares);
@@ -272,6 +318,7 @@ impl Crew {
         loop {
             // Ordering: Acquire pairs with the Release in `relieve`.
             if slot.on_duty.load(Ordering::Acquire) {
+                self.pin(index);
                 return Next::OnDuty;
             }
             let is_needed = is_halted() || slot.parker.park_timeout(keep);
@@ -301,20 +348,28 @@ impl Crew {
         spares.free.push((index, deque));
     }
 
-    /// A thread that waits, or a new one, which is to report that.
+    /// A thread that waits, or a new one, for the place of that worker, which is to report that.
     fn call_spare(
         &self,
         shared: &Arc<Shared>,
         spares: &mut Spares,
+        relieved: usize,
         relief: Option<Relief>,
     ) -> Result<usize, NoSpare> {
-        if let Some(next) = spares.waiting.pop() {
+        // Ordering: Relaxed: the lock orders it.
+        let place = self.slots[relieved].place.load(Ordering::Relaxed);
+        let give = |next: usize| {
+            // Ordering: Relaxed, as in `pin`.
+            self.slots[next].place.store(place, Ordering::Relaxed);
             *lock(&self.slots[next].report) = relief;
+        };
+        if let Some(next) = spares.waiting.pop() {
+            give(next);
             return Ok(next);
         }
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
         // Before there is a thread, which looks for its report as soon as it runs.
-        *lock(&self.slots[index].report) = relief;
+        give(index);
         // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Release);
         match start_worker(shared, index, deque) {

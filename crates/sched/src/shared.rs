@@ -9,6 +9,7 @@ use crate::gauge::Gauge;
 use crate::idle::Idle;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
+use crate::pinning::Pins;
 use crate::progress::Progress;
 use crate::registry::{FIRST_COUNTED_ID, Registry};
 use crate::shutdown::Report;
@@ -67,6 +68,7 @@ impl Shared {
         host: HostName,
         node: Option<NodeName>,
         config: Config,
+        pins: Option<Pins>,
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -89,7 +91,7 @@ impl Shared {
             global: SegQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
-            crew: Crew::new(workers, slots),
+            crew: Crew::new(workers, slots, pins),
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
             live: Census::new(slots),

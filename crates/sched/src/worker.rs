@@ -62,6 +62,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         has_left = worker.has_left;
     });
     let LocalQueue { shared, deque, .. } = queue;
+    shared.crew.exit(index);
     if has_left {
         shared.crew.leave(index, deque);
     }
