@@ -53,6 +53,9 @@ pub(crate) struct Crew {
     used: AtomicUsize,
     spares: Mutex<Spares>,
     pins: Option<Pins>,
+    /// The system grants no thread from now on.
+    #[cfg(test)]
+    refuses_threads: AtomicBool,
 }
 
 #[derive(Default)]
@@ -128,6 +131,8 @@ impl Crew {
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
             pins,
+            #[cfg(test)]
+            refuses_threads: AtomicBool::new(false),
         }
     }
 
@@ -443,6 +448,12 @@ pub(crate) fn start_worker(
     if let Some(bytes) = shared.config.stack_size {
         builder = builder.stack_size(bytes);
     }
+    // Ordering: Relaxed: one that is late only grants another thread.
+    #[cfg(test)]
+    if shared.crew.refuses_threads.load(Ordering::Relaxed) {
+        // More than any system has.
+        builder = builder.stack_size(usize::MAX / 8);
+    }
     let counted = Counted::new(shared);
     let mine = Arc::clone(shared);
     // What a refused thread was to have is dropped with it.
@@ -503,3 +514,6 @@ fn computed(thread: u32) -> Option<Duration> {
 fn computed(_: u32) -> Option<Duration> {
     None
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
