@@ -38,6 +38,7 @@ const STEAL_ROUNDS: usize = 4;
 /// Runs on the calling thread until the scheduler halts.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     shared.crew.enter(index);
+    shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
     let mut has_left = false;
     local::enter(&queue, || {
