@@ -123,6 +123,14 @@ impl Builder {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
+    /// For how long, after a step of a method has been reported because it kept others waiting, further
+    /// steps of processes with that method are not; the next report says how many there were. They are
+    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Default: 1 s;
+    /// with zero each is reported.
+    pub fn report_interval(self, interval: Duration) -> Self {
+        self.with(|config| config.report_interval = interval)
+    }
+
     /// How many threads there may be beside the workers, to take the places of those whose steps block
     /// or compute for long. They are started when they are needed. Default: 64; with 0 such a step
     /// costs the worker that runs it.

@@ -32,11 +32,11 @@
 use crate::contain::log;
 use crate::pinning::Pins;
 use crate::reaper::Counted;
+use crate::reports::{Line, LongStep};
 use crate::shared::Shared;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
-use ganger_proc_api::Pid;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
@@ -89,14 +89,11 @@ impl Slot {
 }
 
 /// Why a worker was relieved.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Relief {
-    pub(crate) worker: usize,
-    pub(crate) pid: Pid,
-    /// How long its turn had lasted when that was noticed.
-    pub(crate) lasted: Duration,
-    /// What is wrong with the step.
-    pub(crate) what: &'static str,
+    pub(crate) step: LongStep,
+    /// Whether the spare is to report it.
+    pub(crate) line: Line,
 }
 
 #[derive(Default)]
@@ -150,6 +147,13 @@ impl Crew {
     /// How many threads there are beyond the workers that were asked for.
     pub(crate) fn spares(&self) -> usize {
         lock(&self.spares).threads
+    }
+
+    /// How many workers have been relieved and not stood down yet.
+    pub(crate) fn relieved(&self) -> usize {
+        (0..self.used())
+            .filter(|&index| self.is_relieved(index))
+            .count()
     }
 
     /// Gives the slots of spares their deques.
@@ -260,7 +264,7 @@ impl Crew {
     }
 
     /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
-    /// reports why, if somebody gives a reason. Returns whether the worker has been relieved by this.
+    /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
     ///
     /// Starts a thread when none waits.
     pub(crate) fn relieve(
@@ -279,7 +283,7 @@ impl Crew {
         if is_relieved || is_off {
             return false;
         }
-        let next = match self.call_spare(shared, &mut spares, index, relief) {
+        let next = match self.call_spare(shared, &mut spares, index, relief.as_ref()) {
             Ok(next) => next,
             Err(error) => {
                 let is_known = std::mem::replace(&mut spares.is_exhausted, true);
@@ -290,6 +294,11 @@ impl Crew {
                 return false;
             }
         };
+        // Before the worker can know, and say that the step is over.
+        if let Some(Relief { step, line }) = relief {
+            let interval = shared.config.report_interval;
+            shared.reports.add(step, line, interval);
+        }
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);
         // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
@@ -359,14 +368,15 @@ impl Crew {
         shared: &Arc<Shared>,
         spares: &mut Spares,
         relieved: usize,
-        relief: Option<Relief>,
+        relief: Option<&Relief>,
     ) -> Result<usize, NoSpare> {
         // Ordering: Relaxed: the lock orders it.
         let place = self.slots[relieved].place.load(Ordering::Relaxed);
         let give = |next: usize| {
             // Ordering: Relaxed, as in `pin`.
             self.slots[next].place.store(place, Ordering::Relaxed);
-            *lock(&self.slots[next].report) = relief;
+            let told = relief.filter(|relief| relief.line != Line::Suppress);
+            *lock(&self.slots[next].report) = told.cloned();
         };
         if let Some(next) = spares.waiting.pop() {
             give(next);

@@ -5,6 +5,7 @@
 use crate::Task;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use ganger_proc_api::Symbol;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
 
@@ -61,6 +62,14 @@ impl Registry {
     pub(crate) fn get(&self, id: u64) -> Option<Task> {
         match &*self.0.get(&id)? {
             Slot::Process(task) => Some(Arc::clone(task)),
+            Slot::Reserved => None,
+        }
+    }
+
+    /// The method of a process, without a reference to it, which might be the last one.
+    pub(crate) fn method(&self, id: u64) -> Option<Symbol> {
+        match &*self.0.get(&id)? {
+            Slot::Process(task) => Some(task.method),
             Slot::Reserved => None,
         }
     }

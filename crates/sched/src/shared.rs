@@ -12,6 +12,7 @@ use crate::monitor::CoarseTime;
 use crate::pinning::Pins;
 use crate::progress::Progress;
 use crate::registry::{FIRST_COUNTED_ID, Registry};
+use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
     pub(crate) crew: Crew,
+    pub(crate) reports: Reports,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
@@ -92,6 +94,7 @@ impl Shared {
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             crew: Crew::new(workers, slots, pins),
+            reports: Reports::default(),
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
             live: Census::new(slots),

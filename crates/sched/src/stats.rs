@@ -2,6 +2,7 @@
 
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
@@ -192,6 +193,12 @@ pub struct Stats {
     pub workers: usize,
     /// Threads beside the workers, which take the places of those whose steps block or last long.
     pub spares: usize,
+    /// Threads whose steps block or last long, whose places others have taken, and that have not come
+    /// back yet.
+    pub relieved: usize,
+    /// How long the longest step lasted that kept others waiting so that its worker was relieved, among
+    /// those that are over; zero when there was none.
+    pub longest_step: Duration,
     /// Workers that are asleep.
     pub sleeping: usize,
     /// Workers that look for work.

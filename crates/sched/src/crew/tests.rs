@@ -3,7 +3,8 @@
 use super::*;
 use crate::Scheduler;
 use crate::clock::Deadline;
-use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+use crate::reports::LongStepKind;
+use ganger_proc_api::{BoxError, Events, ExitReason, Pid, Process, StepOutput};
 use std::sync::mpsc;
 
 /// Calls the function in its only step.
@@ -29,10 +30,15 @@ fn unstarted() -> Scheduler {
 
 fn relief(pid: Pid) -> Relief {
     Relief {
-        worker: 0,
-        pid,
-        lasted: Duration::from_millis(1),
-        what: "blocks",
+        step: LongStep {
+            pid,
+            method: None,
+            worker: 0,
+            kind: LongStepKind::Blocked,
+            lasted: Duration::from_millis(1),
+            is_over: false,
+        },
+        line: Line::Tell { suppressed: 0 },
     }
 }
 
@@ -51,6 +57,7 @@ fn a_refused_thread_leaves_its_slot_and_no_report() {
         assert!(!crew.relieve(shared, 0, Some(relief(shared.next_pid()))));
         assert!(!crew.is_relieved(0));
         assert!(crew.take_report(1).is_none());
+        assert_eq!(shared.reports.last(), []);
         assert_eq!(crew.spares(), 0);
         let now = || Deadline::after(Duration::ZERO);
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
