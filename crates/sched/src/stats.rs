@@ -1,6 +1,8 @@
 //! What the scheduler counts.
 
 use ganger_sync::CachePadded;
+#[cfg(debug_assertions)]
+use ganger_sync::atomic::AtomicUsize;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -95,7 +97,7 @@ pub(crate) struct Counter {
     doubled: AtomicU64,
     /// The thread that counts, or 0 as long as none has.
     #[cfg(debug_assertions)]
-    writer: std::sync::atomic::AtomicUsize,
+    writer: AtomicUsize,
 }
 
 impl Counter {
@@ -103,7 +105,7 @@ impl Counter {
         Self {
             doubled: AtomicU64::new(is_shared.into()),
             #[cfg(debug_assertions)]
-            writer: std::sync::atomic::AtomicUsize::new(0),
+            writer: AtomicUsize::new(0),
         }
     }
 
@@ -116,6 +118,7 @@ impl Counter {
             // No other thread writes it, so that nothing gets lost in between.
             self.doubled.store(now + 2 * n, Ordering::Relaxed);
         } else {
+            // Ordering: Relaxed, as above.
             self.doubled.fetch_add(2 * n, Ordering::Relaxed);
         }
     }
@@ -130,8 +133,8 @@ impl Counter {
     }
 
     fn hand_over(&self) {
-        // Ordering: Relaxed, as in `check_writer`.
         #[cfg(debug_assertions)]
+        // Ordering: Relaxed, as in `check_writer`.
         self.writer.store(0, Ordering::Relaxed);
     }
 
