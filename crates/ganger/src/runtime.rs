@@ -135,6 +135,15 @@ impl RuntimeBuilder {
     }
 
     /// The scheduler's settings. Its node and router are those of the runtime, whatever they say.
+    ///
+    /// ```
+    /// use ganger::prelude::*;
+    ///
+    /// let settings = Scheduler::builder().workers(2).pin_workers(Pinning::Off);
+    /// let runtime = Runtime::builder().scheduler(settings).build()?;
+    /// assert_eq!(runtime.stats().workers, 2);
+    /// # Ok::<(), BoxError>(())
+    /// ```
     pub fn scheduler(self, builder: ganger_sched::Builder) -> Self {
         Self {
             scheduler: builder,

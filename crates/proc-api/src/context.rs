@@ -140,14 +140,22 @@ impl ProcessContext {
     ///
     /// To be called from inside a step, by the process itself. The process waits for `f` all the same;
     /// what many processes do is better done by a handler that has threads of its own.
+    ///
+    /// # Panics
+    /// When `f` does, even if the backend contains that.
     pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
         let mut f = Some(f);
         let mut result = None;
-        self.backend.block(&mut || result = f.take().map(|f| f()));
+        self.backend.block(&mut || {
+            if let Some(f) = f.take() {
+                result = Some(f());
+            }
+        });
         match (result, f) {
             (Some(result), _) => result,
+            // The backend has not called it.
             (None, Some(f)) => f(),
-            (None, None) => unreachable!("a call that has returned has a result"),
+            (None, None) => panic!("the call has panicked, and its backend has contained that"),
         }
     }
 
@@ -198,5 +206,58 @@ impl ContextBackend for Detached {
 
     fn is_cancelled(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostName;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Calls what blocks that often, and contains its panics.
+    struct Calls(usize);
+
+    impl ContextBackend for Calls {
+        fn pid(&self) -> Pid {
+            Pid::new(HostName::new("test").unwrap(), 1)
+        }
+
+        fn send(&self, package: Package) -> Result<(), SendError> {
+            Err(SendError::new(SendErrorKind::HostNotFound, package))
+        }
+
+        fn submit(
+            &self,
+            process: Box<dyn Process>,
+            _: Symbol,
+            input: Payloads,
+        ) -> Result<Pid, SubmitError> {
+            drop((process, input));
+            Ok(self.pid())
+        }
+
+        fn is_cancelled(&self) -> bool {
+            false
+        }
+
+        fn block(&self, f: &mut dyn FnMut()) {
+            for _ in 0..self.0 {
+                let _ = catch_unwind(AssertUnwindSafe(&mut *f));
+            }
+        }
+    }
+
+    #[test]
+    fn what_blocks_is_called_once_however_often_its_backend_calls_it() {
+        for calls in 0..4 {
+            let context = ProcessContext::new(Arc::new(Calls(calls)));
+            let mut count = 0;
+            let result = context.blocking(|| {
+                count += 1;
+                "result"
+            });
+            assert_eq!((result, count), ("result", 1), "{calls} calls");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Setting a scheduler up.
 
 use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
+use crate::pinning::{Pinning, Pins};
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
@@ -122,6 +123,14 @@ impl Builder {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
+    /// For how long, after a step of a method has been reported because it kept others waiting, further
+    /// steps of processes with that method are not; the next report says how many there were. They are
+    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Default: 1 s;
+    /// with zero each is reported.
+    pub fn report_interval(self, interval: Duration) -> Self {
+        self.with(|config| config.report_interval = interval)
+    }
+
     /// How many threads there may be beside the workers, to take the places of those whose steps block
     /// or compute for long. They are started when they are needed. Default: 64; with 0 such a step
     /// costs the worker that runs it.
@@ -163,6 +172,32 @@ impl Builder {
         self.with(|config| config.stack_size = Some(bytes))
     }
 
+    /// Pins each worker to a core, on Linux; elsewhere [`build`](Self::build) refuses anything but
+    /// [`Pinning::Off`]. Default: `Off`.
+    ///
+    /// Worth a try where the scheduler has its cores to itself and no more workers than cores; where it
+    /// has not, a pinned worker waits for its core while others are free. The core belongs to the
+    /// worker's place: a spare thread that takes the place is pinned to it, and the thread whose step
+    /// blocks or takes long may run on any core that the calling thread of `build` could use. The monitor
+    /// is not pinned. Threads that a step starts inherit its worker's core.
+    ///
+    /// Should the system refuse a core later, because the process's cpuset has shrunk, the worker goes on
+    /// without it, which is reported.
+    ///
+    /// ```
+    /// use ganger_sched::{Pinning, Scheduler};
+    /// # if cfg!(target_os = "linux") {
+    /// let scheduler = Scheduler::builder().pin_workers(Pinning::RoundRobin).build()?;
+    ///
+    /// let none = Scheduler::builder().pin_workers(Pinning::Cores(vec![100_000])).build();
+    /// assert!(none.unwrap_err().to_string().contains("core 100000 does not exist"));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pin_workers(self, pinning: Pinning) -> Self {
+        self.with(|config| config.pinning = pinning)
+    }
+
     /// Hooks that are told when processes start and end. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
         self.with(|config| config.lifecycle = Arc::new(lifecycle))
@@ -185,7 +220,8 @@ impl Builder {
     /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
     ///
     /// # Errors
-    /// [`BuildError`] when a setting is out of its range or a name is none.
+    /// [`BuildError`] when a setting is out of its range, a name is none, or workers can't be pinned as
+    /// they should be.
     pub fn build(self) -> Result<Scheduler, BuildError> {
         let workers = self.workers.unwrap_or_else(|| {
             std::thread::available_parallelism()
@@ -194,6 +230,7 @@ impl Builder {
         });
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
+        let pins = Pins::new(&self.config.pinning)?;
         let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
             what: "host",
             name: self.host,
@@ -211,6 +248,7 @@ impl Builder {
             host,
             node.transpose()?,
             self.config,
+            pins,
         )))
     }
 

@@ -27,6 +27,28 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// A moment in the past.
+#[derive(Clone, Copy)]
+pub(crate) struct Since {
+    start: Instant,
+    more: Duration,
+}
+
+impl Since {
+    /// That long ago.
+    pub(crate) fn before(more: Duration) -> Self {
+        Self {
+            start: Instant::now(),
+            more,
+        }
+    }
+
+    /// How long ago it is now.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.start.elapsed().saturating_add(self.more)
+    }
+}
+
 /// A moment until which somebody waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {

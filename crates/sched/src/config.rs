@@ -1,6 +1,7 @@
 //! What can be set about a scheduler.
 
 use crate::monitor::LONGEST;
+use crate::pinning::{Pinning, Ranges};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub(crate) struct Config {
     pub(crate) hand_off_delay: Duration,
     pub(crate) blocked_step: Duration,
     pub(crate) long_step: Duration,
+    pub(crate) report_interval: Duration,
     pub(crate) max_spares: usize,
     pub(crate) keep_spares: Duration,
     pub(crate) max_processes: Option<usize>,
@@ -25,6 +27,7 @@ pub(crate) struct Config {
     pub(crate) shutdown_deadline: Duration,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
+    pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
     pub(crate) router: Option<Arc<dyn Receiver>>,
     #[cfg(feature = "check")]
@@ -53,6 +56,24 @@ pub enum BuildError {
     /// The threads' name has a NUL in it, which no system takes.
     #[error("thread_name {0:?} has a NUL in it")]
     ThreadName(String),
+    /// A worker was to be pinned to a core that does not exist, or that the process may not use.
+    #[error(
+        "pin_workers: core {core} does not exist or is not allowed; this process may use {}: name one \
+         of these, or widen its affinity mask or its cgroup's cpuset",
+        Ranges(allowed)
+    )]
+    Core {
+        /// The number of the core.
+        core: usize,
+        /// The cores that may be used, in order.
+        allowed: Vec<usize>,
+    },
+    /// Workers were to be pinned to no core at all.
+    #[error("pin_workers: the list of cores is empty; name one, or use `Pinning::RoundRobin`")]
+    NoCores,
+    /// The system does not say which cores the process may use. Only Linux does.
+    #[error("pin_workers: can't pin threads on this system ({0}); use `Pinning::Off`")]
+    Affinity(#[source] std::io::Error),
     /// The host's or the node's name is none.
     #[error("{name:?} is no name for a {what}: {error}")]
     Name {
@@ -78,6 +99,7 @@ impl Default for Config {
             hand_off_delay: Duration::from_micros(50),
             blocked_step: Duration::from_millis(1),
             long_step: Duration::from_millis(10),
+            report_interval: Duration::from_secs(1),
             max_spares: 64,
             keep_spares: Duration::from_secs(10),
             max_processes: None,
@@ -85,6 +107,7 @@ impl Default for Config {
             shutdown_deadline: Duration::from_secs(5),
             thread_name: "ganger-worker".to_owned(),
             stack_size: None,
+            pinning: Pinning::Off,
             lifecycle: Arc::new(()),
             router: None,
             #[cfg(feature = "check")]

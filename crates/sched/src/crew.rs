@@ -25,15 +25,18 @@
 //! | `announced` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |
+//! | `thread` | the worker, under the lock when it ends | the monitor; under the lock, who relieves it |
+//! | `place` | under the lock, before the thread starts or goes on duty | the worker; under the lock |
 //! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
 use crate::contain::log;
+use crate::pinning::Pins;
 use crate::reaper::Counted;
+use crate::reports::{Line, LongStep};
 use crate::shared::Shared;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
-use ganger_proc_api::Pid;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
@@ -49,6 +52,10 @@ pub(crate) struct Crew {
     /// Slots from here on have never had a thread.
     used: AtomicUsize,
     spares: Mutex<Spares>,
+    pins: Option<Pins>,
+    /// The system grants no thread from now on.
+    #[cfg(test)]
+    refuses_threads: AtomicBool,
 }
 
 #[derive(Default)]
@@ -59,10 +66,12 @@ struct Slot {
     announced: AtomicBool,
     /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
-    /// The thread's id, for the system's account of it; 0 where there is none.
+    /// The thread's id, for the system; 0 where there is none.
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
     is_looking: AtomicBool,
+    /// Which of the workers that were asked for it stands for, while it is on duty.
+    place: AtomicUsize,
     /// What the thread is to report when it goes on duty.
     report: Mutex<Option<Relief>>,
     parker: Parker,
@@ -70,23 +79,21 @@ struct Slot {
 
 impl Slot {
     /// Its thread is in no turn until it has found work, however long it takes to start.
-    fn new() -> Self {
+    fn new(place: usize) -> Self {
         Self {
             is_looking: AtomicBool::new(true),
+            place: AtomicUsize::new(place),
             ..Self::default()
         }
     }
 }
 
 /// Why a worker was relieved.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Relief {
-    pub(crate) worker: usize,
-    pub(crate) pid: Pid,
-    /// How long its turn had lasted when that was noticed.
-    pub(crate) lasted: Duration,
-    /// What is wrong with the step.
-    pub(crate) what: &'static str,
+    pub(crate) step: LongStep,
+    /// Whether the spare is to report it.
+    pub(crate) line: Line,
 }
 
 #[derive(Default)]
@@ -112,12 +119,17 @@ pub(crate) enum Next {
 }
 
 impl Crew {
-    pub(crate) fn new(workers: usize, slots: usize) -> Self {
+    pub(crate) fn new(workers: usize, slots: usize, pins: Option<Pins>) -> Self {
         Self {
             workers,
-            slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
+            slots: (0..slots)
+                .map(|slot| CachePadded::new(Slot::new(slot)))
+                .collect(),
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
+            pins,
+            #[cfg(test)]
+            refuses_threads: AtomicBool::new(false),
         }
     }
 
@@ -137,6 +149,13 @@ impl Crew {
         lock(&self.spares).threads
     }
 
+    /// How many workers have been relieved and not stood down yet.
+    pub(crate) fn relieved(&self) -> usize {
+        (0..self.used())
+            .filter(|&index| self.is_relieved(index))
+            .count()
+    }
+
     /// Gives the slots of spares their deques.
     pub(crate) fn set_free(&self, deques: impl DoubleEndedIterator<Item = (usize, Deque<Token>)>) {
         lock(&self.spares).free.extend(deques.rev());
@@ -151,10 +170,41 @@ impl Crew {
 
     /// The worker's thread is this one.
     pub(crate) fn enter(&self, index: usize) {
-        // Ordering: Relaxed: for the monitor's look at the system's account.
+        // Ordering: Relaxed: for the monitor's look at the system's account; `relieve` runs later.
         self.slots[index]
             .thread
             .store(thread_id(), Ordering::Relaxed);
+        self.pin(index);
+    }
+
+    /// The worker's thread, which is this one, is about to end.
+    pub(crate) fn exit(&self, index: usize) {
+        // Whoever relieves it holds the lock, and must not mean another thread with the same id.
+        let _spares = lock(&self.spares);
+        // Ordering: Relaxed: the lock orders it.
+        self.slots[index].thread.store(0, Ordering::Relaxed);
+    }
+
+    /// Pins this thread, which goes on duty, to the core of its place, if it has one.
+    fn pin(&self, index: usize) {
+        let Some(pins) = &self.pins else { return };
+        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty.
+        let place = self.slots[index].place.load(Ordering::Relaxed);
+        if let Err((core, error)) = pins.pin(place) {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched", worker = index, core, %error,
+                    "the system refuses a worker its core; it runs on others"
+                );
+            });
+        }
+    }
+
+    /// Lets this thread run on all cores, wherever its parent could run.
+    pub(crate) fn unpin(&self) {
+        if let Some(pins) = &self.pins {
+            pins.release(0);
+        }
     }
 
     /// Whether the worker's thread sleeps at this moment, in whatever call; `None` where the system
@@ -221,7 +271,7 @@ impl Crew {
     }
 
     /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
-    /// reports why, if somebody gives a reason. Returns whether the worker has been relieved by this.
+    /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
     ///
     /// Starts a thread when none waits.
     pub(crate) fn relieve(
@@ -240,11 +290,7 @@ impl Crew {
         if is_relieved || is_off {
             return false;
         }
-        let next = match spares.waiting.pop() {
-            Some(next) => Ok(next),
-            None => self.start_spare(shared, &mut spares),
-        };
-        let next = match next {
+        let next = match self.call_spare(shared, &mut spares, index, relief.as_ref()) {
             Ok(next) => next,
             Err(error) => {
                 let is_known = std::mem::replace(&mut spares.is_exhausted, true);
@@ -255,9 +301,18 @@ impl Crew {
                 return false;
             }
         };
-        *lock(&self.slots[next].report) = relief;
+        // Before the worker can know, and say that the step is over.
+        if let Some(Relief { step, line }) = relief {
+            let interval = shared.config.report_interval;
+            shared.reports.add(step, line, interval);
+        }
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);
+        // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
+        let thread = slot.thread.load(Ordering::Relaxed);
+        if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
+            pins.release(thread);
+        }
         // Ordering: Release pairs with the Acquire in `stand_down`.
         self.slots[next].on_duty.store(true, Ordering::Release);
         drop(spares);
@@ -284,6 +339,7 @@ impl Crew {
         loop {
             // Ordering: Acquire pairs with the Release in `relieve`.
             if slot.on_duty.load(Ordering::Acquire) {
+                self.pin(index);
                 return Next::OnDuty;
             }
             let is_needed = is_halted() || slot.parker.park_timeout(keep);
@@ -313,9 +369,29 @@ impl Crew {
         spares.free.push((index, deque));
     }
 
-    /// Starts a thread for a free slot.
-    fn start_spare(&self, shared: &Arc<Shared>, spares: &mut Spares) -> Result<usize, NoSpare> {
+    /// A thread that waits, or a new one, for the place of that worker, which is to report that.
+    fn call_spare(
+        &self,
+        shared: &Arc<Shared>,
+        spares: &mut Spares,
+        relieved: usize,
+        relief: Option<&Relief>,
+    ) -> Result<usize, NoSpare> {
+        // Ordering: Relaxed: the lock orders it.
+        let place = self.slots[relieved].place.load(Ordering::Relaxed);
+        let give = |next: usize| {
+            // Ordering: Relaxed, as in `pin`.
+            self.slots[next].place.store(place, Ordering::Relaxed);
+            let told = relief.filter(|relief| relief.line != Line::Suppress);
+            *lock(&self.slots[next].report) = told.cloned();
+        };
+        if let Some(next) = spares.waiting.pop() {
+            give(next);
+            return Ok(next);
+        }
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
+        // Before there is a thread, which looks for its report as soon as it runs.
+        give(index);
         // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Release);
         match start_worker(shared, index, deque) {
@@ -324,6 +400,7 @@ impl Crew {
                 Ok(index)
             }
             Err((error, deque)) => {
+                *lock(&self.slots[index].report) = None;
                 spares.free.push((index, deque));
                 Err(NoSpare::System(error))
             }
@@ -388,6 +465,12 @@ pub(crate) fn start_worker(
     if let Some(bytes) = shared.config.stack_size {
         builder = builder.stack_size(bytes);
     }
+    // Ordering: Relaxed: one that is late only grants another thread.
+    #[cfg(test)]
+    if shared.crew.refuses_threads.load(Ordering::Relaxed) {
+        // More than any system has.
+        builder = builder.stack_size(usize::MAX / 8);
+    }
     let counted = Counted::new(shared);
     let mine = Arc::clone(shared);
     // What a refused thread was to have is dropped with it.
@@ -448,3 +531,6 @@ fn computed(thread: u32) -> Option<Duration> {
 fn computed(_: u32) -> Option<Duration> {
     None
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -5,6 +5,7 @@ use crate::cell::ProcessCell;
 use crate::commands::{CommandRegistry, RegisterError};
 use crate::factories::FactoryError;
 use crate::process_handle::{Address, ProcessHandle};
+use crate::reports::LongStep;
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
 use crate::state::ProcessState;
@@ -172,12 +173,22 @@ impl Handle {
         Stats {
             workers: self.shared.crew.workers(),
             spares: self.shared.crew.spares(),
+            relieved: self.shared.crew.relieved(),
+            longest_step: self.shared.reports.longest(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
             live: self.shared.live.get(),
             global_queue: self.shared.global.len(),
             total: self.shared.counters.total(),
         }
+    }
+
+    /// The last 16 steps at the most that have kept others waiting so that their workers were relieved,
+    /// the oldest first. Those that said so beforehand, with `ProcessContext::blocking`, are among them
+    /// when it was the monitor that had their workers relieved. Never stops a worker.
+    #[must_use]
+    pub fn long_steps(&self) -> Vec<LongStep> {
+        self.shared.reports.last()
     }
 
     /// What each worker has done so far. Never stops a worker.

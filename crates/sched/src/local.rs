@@ -139,3 +139,37 @@ pub(crate) fn held(shared: &Shared) -> (usize, usize) {
     let own = with(shared, |queue| queue.turns.get()).unwrap_or(0);
     (own + count(Held::Turn), count(Held::Submission))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::contain::contain;
+
+    /// The queue of the only worker of a scheduler that is not started.
+    fn queue() -> LocalQueue {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let deque = shared.take_deques().unwrap().swap_remove(0);
+        LocalQueue::new(shared, 0, deque)
+    }
+
+    fn is_current(queue: &LocalQueue) -> bool {
+        with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
+    }
+
+    #[test]
+    fn a_queue_is_this_threads_for_as_long_as_the_call() {
+        let (outer, inner) = (queue(), queue());
+        enter(&outer, || {
+            assert!(is_current(&outer) && !is_current(&inner));
+            enter(&inner, || {
+                assert!(is_current(&inner) && !is_current(&outer));
+            });
+            assert!(is_current(&outer) && !is_current(&inner));
+            let panicked = contain(|| enter(&inner, || panic!("on purpose")));
+            assert!(panicked.is_err() && is_current(&outer));
+        });
+        assert!(!is_current(&outer) && !is_current(&inner));
+    }
+}

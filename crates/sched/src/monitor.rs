@@ -24,6 +24,7 @@
 use crate::clock::{Clock, MonotonicClock};
 use crate::crew::Relief;
 use crate::reaper::Counted;
+use crate::reports::{LongStep, LongStepKind};
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
@@ -108,13 +109,6 @@ struct Look {
     is_active: bool,
     /// Something waits behind a turn that had begun before the last one.
     is_kept: bool,
-}
-
-/// What is wrong with a step that keeps others waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    Blocks,
-    TakesLong,
 }
 
 impl<'a> Monitor<'a> {
@@ -209,22 +203,28 @@ impl<'a> Monitor<'a> {
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some(what) = watched.fault(shared, worker, lasted) else {
+            let Some(kind) = watched.fault(shared, worker, lasted) else {
                 continue;
             };
             // A worker that runs no process may be reporting, to a subscriber that waits: another report
             // would wait as well.
-            let relief = shared.running_on(worker).map(|pid| Relief {
-                worker,
+            let step = shared.running_on(worker).map(|pid| LongStep {
                 pid,
+                method: shared.registry.method(pid.id()),
+                worker,
+                kind,
                 lasted,
-                what: what.text(),
+                is_over: false,
+            });
+            let relief = step.map(|step| Relief {
+                line: shared.reports.line(step.method, config.report_interval),
+                step,
             });
             if shared.crew.relieve(shared, worker, relief) {
                 let counters = shared.counters.of(None);
-                match what {
-                    Fault::Blocks => counters.blocked_steps.bump(),
-                    Fault::TakesLong => counters.long_steps.bump(),
+                match kind {
+                    LongStepKind::Blocked => counters.blocked_steps.bump(),
+                    LongStepKind::Computing => counters.long_steps.bump(),
                 }
             }
         }
@@ -233,13 +233,13 @@ impl<'a> Monitor<'a> {
 
 impl Watched {
     /// What is wrong with the turn that has lasted for so long, if so.
-    fn fault(&mut self, shared: &Shared, worker: usize, lasted: Duration) -> Option<Fault> {
+    fn fault(&mut self, shared: &Shared, worker: usize, lasted: Duration) -> Option<LongStepKind> {
         let (crew, config) = (&shared.crew, &shared.config);
         let was_asleep = self.was_asleep;
         self.was_asleep = crew.is_asleep(worker) == Some(true);
         let blocks = was_asleep && self.was_asleep && lasted >= config.blocked_step;
         if blocks || crew.has_announced(worker) {
-            return Some(Fault::Blocks);
+            return Some(LongStepKind::Blocked);
         }
         // Not by the clock on the wall: where many threads share a processor all steps would take long,
         // and more threads would make them longer.
@@ -249,15 +249,6 @@ impl Watched {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => lasted,
         };
-        (computed >= config.long_step).then_some(Fault::TakesLong)
-    }
-}
-
-impl Fault {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Blocks => "blocks its thread",
-            Self::TakesLong => "takes long",
-        }
+        (computed >= config.long_step).then_some(LongStepKind::Computing)
     }
 }

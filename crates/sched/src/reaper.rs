@@ -39,6 +39,8 @@ pub(crate) fn start(shared: &Arc<Shared>) -> bool {
 }
 
 fn help(shared: &Arc<Shared>) {
+    // Whoever called `stop` may be pinned.
+    shared.crew.unpin();
     let progress = &shared.shutdown;
     tell_all(shared);
     // Until all have ended, or there is more to do.

@@ -8,6 +8,7 @@ use crate::Task;
 use crate::slots::{FIRST_ID, Slots, slot_of};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use ganger_proc_api::Symbol;
 use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
@@ -108,6 +109,17 @@ impl Registry {
             };
         }
         self.counted.get(id)
+    }
+
+    /// The method of a process, without a reference to it, which might be the last one.
+    pub(crate) fn method(&self, id: u64) -> Option<Symbol> {
+        if id < FIRST_COUNTED_ID {
+            return match &*self.chosen.get(&id)? {
+                Chosen::Process(task) => Some(task.method),
+                Chosen::Reserved => None,
+            };
+        }
+        self.counted.read(id, |task| task.method)
     }
 
     /// All visible processes, one after the other. Those that start or end meanwhile may or may not be

@@ -10,9 +10,11 @@ use crate::gauge::Gauge;
 use crate::idle::Idle;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
+use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
 use crate::registry::{Freed, Registry};
+use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) check: Check,
     pub(crate) crew: Crew,
+    pub(crate) reports: Reports,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
@@ -73,6 +76,7 @@ impl Shared {
         host: HostName,
         node: Option<NodeName>,
         config: Config,
+        pins: Option<Pins>,
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -96,7 +100,8 @@ impl Shared {
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
-            crew: Crew::new(workers, slots),
+            crew: Crew::new(workers, slots, pins),
+            reports: Reports::default(),
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
             live: Census::new(slots),
@@ -319,6 +324,57 @@ impl Drop for Running<'_> {
                     ids.swap_remove(at);
                 }
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    use std::thread;
+
+    struct Quick;
+
+    impl Process for Quick {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    // pins: G2
+    #[test]
+    fn a_lone_process_is_left_to_its_worker_and_a_second_wakes_a_sleeper() {
+        let builder = Scheduler::builder().workers(2);
+        // Nobody serves them.
+        let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
+        let scheduler = scheduler.build().unwrap();
+        for _ in 0..2 {
+            drop(scheduler.submit(Quick, "main", ()).unwrap());
+        }
+        let shared = &scheduler.shared;
+        let sleeper = {
+            let shared = Arc::clone(shared);
+            thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
+        };
+        while shared.idle.snapshot().sleeping == 0 {
+            thread::yield_now();
+        }
+        let deque = shared.take_deques().unwrap().swap_remove(0);
+        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+        local::enter(&queue, || {
+            let asleep = [(); 2].map(|()| {
+                shared.schedule(shared.global.pop().unwrap());
+                shared.idle.snapshot().sleeping
+            });
+            assert_eq!(asleep, [1, 0]);
+        });
+        assert_eq!(sleeper.join().unwrap(), crate::idle::Woken::Notified);
+        // For the scheduler's end, which knows of no worker that has them.
+        while let Some(token) = queue.deque.pop() {
+            shared.global.push(token);
         }
     }
 }

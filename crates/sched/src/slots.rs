@@ -10,7 +10,7 @@
 //! **A slot's word** says its generation, whether it is vacant, and how many threads are reading it.
 //! 1. Its *claimer* alone may fill a vacant slot: writes the value, then the word.
 //! 2. A *reader* counts itself in, if generation and occupancy are what it expects, by a compare and swap;
-//!    clones the value; and counts itself out.
+//!    copies what it wants of the value; and counts itself out.
 //! 3. Whoever *frees* the slot marks it as vacant, waits until the readers that came before have left,
 //!    which takes them a few instructions, takes the value, and goes on to the next generation.
 //!
@@ -174,12 +174,19 @@ impl<T> Slots<T> {
         slot.word.store(generation, Ordering::Release);
     }
 
-    /// The value of that id. Lock-free.
+    /// A copy of the value of that id.
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<T>
     where
         T: Clone,
     {
+        self.read(id, T::clone)
+    }
+
+    /// Calls `f` with the value of that id. Lock-free; whoever frees the slot waits until `f` has returned,
+    /// so that it has to be short, and must not panic.
+    #[inline]
+    pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&T) -> R) -> Option<R> {
         let (index, generation) = split(id);
         let slot = self.slot(index)?;
         // Ordering: Relaxed, because nothing is read through it before the exchange below acquires.
@@ -201,12 +208,12 @@ impl<T> Slots<T> {
             }
         }
         // SAFETY: there is a value, and whoever frees the slot waits for this reader.
-        let value = slot
+        let result = slot
             .value
-            .with(|place| unsafe { (*place).assume_init_ref().clone() });
+            .with(|place| f(unsafe { (*place).assume_init_ref() }));
         // Ordering: Release pairs with the Acquire in `free`, which takes the value after this.
         slot.word.fetch_sub(READER, Ordering::Release);
-        Some(value)
+        Some(result)
     }
 
     /// Ends the use of an id from [`next_id`](Self::next_id), whether or not it has a value. Returns the

@@ -1,7 +1,10 @@
 //! What the scheduler counts.
 
 use ganger_sync::CachePadded;
+#[cfg(debug_assertions)]
+use ganger_sync::atomic::AtomicUsize;
 use ganger_sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
@@ -17,6 +20,11 @@ macro_rules! counters {
             /// For one thread, or for all that have no own.
             pub(crate) fn new(is_shared: bool) -> Self {
                 Self { $($name: Counter::new(is_shared),)+ }
+            }
+
+            /// The thread that has counted is gone, and another may.
+            pub(crate) fn hand_over(&self) {
+                $(self.$name.hand_over();)+
             }
 
             pub(crate) fn read(&self) -> WorkerStats {
@@ -83,21 +91,35 @@ counters! {
 }
 
 /// A count that never goes back, times two; odd when more than one thread counts.
-pub(crate) struct Counter(AtomicU64);
+///
+/// With debug assertions it panics when a second thread counts where one should.
+pub(crate) struct Counter {
+    doubled: AtomicU64,
+    /// The thread that counts, or 0 as long as none has.
+    #[cfg(debug_assertions)]
+    writer: AtomicUsize,
+}
 
 impl Counter {
     fn new(is_shared: bool) -> Self {
-        Self(AtomicU64::new(is_shared.into()))
+        Self {
+            doubled: AtomicU64::new(is_shared.into()),
+            #[cfg(debug_assertions)]
+            writer: AtomicUsize::new(0),
+        }
     }
 
     pub(crate) fn add(&self, n: u64) {
         // Ordering: Relaxed here and below: a count, on the strength of which nothing is read.
-        let now = self.0.load(Ordering::Relaxed);
+        let now = self.doubled.load(Ordering::Relaxed);
         if now & 1 == 0 {
+            #[cfg(debug_assertions)]
+            self.check_writer();
             // No other thread writes it, so that nothing gets lost in between.
-            self.0.store(now + 2 * n, Ordering::Relaxed);
+            self.doubled.store(now + 2 * n, Ordering::Relaxed);
         } else {
-            self.0.fetch_add(2 * n, Ordering::Relaxed);
+            // Ordering: Relaxed, as above.
+            self.doubled.fetch_add(2 * n, Ordering::Relaxed);
         }
     }
 
@@ -107,7 +129,30 @@ impl Counter {
 
     pub(crate) fn get(&self) -> u64 {
         // Ordering: Relaxed, as in `add`.
-        self.0.load(Ordering::Relaxed) / 2
+        self.doubled.load(Ordering::Relaxed) / 2
+    }
+
+    fn hand_over(&self) {
+        #[cfg(debug_assertions)]
+        // Ordering: Relaxed, as in `check_writer`.
+        self.writer.store(0, Ordering::Relaxed);
+    }
+
+    #[cfg(debug_assertions)]
+    fn check_writer(&self) {
+        thread_local! {
+            /// Its address is this thread's alone.
+            static MARK: u8 = const { 0 };
+        }
+        let own = MARK.with(|mark| std::ptr::from_ref(mark).addr());
+        // Ordering: Relaxed: whoever starts a thread for the same worker orders what was before.
+        let writer = self.writer.load(Ordering::Relaxed);
+        assert!(
+            writer == 0 || writer == own,
+            "two threads count as one worker"
+        );
+        // Ordering: Relaxed, as above.
+        self.writer.store(own, Ordering::Relaxed);
     }
 }
 
@@ -151,6 +196,12 @@ pub struct Stats {
     pub workers: usize,
     /// Threads beside the workers, which take the places of those whose steps block or last long.
     pub spares: usize,
+    /// Threads whose steps block or last long, whose places others have taken, and that have not come
+    /// back yet.
+    pub relieved: usize,
+    /// How long the longest step lasted that kept others waiting so that its worker was relieved, among
+    /// those that are over; zero when there was none.
+    pub longest_step: Duration,
     /// Workers that are asleep.
     pub sleeping: usize,
     /// Workers that look for work.
@@ -176,5 +227,34 @@ impl WorkerStats {
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.done + self.failed + self.panicked + self.terminated + self.upgrades_failed
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    /// Whether another thread may count there.
+    fn may_count(counters: &Counters) -> bool {
+        thread::scope(|scope| scope.spawn(|| counters.turns.bump()).join().is_ok())
+    }
+
+    #[test]
+    fn a_workers_counts_have_one_writer() {
+        let counters = Counters::new(false);
+        counters.turns.bump();
+        counters.turns.add(2);
+        assert_eq!(may_count(&counters), !cfg!(debug_assertions));
+        counters.hand_over();
+        assert!(may_count(&counters));
+    }
+
+    #[test]
+    fn who_has_no_worker_counts_together_with_others() {
+        let counters = Counters::new(true);
+        counters.turns.bump();
+        assert!(may_count(&counters));
+        assert_eq!(counters.read().turns, 2);
     }
 }

@@ -22,6 +22,7 @@ use crate::crew::{Next, Relief};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::monitor::nanos;
+use crate::reports::{Line, LongStep};
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
@@ -38,6 +39,7 @@ const STEAL_ROUNDS: usize = 4;
 /// Runs on the calling thread until the scheduler halts.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     shared.crew.enter(index);
+    shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
     let mut has_left = false;
     local::enter(&queue, || {
@@ -71,6 +73,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     if shared.shutdown.is_halted() {
         shared.pool.close();
     }
+    shared.crew.exit(index);
     if has_left {
         shared.crew.leave(index, deque);
     }
@@ -313,6 +316,7 @@ impl<'a> Worker<'a> {
     /// needed.
     fn stand_down(&mut self) -> Next {
         let shared = self.shared;
+        shared.reports.end(self.queue.index);
         if shared.shutdown.is_halted() {
             // Whatever is queued is to be run once more, and then all is over.
             return Next::OnDuty;
@@ -340,23 +344,22 @@ impl<'a> Worker<'a> {
     /// Not the monitor: a subscriber may wait for what that very step holds. Then this worker is relieved
     /// in turn, as if it were in a turn.
     fn report(&mut self) {
-        let Some(relief) = self.shared.crew.take_report(self.queue.index) else {
+        let relief = self.shared.crew.take_report(self.queue.index);
+        let Some(Relief {
+            step,
+            line: Line::Tell { suppressed },
+        }) = relief
+        else {
             return;
         };
         self.is_looking = false;
         self.shared.crew.set_looking(self.queue.index, false);
-        let Relief {
-            worker,
-            pid,
-            lasted,
-            what,
-        } = relief;
         log(Level::WARN, || {
-            let task = self.shared.registry.get(pid.id());
-            let method = task.map(|task| tracing::field::display(task.method));
-            let lasted_us = u64::try_from(lasted.as_micros()).unwrap_or(u64::MAX);
+            let LongStep { pid, worker, .. } = step;
+            let (method, what) = (step.method.map(tracing::field::display), step.kind.text());
+            let lasted_us = u64::try_from(step.lasted.as_micros()).unwrap_or(u64::MAX);
             tracing::warn!(
-                target: "ganger::sched", %pid, method, worker, lasted_us, what,
+                target: "ganger::sched", %pid, method, worker, lasted_us, what, suppressed,
                 "a step keeps others waiting; a spare thread takes its worker's place"
             );
         });

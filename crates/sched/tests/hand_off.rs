@@ -8,7 +8,7 @@ use ganger_proc_api::{Message, Pid};
 use ganger_sched::{BuildError, ProcessState, Scheduler};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::*;
 
 // pins: G2
@@ -51,7 +51,11 @@ fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
 #[test]
 fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     const ROUNDS: u64 = 100_000;
-    let scheduler = start(2);
+    // As seldom as the monitor looks, so that its wake-ups can be told from those of sends.
+    const DELAY: Duration = Duration::from_millis(2);
+    let builder = Scheduler::builder().workers(2).max_spares(0);
+    let scheduler = builder.hand_off_delay(DELAY).build().unwrap();
+    scheduler.start().unwrap();
     let half = || {
         process(|ctx, events, out| {
             out.idle();
@@ -74,15 +78,17 @@ fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     };
     let [white, black] = [(); 2].map(|()| scheduler.submit(half(), "main", ()).unwrap());
     until("both workers sleep", || scheduler.stats().sleeping == 2);
-    let before = scheduler.stats().total;
+    let (start, before) = (Instant::now(), scheduler.stats().total);
     let ball = Message::new("ball", ROUNDS).from_pid(black.pid());
     white.send(ball).unwrap();
     let ends = [exit_number(white), exit_number(black)];
     assert!(ends == [0, 1] || ends == [1, 0]);
     let after = scheduler.stats().total;
-    // One a hand-over, where a system that takes the processor away made a step look long.
-    let woken = after.sleeps - before.sleeps;
-    assert!(woken < ROUNDS / 10, "{woken} times");
+    // The monitor wakes somebody at one look in two at the most, where a system that takes the processor
+    // away made a step look long. Both workers may have been on their way to sleep, or to the first ball.
+    let woken = u128::from(after.sleeps - before.sleeps);
+    let most = start.elapsed().as_millis() / DELAY.as_millis() + 8;
+    assert!(woken <= most, "{woken} times; {most} are allowed");
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Crews without workers, and threads that the system refuses.
+
+use super::*;
+use crate::Scheduler;
+use crate::clock::Deadline;
+use crate::reports::LongStepKind;
+use ganger_proc_api::{BoxError, Events, ExitReason, Pid, Process, StepOutput};
+use std::sync::mpsc;
+
+/// Calls the function in its only step.
+struct Once<F>(F);
+
+impl<F: FnMut() + Send + 'static> Process for Once<F> {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        (self.0)();
+        out.done(());
+        Ok(())
+    }
+}
+
+/// A scheduler of one worker and one spare, which is not started; with its slot for the spare free.
+fn unstarted() -> Scheduler {
+    let builder = Scheduler::builder().workers(1).max_spares(1);
+    let scheduler = builder.build().unwrap();
+    let mut deques = scheduler.shared.take_deques().unwrap();
+    let spare = deques.pop().unwrap();
+    scheduler.shared.crew.set_free([(1, spare)].into_iter());
+    scheduler
+}
+
+fn relief(pid: Pid) -> Relief {
+    Relief {
+        step: LongStep {
+            pid,
+            method: None,
+            worker: 0,
+            kind: LongStepKind::Blocked,
+            lasted: Duration::from_millis(1),
+            is_over: false,
+        },
+        line: Line::Tell { suppressed: 0 },
+    }
+}
+
+fn refuse(crew: &Crew, refuses: bool) {
+    // Ordering: Relaxed, as in `start_worker`.
+    crew.refuses_threads.store(refuses, Ordering::Relaxed);
+}
+
+// pins: G6
+#[test]
+fn a_refused_thread_leaves_its_slot_and_no_report() {
+    let scheduler = unstarted();
+    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
+    refuse(crew, true);
+    for _ in 0..3 {
+        assert!(!crew.relieve(shared, 0, Some(relief(Pid::new(shared.host, 7)))));
+        assert!(!crew.is_relieved(0));
+        assert!(crew.take_report(1).is_none());
+        assert_eq!(shared.reports.last(), []);
+        assert_eq!(crew.spares(), 0);
+        let now = || Deadline::after(Duration::ZERO);
+        assert!(shared.threads.wait(|| 0, now), "no thread is counted");
+        assert_eq!(lock(&crew.spares).free.len(), 1);
+    }
+}
+
+// pins: G6
+#[test]
+fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() {
+    let builder = Scheduler::builder().workers(1).max_spares(1);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    let crew = &scheduler.shared.crew;
+    refuse(crew, true);
+    let (began, has_begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let blocking = Once(move || {
+        began.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    let blocked = scheduler.submit(blocking, "main", ()).unwrap();
+    has_begun.recv().unwrap();
+    let waiting = scheduler.submit(Once(|| ()), "main", ()).unwrap();
+    while !lock(&crew.spares).is_exhausted {
+        thread::yield_now();
+    }
+    assert!(!waiting.is_finished());
+    refuse(crew, false);
+    let minute = Duration::from_secs(60);
+    let waiting = waiting.wait_timeout(minute);
+    assert!(matches!(waiting, Ok(ExitReason::Done(_))));
+    assert!(!blocked.is_finished());
+    release.send(()).unwrap();
+    assert!(matches!(blocked.wait(), ExitReason::Done(_)));
+}
+
+// pins: G6
+#[test]
+fn what_one_relief_had_to_report_is_not_told_at_the_next() {
+    let scheduler = unstarted();
+    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
+    let reports = [Some(relief(Pid::new(shared.host, 7))), None].map(|reason| {
+        {
+            // As if the spare waited, and the worker had not been relieved.
+            let mut spares = lock(&crew.spares);
+            spares.waiting.push(1);
+            // Ordering: Relaxed: the lock orders it.
+            crew.slots[0].relieved.store(false, Ordering::Relaxed);
+        }
+        assert!(crew.relieve(shared, 0, reason));
+        // It has been too busy to report: the next may come first.
+        lock(&crew.slots[1].report).is_some()
+    });
+    assert_eq!(reports, [true, false]);
+}
+
+// pins: D4
+#[test]
+fn a_relieved_worker_looks_once_more_after_the_halt() {
+    let scheduler = unstarted();
+    let crew = &scheduler.shared.crew;
+    let hour = Duration::from_secs(3_600);
+    assert_eq!(crew.stand_down(0, hour, || true), Next::OnDuty);
+    assert_eq!(crew.stand_down(0, Duration::ZERO, || false), Next::Leave);
+    assert!(lock(&crew.spares).waiting.is_empty());
+}

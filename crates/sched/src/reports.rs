@@ -1,0 +1,244 @@
+//! What is known of steps that have kept others waiting: the last ones, the longest, and which of them
+//! are worth a line in the log.
+//!
+//! **Problem.** A process that blocks its thread in each step would have a line in the log for each.
+//! **Rejected.** One line a process: a crowd of processes does the same thing. **Rule.** A line a
+//! method and interval; the next line says how many there were in between.
+//!
+//! The monitor writes when it has had a worker relieved, and the worker when its step is over; both are
+//! rare, so that a lock does.
+
+use crate::clock::Since;
+use ganger_proc_api::{Pid, Symbol};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How many of the last steps are kept.
+const KEPT: usize = 16;
+
+/// How many methods are told apart; further ones have no lines of their own until an interval is over.
+const METHODS: usize = 256;
+
+/// A step that has kept other processes waiting, so that a spare thread took its worker's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LongStep {
+    /// The process.
+    pub pid: Pid,
+    /// The entry point that it was started with; none when it had ended by the time somebody looked.
+    pub method: Option<Symbol>,
+    /// The thread that it kept: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
+    pub worker: usize,
+    /// What is wrong with it.
+    pub kind: LongStepKind,
+    /// How long it has lasted: in all when it is over, else until it was noticed.
+    pub lasted: Duration,
+    /// Whether it is over.
+    pub is_over: bool,
+}
+
+/// What is wrong with a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LongStepKind {
+    /// It blocks its thread.
+    Blocked,
+    /// It computes for long.
+    Computing,
+}
+
+impl LongStepKind {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocks its thread",
+            Self::Computing => "takes long",
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Reports(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// The oldest first, each with its number.
+    last: VecDeque<(u64, LongStep)>,
+    /// The number that is next.
+    next: u64,
+    /// Steps that are not over: worker, number, beginning.
+    open: Vec<(usize, u64, Since)>,
+    longest: Duration,
+    told: Vec<Told>,
+}
+
+/// A method that has had a line.
+struct Told {
+    method: Option<Symbol>,
+    when: Since,
+    /// Steps of the same method since then.
+    suppressed: u64,
+}
+
+/// Whether a step is worth a line.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// It is; so many of the same method have had none since the last.
+    Tell { suppressed: u64 },
+    /// It is not: there has been one in this interval.
+    Suppress,
+}
+
+impl Reports {
+    /// Whether a step of that method is worth a line.
+    pub(crate) fn line(&self, method: Option<Symbol>, interval: Duration) -> Line {
+        let known = lock(&self.0);
+        match known.told.iter().find(|told| told.method == method) {
+            Some(told) if told.when.elapsed() < interval => Line::Suppress,
+            Some(told) => Line::Tell {
+                suppressed: told.suppressed,
+            },
+            None if known.told.len() < METHODS => Line::Tell { suppressed: 0 },
+            None if known.told.iter().any(|it| it.when.elapsed() >= interval) => {
+                Line::Tell { suppressed: 0 }
+            }
+            None => Line::Suppress,
+        }
+    }
+
+    /// A worker has been relieved because of that step, which has had that line.
+    pub(crate) fn add(&self, step: LongStep, line: Line, interval: Duration) {
+        let mut known = lock(&self.0);
+        let place = known.told.iter().position(|it| it.method == step.method);
+        match (place, line) {
+            (Some(place), Line::Suppress) => known.told[place].suppressed += 1,
+            (None, Line::Suppress) => {}
+            (place, Line::Tell { .. }) => {
+                if let Some(place) = place {
+                    known.told.swap_remove(place);
+                } else if known.told.len() >= METHODS {
+                    known.told.retain(|told| told.when.elapsed() < interval);
+                }
+                known.told.push(Told {
+                    method: step.method,
+                    when: Since::before(Duration::ZERO),
+                    suppressed: 0,
+                });
+            }
+        }
+        let number = known.next;
+        known.next += 1;
+        let since = Since::before(step.lasted);
+        known.open.push((step.worker, number, since));
+        known.last.push_back((number, step));
+        if known.last.len() > KEPT {
+            known.last.pop_front();
+        }
+    }
+
+    /// The worker's step is over.
+    pub(crate) fn end(&self, worker: usize) {
+        let mut known = lock(&self.0);
+        let place = known.open.iter().position(|&(it, ..)| it == worker);
+        let Some(place) = place else { return };
+        let (_, number, since) = known.open.swap_remove(place);
+        let lasted = since.elapsed();
+        known.longest = known.longest.max(lasted);
+        let mut last = known.last.iter_mut();
+        if let Some((_, step)) = last.find(|(it, _)| *it == number) {
+            (step.lasted, step.is_over) = (lasted, true);
+        }
+    }
+
+    /// The last ones, the oldest first.
+    pub(crate) fn last(&self) -> Vec<LongStep> {
+        let known = lock(&self.0);
+        known.last.iter().map(|(_, step)| step.clone()).collect()
+    }
+
+    /// The longest of those that are over.
+    pub(crate) fn longest(&self) -> Duration {
+        lock(&self.0).longest
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use ganger_proc_api::HostName;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn step(worker: usize, method: &'static str) -> LongStep {
+        LongStep {
+            pid: Pid::new(HostName::new("test").unwrap(), 1),
+            method: Some(method.into()),
+            worker,
+            kind: LongStepKind::Blocked,
+            lasted: HOUR,
+            is_over: false,
+        }
+    }
+
+    fn add(reports: &Reports, method: &'static str, interval: Duration) -> Line {
+        let line = reports.line(Some(method.into()), interval);
+        reports.add(step(0, method), line, interval);
+        reports.end(0);
+        line
+    }
+
+    // pins: G6
+    #[test]
+    fn a_method_has_one_line_an_interval_which_says_what_had_none() {
+        let reports = Reports::default();
+        assert_eq!(add(&reports, "a", HOUR), Line::Tell { suppressed: 0 });
+        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
+        assert_eq!(add(&reports, "b", HOUR), Line::Tell { suppressed: 0 });
+        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
+        let none = Duration::ZERO;
+        assert_eq!(add(&reports, "a", none), Line::Tell { suppressed: 2 });
+        assert_eq!(add(&reports, "a", none), Line::Tell { suppressed: 0 });
+    }
+
+    #[test]
+    fn no_more_methods_are_told_apart_than_there_is_room_for() {
+        let reports = Reports::default();
+        for nth in 0..METHODS {
+            let name: &str = Box::leak(format!("m{nth}").into_boxed_str());
+            let line = add(&reports, name, HOUR);
+            assert_eq!(line, Line::Tell { suppressed: 0 });
+        }
+        assert_eq!(add(&reports, "one more", HOUR), Line::Suppress);
+        let none = Duration::ZERO;
+        assert_eq!(
+            add(&reports, "one more", none),
+            Line::Tell { suppressed: 0 }
+        );
+        assert_eq!(lock(&reports.0).told.len(), 1);
+    }
+
+    #[test]
+    fn the_last_are_kept_and_the_longest_is_remembered() {
+        let reports = Reports::default();
+        for worker in 0..KEPT + 3 {
+            reports.add(step(worker, "a"), Line::Suppress, HOUR);
+        }
+        assert_eq!(reports.longest(), Duration::ZERO, "none is over");
+        let workers = |reports: &Reports| -> Vec<_> {
+            let last = reports.last();
+            last.iter()
+                .map(|step| (step.worker, step.is_over))
+                .collect()
+        };
+        let expected: Vec<_> = (3..KEPT + 3).map(|worker| (worker, false)).collect();
+        assert_eq!(workers(&reports), expected);
+        // One that is not among the last any more.
+        reports.end(0);
+        assert!(reports.longest() >= HOUR);
+        reports.end(4);
+        reports.end(4);
+        assert_eq!(workers(&reports)[..3], [(3, false), (4, true), (5, false)]);
+        assert_eq!(lock(&reports.0).open.len(), KEPT + 1);
+    }
+}

@@ -1,0 +1,247 @@
+//! What is reported of steps that keep others waiting, by a subscriber that sees every warning.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::Process;
+use ganger_sched::{Builder, LongStepKind, ProcessHandle, Scheduler};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, mpsc};
+use std::thread;
+use std::time::Duration;
+use support::*;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Every warning, as text: all fields with their names.
+static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What the step of the test with the host `held` holds, and the subscriber waits for.
+static HELD: Mutex<()> = Mutex::new(());
+
+struct Sees;
+
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0 += &format!(" {field}={value:?}");
+    }
+}
+
+impl Subscriber for Sees {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "ganger::sched" && *metadata.level() <= Level::WARN
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        if text.0.contains("pid={held|") {
+            drop(HELD.lock());
+        }
+        SEEN.lock().unwrap().push(text.0.clone());
+        assert!(!text.0.contains("pid={panics|"), "on purpose: subscriber");
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The events that have that in them.
+fn seen(part: &str) -> Vec<String> {
+    let seen = SEEN.lock().unwrap();
+    seen.iter()
+        .filter(|text| text.contains(part))
+        .cloned()
+        .collect()
+}
+
+/// A scheduler with one worker, whose events the subscriber sees.
+fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
+    static SUBSCRIBES: Once = Once::new();
+    SUBSCRIBES.call_once(|| tracing::subscriber::set_global_default(Sees).unwrap());
+    quiet_panics();
+    let builder = set(Scheduler::builder().workers(1).host(host));
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+/// A process of which the only step blocks its thread until it is released, after `first`.
+fn block(
+    scheduler: &Scheduler,
+    method: &'static str,
+    first: impl Fn() -> Option<std::sync::MutexGuard<'static, ()>> + Send + 'static,
+) -> (ProcessHandle, mpsc::Sender<()>) {
+    let (release, released) = mpsc::channel();
+    let began = Arc::new(AtomicBool::new(false));
+    let released = Mutex::new(released);
+    let blocking = {
+        let began = Arc::clone(&began);
+        process(move |_, _, out| {
+            let _held = first();
+            began.store(true, Ordering::SeqCst);
+            released.lock().unwrap().recv()?;
+            out.done(1);
+            Ok(())
+        })
+    };
+    let handle = scheduler.submit(blocking, method, ()).unwrap();
+    until("it blocks", || began.load(Ordering::SeqCst));
+    (handle, release)
+}
+
+fn end((handle, release): (ProcessHandle, mpsc::Sender<()>)) {
+    release.send(()).unwrap();
+    assert_eq!(exit_number(handle), 1);
+}
+
+/// Ends at once.
+fn quick() -> impl Process {
+    process(|_, _, out| {
+        out.done(7);
+        Ok(())
+    })
+}
+
+#[track_caller]
+fn assert_others_run(scheduler: &Scheduler) {
+    let quick = scheduler.submit(quick(), "main", ()).unwrap();
+    assert_eq!(exit_number(quick), 7);
+}
+
+// pins: G6
+#[test]
+fn each_step_is_reported_while_it_lasts_and_once() {
+    let host = "reported";
+    // New threads each time: one that has just been started has something to report too.
+    let scheduler = started(host, |builder| {
+        let builder = builder.report_interval(Duration::ZERO);
+        builder.keep_spares(Duration::from_micros(1))
+    });
+    for nth in 1..=20 {
+        let blocked = block(&scheduler, "main", || None);
+        assert_others_run(&scheduler);
+        let pid = format!("pid={}", blocked.0.pid());
+        until("it is reported", || !seen(&pid).is_empty());
+        let report = seen(&pid).swap_remove(0);
+        for field in ["method=main", "worker=", "lasted_us=", "suppressed=0"] {
+            assert!(report.contains(field), "no {field} in {report}");
+        }
+        end(blocked);
+        assert_eq!(seen("pid={reported|").len(), nth);
+        until("all but one have left", || scheduler.stats().spares == 0);
+    }
+}
+
+// pins: G6
+#[test]
+fn a_process_that_blocks_in_each_step_does_not_fill_the_log() {
+    let hour = Duration::from_secs(3_600);
+    let scheduler = started("crowd", |builder| builder.report_interval(hour));
+    for _ in 0..20 {
+        let blocked = block(&scheduler, "main", || None);
+        assert_others_run(&scheduler);
+        end(blocked);
+    }
+    let other = block(&scheduler, "other", || None);
+    assert_others_run(&scheduler);
+    end(other);
+    until("all are counted", || {
+        let total = scheduler.stats().total;
+        total.blocked_steps + total.long_steps == 21
+    });
+    until("both are reported", || seen("pid={crowd|").len() >= 2);
+    assert_eq!(seen("pid={crowd|").len(), 2);
+}
+
+// pins: G6, P15
+#[test]
+fn the_last_steps_and_the_longest_can_be_looked_up() {
+    let scheduler = started("looked", |builder| builder);
+    assert_eq!(scheduler.long_steps(), []);
+    assert_eq!(scheduler.stats().longest_step, Duration::ZERO);
+    let blocked = block(&scheduler, "slow", || None);
+    let pid = blocked.0.pid();
+    assert_others_run(&scheduler);
+    let step = scheduler.long_steps().swap_remove(0);
+    assert_eq!((step.pid, step.method), (pid, Some("slow".into())));
+    assert!(!step.is_over);
+    #[cfg(target_os = "linux")]
+    assert_eq!(step.kind, LongStepKind::Blocked);
+    let stats = scheduler.stats();
+    assert_eq!((stats.relieved, stats.longest_step), (1, Duration::ZERO));
+    // So that it lasts for longer than until it was noticed.
+    thread::sleep(Duration::from_millis(5));
+    end(blocked);
+    until("its worker has stood down", || {
+        scheduler.stats().relieved == 0
+    });
+    let over = scheduler.long_steps();
+    assert_eq!(over.len(), 1);
+    assert!(over[0].is_over && over[0].lasted >= step.lasted + Duration::from_millis(5));
+    assert_eq!(scheduler.stats().longest_step, over[0].lasted);
+}
+
+// pins: G6
+#[test]
+fn a_subscriber_that_waits_for_what_a_step_holds_keeps_nobody() {
+    let scheduler = started("held", |builder| builder);
+    let holder = block(&scheduler, "holds", || HELD.lock().ok());
+    assert_others_run(&scheduler);
+    // The monitor is still there, and so are threads that take the places of others.
+    let another = block(&scheduler, "blocks", || None);
+    assert_others_run(&scheduler);
+    assert!(seen("pid={held|").is_empty());
+    end(holder);
+    end(another);
+    until("both are reported", || seen("pid={held|").len() == 2);
+}
+
+// pins: G6, P8
+#[test]
+fn a_subscriber_that_panics_at_a_report_costs_nothing() {
+    let scheduler = started("panics", |builder| builder.report_interval(Duration::ZERO));
+    for nth in 1..=3 {
+        let blocked = block(&scheduler, "main", || None);
+        assert_others_run(&scheduler);
+        end(blocked);
+        until("it is reported", || seen("pid={panics|").len() == nth);
+    }
+    assert_eq!(scheduler.stats().total.panics, 0);
+}
+
+// pins: G6
+#[test]
+fn it_is_said_once_that_there_are_no_more_spares_until_there_are() {
+    // By this number the warnings are told from those of others.
+    let spares = 2;
+    let scheduler = started("exhausted", |builder| builder.max_spares(spares));
+    for nth in 1..=2 {
+        let blocked: Vec<_> = (0..=spares)
+            .map(|_| block(&scheduler, "main", || None))
+            .collect();
+        let late = scheduler.submit(quick(), "main", ()).unwrap();
+        let warnings = || seen("max_spares=2 ").len();
+        until("it is said", || warnings() == nth);
+        // Not to wait for something, but to give something the time to happen that must not.
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(warnings(), nth);
+        assert!(!late.is_finished());
+        blocked.into_iter().for_each(end);
+        assert_eq!(exit_number(late), 7);
+        until("all have stood down", || scheduler.stats().relieved == 0);
+    }
+}
