@@ -16,10 +16,14 @@
 //! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing soon.
 
 use crate::node::{Freed, Node};
+use ganger_sync::hint;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
-use std::{hint, mem, ptr};
+use std::{mem, ptr};
+
+/// How many links ahead of it a walk has nodes fetched.
+const AHEAD: isize = 4;
 
 /// How often a walk may guess wrong.
 const GUESSES: u32 = 8;
@@ -68,6 +72,47 @@ impl<T> Batch<T> {
         }
     }
 
+    /// A batch of one item. One node.
+    #[inline]
+    #[must_use]
+    pub fn of(item: T) -> Self {
+        let node = Node::alloc(item);
+        Self {
+            front: node,
+            back: node,
+            len: 1,
+        }
+    }
+
+    /// Turns the links round: the newest node, from which they lead to the oldest, and that. The caller
+    /// owns the nodes, which are exposed.
+    #[inline]
+    pub(crate) fn into_chain(self) -> Option<(*mut Node<T>, *mut Node<T>)> {
+        let (oldest, newest) = (self.front, self.back);
+        if oldest.is_null() {
+            return None;
+        }
+        mem::forget(self);
+        Node::expose(oldest);
+        let (mut older, mut node) = (oldest, oldest);
+        while node != newest {
+            // SAFETY: nodes of ours; this one is not the last, so that there is another behind it.
+            unsafe {
+                let newer = Node::next(node);
+                if node != oldest {
+                    Node::set_next(node, older);
+                }
+                (older, node) = (node, newer);
+            }
+            Node::expose(node);
+        }
+        if newest != oldest {
+            // SAFETY: as above.
+            unsafe { Node::set_next(newest, older) };
+        }
+        Some((newest, oldest))
+    }
+
     /// The batch that holds the chain from `newest` on, or an empty one for null. O(n).
     ///
     /// # Safety
@@ -88,12 +133,16 @@ impl<T> Batch<T> {
             batch.front = node;
             batch.len += 1;
             let guess = Node::before(node);
+            if guesses == 0 {
+                // One who sends to many in turn leaves the same distance between any two of these.
+                hint::prefetch(Node::ahead(node, older, AHEAD));
+            }
             if guesses > 0 && guess == older {
                 node = guess;
             } else {
                 guesses -= u32::from(guesses > 0);
                 // Without it the compiler would see that both are the same.
-                hint::black_box(());
+                std::hint::black_box(());
                 node = older;
             }
         }

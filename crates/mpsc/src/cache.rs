@@ -164,8 +164,12 @@ pub(crate) fn take(size: Size) -> NonNull<u8> {
 }
 
 /// What [`take`] does when the thread has no set of blocks to take from.
+///
+/// Does not unwind, as its ABI says: an allocator must not. So nobody has to drop the item that the block
+/// is for, on the way out of a call that never takes it; and an item that nobody else has a pointer to
+/// is written where it belongs from the beginning.
 #[cold]
-fn refill(blocks: &Blocks, size: Size) -> NonNull<u8> {
+extern "C" fn refill(blocks: &Blocks, size: Size) -> NonNull<u8> {
     if !is_alive() {
         return take_alone(size);
     }
@@ -183,7 +187,7 @@ fn refill(blocks: &Blocks, size: Size) -> NonNull<u8> {
 /// [`take`] for a thread that keeps nothing any longer: the other blocks of a slab go back at once, and
 /// the slab is used for nothing else until this one does.
 #[cold]
-fn take_alone(size: Size) -> NonNull<u8> {
+extern "C" fn take_alone(size: Size) -> NonNull<u8> {
     let slab = fetch();
     // SAFETY: it is ours alone, so that its blocks are, too. One of them stays ours, so that it is
     // not complete when the others are back.

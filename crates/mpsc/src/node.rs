@@ -121,6 +121,14 @@ impl<T> Node<T> {
         node.wrapping_byte_sub(Self::SIZE.map_or(0, Size::bytes))
     }
 
+    /// Where the node would be that is so many links behind `older`, if all were as far apart as `node` and
+    /// that.
+    #[inline]
+    pub(crate) fn ahead(node: *mut Self, older: *mut Self, links: isize) -> *mut Self {
+        let distance = older.addr().wrapping_sub(node.addr()).cast_signed();
+        older.wrapping_byte_offset(distance.wrapping_mul(links))
+    }
+
     /// # Safety
     /// `node` is valid, and nobody writes its link meanwhile.
     #[inline]

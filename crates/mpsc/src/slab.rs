@@ -34,6 +34,7 @@ pub(crate) const SIZES: usize = 16;
 
 /// The size of blocks, as an index.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 pub(crate) struct Size(pub(crate) usize);
 
 impl Size {

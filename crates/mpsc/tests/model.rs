@@ -20,6 +20,7 @@ fn items_of(batch: Batch<u32>) -> VecDeque<u32> {
 enum QueueOp {
     Push,
     PushAll(usize),
+    PushBatch(usize),
     Drain,
     Park,
     CancelPark,
@@ -31,6 +32,7 @@ fn queue_op() -> impl Strategy<Value = QueueOp> {
     prop_oneof![
         8 => Just(QueueOp::Push),
         4 => (0..4_usize).prop_map(QueueOp::PushAll),
+        4 => (0..5_usize).prop_map(QueueOp::PushBatch),
         6 => Just(QueueOp::Drain),
         6 => Just(QueueOp::Park),
         2 => Just(QueueOp::CancelPark),
@@ -95,6 +97,14 @@ proptest! {
                 QueueOp::PushAll(count) => {
                     let items: Vec<_> = fresh.by_ref().take(count).collect();
                     let pushed = queue.push_all(items.iter().copied());
+                    prop_assert_eq!(pushed.as_ref().ok().copied(), model.push(&items));
+                    if let Err(refused) = pushed {
+                        prop_assert_eq!(items_of(refused.into_inner()), items);
+                    }
+                }
+                QueueOp::PushBatch(count) => {
+                    let items: Vec<_> = fresh.by_ref().take(count).collect();
+                    let pushed = queue.push_batch(items.iter().copied().collect());
                     prop_assert_eq!(pushed.as_ref().ok().copied(), model.push(&items));
                     if let Err(refused) = pushed {
                         prop_assert_eq!(items_of(refused.into_inner()), items);

@@ -55,6 +55,7 @@ pub struct Command {
 impl Command {
     /// A command of kind `id` with these values.
     #[must_use]
+    #[inline]
     pub fn new(id: CommandId, payloads: impl Into<Payloads>) -> Self {
         Self {
             id,

@@ -35,12 +35,14 @@ impl Completion {
 
     /// The answer to the yield that `token` names; for schedulers.
     #[must_use]
+    #[inline]
     pub fn of(tag: Tag, token: u64, result: Result<Payload, CommandError>) -> Self {
         Self { tag, result, token }
     }
 
     /// Names the yield; for schedulers.
     #[must_use]
+    #[inline]
     pub fn token(&self) -> u64 {
         self.token
     }

@@ -63,6 +63,7 @@ pub struct Completer {
 
 impl Completer {
     /// A completer for the yield that `token` names; for schedulers.
+    #[inline]
     pub fn new(sink: Arc<dyn CompletionSink>, tag: Tag, token: u64) -> Self {
         Self {
             sink: Some(sink),
@@ -90,6 +91,7 @@ impl Completer {
     }
 
     /// Answers with a result. Never blocks.
+    #[inline]
     pub fn complete(self, result: impl Into<Payload>) {
         self.finish(Ok(result.into()));
     }
@@ -100,6 +102,7 @@ impl Completer {
     }
 
     /// Answers with either. Never blocks.
+    #[inline]
     pub fn finish(mut self, result: Result<Payload, CommandError>) {
         self.answer(result);
     }
@@ -122,6 +125,7 @@ impl Completer {
         self.sink.as_ref().is_some_and(|sink| sink.is_cancelled())
     }
 
+    #[inline]
     fn answer(&mut self, result: Result<Payload, CommandError>) {
         if let Some(sink) = self.sink.take() {
             sink.complete(Completion::of(self.tag, self.token, result));
@@ -130,6 +134,7 @@ impl Completer {
 }
 
 impl Drop for Completer {
+    #[inline]
     fn drop(&mut self) {
         self.answer(Err(CommandError::Dropped));
     }

@@ -61,11 +61,13 @@ impl StepOutput {
     /// Yields are dispatched in the order in which they were written, after the step has returned
     /// and before its outcome takes effect, also when the outcome is `Done` or `Upgrade` (their
     /// completions then go nowhere). A step that panics has yielded nothing.
+    #[inline]
     pub fn yield_command(&mut self, command: Command, tag: Tag) {
         self.yields.push(Yield { command, tag });
     }
 
     /// Step again as soon as the process's turn comes: the default.
+    #[inline]
     pub fn go_on(&mut self) {
         self.outcome = Outcome::Continue;
     }
@@ -76,11 +78,13 @@ impl StepOutput {
     }
 
     /// Wait for any event; completions are what the process expects.
+    #[inline]
     pub fn wait_for_yields(&mut self) {
         self.outcome = Outcome::WaitForYields;
     }
 
     /// The process is finished, with this result.
+    #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
         self.outcome = Outcome::Done(result.into());
     }
@@ -92,23 +96,27 @@ impl StepOutput {
 
     /// The commands written so far.
     #[must_use]
+    #[inline]
     pub fn yields(&self) -> &[Yield] {
         &self.yields
     }
 
     /// The outcome written last.
     #[must_use]
+    #[inline]
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
 
     /// Takes the commands out, in order; for schedulers.
+    #[inline]
     pub fn drain_yields(&mut self) -> impl ExactSizeIterator<Item = Yield> + '_ {
         self.yields.drain(..)
     }
 
     /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.
     #[must_use]
+    #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
         std::mem::take(&mut self.outcome)
     }

@@ -16,6 +16,7 @@ pub struct Message {
 impl Message {
     /// A message from nobody; see [`from_pid`](Self::from_pid).
     #[must_use]
+    #[inline]
     pub fn new(topic: impl Into<Symbol>, payloads: impl Into<Payloads>) -> Self {
         Self {
             source: None,
@@ -26,6 +27,7 @@ impl Message {
 
     /// The same message, sent by `source`.
     #[must_use]
+    #[inline]
     pub fn from_pid(self, source: Pid) -> Self {
         Self {
             source: Some(source),
@@ -35,6 +37,7 @@ impl Message {
 
     /// The message addressed to `target`.
     #[must_use]
+    #[inline]
     pub fn to(self, target: Pid) -> Package {
         Package {
             target,
@@ -64,6 +67,7 @@ pub struct Package {
 impl Package {
     /// A message from `source` to `target`.
     #[must_use]
+    #[inline]
     pub fn new(
         source: impl Into<Option<Pid>>,
         target: Pid,
@@ -92,6 +96,7 @@ pub struct SendError {
 impl SendError {
     /// The refusal of `package` for the reason `kind`.
     #[must_use]
+    #[inline]
     pub fn new(kind: SendErrorKind, package: Package) -> Self {
         Self {
             kind,

@@ -270,6 +270,7 @@ impl fmt::Debug for Payload {
 macro_rules! from_scalar {
     ($($source:ty => $variant:ident),+ $(,)?) => {$(
         impl From<$source> for Payload {
+            #[inline]
             fn from(value: $source) -> Self {
                 Self(Repr::$variant(value.into()))
             }

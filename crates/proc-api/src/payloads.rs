@@ -65,6 +65,7 @@ impl Payloads {
 
     /// The values.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> &[Payload] {
         match &self.0 {
             Repr::None => &[],
@@ -75,12 +76,14 @@ impl Payloads {
 
     /// The value at `index`.
     #[must_use]
+    #[inline]
     pub fn get(&self, index: usize) -> Option<&Payload> {
         self.as_slice().get(index)
     }
 
     /// The first value.
     #[must_use]
+    #[inline]
     pub fn first(&self) -> Option<&Payload> {
         self.as_slice().first()
     }
@@ -109,6 +112,7 @@ impl fmt::Debug for Payloads {
 }
 
 impl<T: Into<Payload>> From<T> for Payloads {
+    #[inline]
     fn from(value: T) -> Self {
         Self(Repr::One(value.into()))
     }

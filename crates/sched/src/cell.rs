@@ -108,6 +108,7 @@ impl ProcessCell {
     }
 
     /// Delivers a message that there is a place for.
+    #[inline]
     pub(crate) fn deliver_placed(
         self: &Task,
         message: Message,
@@ -168,20 +169,29 @@ impl ProcessCell {
 
     #[inline]
     pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
+        // In its node from the beginning: an item that is moved costs as much as all the rest.
+        self.push_batch(Batch::of(item)).map_err(|mut refused| {
+            let item = refused.pop_front();
+            item.unwrap_or_else(|| unreachable!("the mailbox gives back what was pushed"))
+        })
+    }
+
+    #[inline]
+    fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
         if self.state.unpark() {
             // Nothing is pending in a process that waits, and what others push from now on comes later.
             // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.push_back(item)) };
+            unsafe { self.with_core(|core| core.pending.append(items)) };
             self.settle(Wake::Enqueue);
             return Ok(());
         }
-        self.push_behind(item)
+        self.push_behind(items)
     }
 
-    /// Puts an item behind others, to a process that somebody has.
+    /// Puts items behind others, to a process that somebody has.
     #[inline(never)]
-    pub(crate) fn push_behind(self: &Task, item: Item) -> Result<(), Item> {
-        self.state.push(item).map(|wake| self.settle(wake))
+    pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
+        self.state.push_batch(items).map(|wake| self.settle(wake))
     }
 
     /// Does what a sender owes.

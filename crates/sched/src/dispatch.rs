@@ -64,7 +64,8 @@ pub(crate) fn intercept(task: Task, completion: Completion) -> Result<(), (Task,
         return Err((task, completion));
     } else {
         call.answer.set(Answer::Given);
-        call.completion.set(only(completion));
+        call.completion
+            .set(Batch::of(Item::Event(Event::Completion(completion))));
     }
     call.task.set(Some(task));
     Ok(())
@@ -151,18 +152,10 @@ fn dispatch_all(
                 core.receive(&task.state);
                 let result = Err(error.unwrap_or(CommandError::Dropped));
                 let completion = Completion::of(tag, token, result);
-                inline.add(core, only(completion));
+                inline.add(core, Batch::of(Item::Event(Event::Completion(completion))));
             }
         }
     }
-}
-
-/// A batch of one event.
-#[inline]
-fn only(completion: Completion) -> Batch<Item> {
-    let mut batch = Batch::new();
-    batch.push_back(Item::Event(Event::Completion(completion)));
-    batch
 }
 
 impl Call {

@@ -9,6 +9,7 @@ use crate::exit_slot::ThreadWaker;
 use crate::handle::Handle;
 use crate::process_handle::Address;
 use crate::waiters::{Entered, Look, Ticket, Waiters};
+use ganger_mpsc::Batch;
 use ganger_proc_api::{ContextBackend, Event, Message, Package, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::future::Future;
@@ -323,7 +324,7 @@ impl ProcessCell {
         let counters = self.shared.own_counters();
         // As many times as there is room, but for those who give up meanwhile.
         while let Some((message, waker)) = waiters.next(&self.room) {
-            let pushed = self.push_behind(Item::Event(Event::Message(message)));
+            let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
             contain_and_report("waker", counters, || waker.wake());
         }

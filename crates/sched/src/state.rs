@@ -215,7 +215,16 @@ impl<T> State<T> {
     /// # Errors
     /// Gives the event back when the process has ended.
     pub(crate) fn push(&self, item: T) -> Result<Wake, T> {
-        match self.mailbox.push(item) {
+        self.push_batch(Batch::of(item)).map_err(|mut refused| {
+            let item = refused.pop_front();
+            item.unwrap_or_else(|| unreachable!("the mailbox gives back what was pushed"))
+        })
+    }
+
+    /// As [`push`](Self::push), for items that are in nodes already.
+    #[inline]
+    pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
+        match self.mailbox.push_batch(items) {
             Ok(Pushed::Unparked) => {
                 self.enter(READY);
                 Ok(Wake::Enqueue)
