@@ -34,6 +34,7 @@ use crate::blocks::{Blocks, Set};
 use crate::exchange::Exchange;
 use crate::slab::{SIZES, SLAB, Size, Slab};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
+use std::alloc::Layout;
 use std::ptr::NonNull;
 #[cfg(loom)]
 use std::sync::LazyLock;
@@ -151,6 +152,30 @@ pub fn clear() {
     // Others may put more there meanwhile.
     let kept = std::iter::from_fn(|| EXCHANGE.take()).take(SLOTS);
     kept.filter_map(NonNull::new).for_each(free);
+}
+
+/// Memory for a value of that layout, from the cache that nodes come from, for values that one thread makes
+/// and another drops: with anything in it, and the caller's. `None` for values of no size, of more than 256
+/// bytes, or aligned to more than 16. O(1).
+#[must_use]
+#[inline]
+pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
+    if cfg!(loom) {
+        return None;
+    }
+    Size::of(layout).map(take)
+}
+
+/// Takes memory back that [`allocate`] gave, on any thread. O(1).
+///
+/// # Safety
+/// It came from `allocate` with the same layout, and nobody uses it any longer.
+#[inline]
+pub unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
+    if let Some(size) = Size::of(layout) {
+        // SAFETY: as this function's.
+        unsafe { give(Set::of(memory, size), size) };
+    }
 }
 
 /// Memory for a value of that size, with anything in it. O(1).

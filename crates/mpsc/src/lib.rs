@@ -41,4 +41,7 @@ pub use task::AsyncReceiver;
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {
     pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
+
+    #[doc(hidden)]
+    pub use crate::cache::{allocate, deallocate};
 }

@@ -5,6 +5,7 @@ use crate::check::ProcessCheck;
 use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
+use crate::home::{Arrival, Home};
 use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
@@ -48,12 +49,7 @@ const _: () = {
 
 impl ProcessCell {
     /// A process in `Ready`; the caller owns its run token.
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        pid: Pid,
-        method: Symbol,
-        process: Box<dyn Process>,
-    ) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, pid: Pid, method: Symbol, process: Home) -> Self {
         Self {
             pid,
             method,
@@ -68,7 +64,7 @@ impl ProcessCell {
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
     /// token. What it had before is gone.
-    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Box<dyn Process>) {
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Home) {
         self.pid = pid;
         self.method = method;
         self.state = State::new();
@@ -220,7 +216,9 @@ impl ContextBackend for ProcessCell {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let handle = self.shared.submit(None, process, method, input)?;
+        let handle = self
+            .shared
+            .submit(None, Arrival::boxed(process), method, input)?;
         let pid = handle.pid();
         // The process may have ended already, and the handle hold a result that nobody wants.
         discard(self.shared.own_counters(), handle);

@@ -2,6 +2,7 @@
 //! have left the mailbox, and the yields that have not completed.
 
 use crate::contain::{discard, discard_each};
+use crate::home::Home;
 use crate::outstanding::Outstanding;
 use crate::state::State;
 use crate::stats::Counters;
@@ -24,7 +25,7 @@ const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
 pub(crate) struct Core {
     /// None once the process has ended.
-    pub(crate) process: Option<Box<dyn Process>>,
+    pub(crate) process: Option<Home>,
     /// Taken out of the mailbox, not yet shown to a step.
     pub(crate) pending: Batch<Item>,
     /// Events that were shown to a step, and not taken by it; none, or at least one. A thin pointer,
@@ -47,7 +48,7 @@ pub(crate) enum Gathered {
 }
 
 impl Core {
-    pub(crate) fn new(process: Box<dyn Process>) -> Self {
+    pub(crate) fn new(process: Home) -> Self {
         Self {
             process: Some(process),
             pending: Batch::new(),

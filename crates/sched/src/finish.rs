@@ -9,11 +9,12 @@ use crate::shared::{Running, Shared};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Process};
+use std::ops::DerefMut;
 use std::task::Waker;
 use tracing::Level;
 
 /// Closes a process and drops it.
-pub(crate) fn close(mut process: Box<dyn Process>, counters: &Counters) {
+pub(crate) fn close(mut process: impl DerefMut<Target = dyn Process>, counters: &Counters) {
     contain_and_report("close", counters, || process.close());
     discard(counters, process);
 }

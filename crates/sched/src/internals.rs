@@ -3,6 +3,7 @@
 
 use crate::cell::ProcessCell;
 use crate::handle::Handle;
+use crate::home::Home;
 use crate::registry::{Freed, Registry};
 use crate::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_proc_api::{BoxError, Events, Pid, Process, StepOutput};
@@ -85,7 +86,7 @@ impl Processes {
     fn insert(&self, slot: u32) -> u64 {
         let shared = Arc::clone(&self.scheduler.shared);
         let pid = Pid::new(shared.host, self.registry.next_id(slot));
-        let cell = ProcessCell::new(shared, pid, "main".into(), Box::new(Still));
+        let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
         // SAFETY: the slot has been claimed, and nobody else uses it.
         unsafe { self.registry.insert(&Arc::new(cell)) };
         pid.id()

@@ -18,6 +18,7 @@ mod factories;
 mod finish;
 mod gauge;
 mod handle;
+mod home;
 mod idle;
 mod local;
 mod monitor;

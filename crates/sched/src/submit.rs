@@ -4,6 +4,7 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, log};
 use crate::finish::{close, discard_events};
+use crate::home::{Arrival, Home, IntoBox};
 use crate::local::{self, Held, Hold};
 use crate::process_handle::ProcessHandle;
 use crate::reaper;
@@ -12,7 +13,7 @@ use crate::shared::Shared;
 use crate::state::Begin;
 use crate::token::Token;
 use ganger_proc_api::{
-    BoxError, Payloads, Pid, Process, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
+    BoxError, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -25,16 +26,19 @@ impl Shared {
     pub(crate) fn submit(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Box<dyn Process>,
+        process: Arrival,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
         let mut place = match Place::take(self, pid) {
             Ok(place) => place,
-            Err(kind) => return Err(SubmitError::new(kind).with_process(process, input)),
+            Err(kind) => {
+                return Err(SubmitError::new(kind).with_process(process.into_box(), input));
+            }
         };
+        let (process, into_box) = process.into_parts();
         let task = self.cell(&mut place, method, process);
-        self.init(&task, method, input)?;
+        self.init(&task, method, input, into_box)?;
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -63,12 +67,7 @@ impl Shared {
     }
 
     /// A cell for the process: one that has been used before, if there is one.
-    fn cell(
-        self: &Arc<Self>,
-        place: &mut Place<'_>,
-        method: Symbol,
-        process: Box<dyn Process>,
-    ) -> Task {
+    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
         if let Some(mut task) = place.cell.take()
             && let Some(cell) = Arc::get_mut(&mut task)
         {
@@ -79,7 +78,13 @@ impl Shared {
         Arc::new(ProcessCell::new(shared, place.pid, method, process))
     }
 
-    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
+    fn init(
+        &self,
+        task: &Task,
+        method: Symbol,
+        input: Payloads,
+        into_box: IntoBox,
+    ) -> Result<(), SubmitError> {
         // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns. It is
         // not dropped, so that it need not be counted; who keeps the context clones it.
         let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
@@ -104,7 +109,7 @@ impl Shared {
         let counters = self.own_counters();
         match (self.discard(task), &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
-                Err(error.with_process(process, Payloads::new()))
+                Err(error.with_process(into_box(process), Payloads::new()))
             }
             (process, _) => {
                 discard(counters, process);
@@ -135,7 +140,7 @@ impl Shared {
     }
 
     /// Completes a process that was never queued, and takes it out of its cell.
-    fn discard(&self, task: &Task) -> Option<Box<dyn Process>> {
+    fn discard(&self, task: &Task) -> Option<Home> {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
         let (_, rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.

@@ -4,6 +4,7 @@ use crate::Task;
 use crate::contain::{contain, discard, log};
 use crate::core::Core;
 use crate::finish::close;
+use crate::home::Home;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_proc_api::{
@@ -36,7 +37,7 @@ pub(crate) fn upgrade(
         }
     };
     let next = init(task, next, method, input, counters)?;
-    if let Some(old) = core.process.replace(next) {
+    if let Some(old) = core.process.replace(Home::boxed(next)) {
         close(old, counters);
     }
     core.forget_yields(counters);
