@@ -44,6 +44,25 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
     });
 }
 
+/// A reader that guesses the id of a value which is just being put there.
+// pins: P7
+#[test]
+fn a_reader_against_a_value_that_comes() {
+    model::check(4, || {
+        let table: Table = Arc::new(Slots::new());
+        let slot = table.claim_fresh(1).start;
+        let id = table.next_id(slot);
+        let reader = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || look(&table, id, 1))
+        };
+        // SAFETY: the slot has just been claimed.
+        unsafe { table.fill(id, Arc::new(1)) };
+        reader.join().unwrap();
+        assert!(look(&table, id, 1));
+    });
+}
+
 #[test]
 fn two_readers_against_the_end_of_their_value() {
     model::check(4, || {

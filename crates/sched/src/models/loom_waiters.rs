@@ -146,6 +146,23 @@ fn one_waits_for_room() {
     }
 }
 
+/// Whoever learns that its message has been accepted may send the next one, which must not be the first.
+// pins: P4, R4
+#[test]
+fn what_has_been_accepted_is_in_the_mailbox() {
+    for send in [Mailbox::send_as_task, Mailbox::give_up] {
+        model::check(3, move || {
+            let mailbox = Mailbox::full();
+            let sender = spawn(&mailbox, move |mailbox| {
+                let is_accepted = send(mailbox, 1);
+                assert!(!is_accepted || mailbox.pushed() == 1);
+            });
+            mailbox.make_room(1);
+            sender.join().unwrap();
+        });
+    }
+}
+
 // pins: P13
 #[test]
 fn two_wait_for_room_that_comes_at_once() {

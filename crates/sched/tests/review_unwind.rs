@@ -1,0 +1,229 @@
+//! What users' code does in the middle of a submission or of a handler.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Event, Events, Message, Package, Payload, Payloads,
+    Process, ProcessContext, StepOutput, SubmitErrorKind,
+};
+use ganger_sched::{Handle, Scheduler, WeakHandle};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use support::*;
+
+const DO: CommandId = CommandId::new(1);
+
+/// The mailbox is not empty when the handler answers: its answer goes there, and its error nowhere.
+// pins: P6
+#[test]
+fn an_error_after_an_answer_is_no_stale_completion() {
+    for sends_first in [false, true] {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let weak: WeakHandle = scheduler.downgrade();
+        let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
+            let handle = weak.upgrade().ok_or("gone")?;
+            if sends_first {
+                let pid = completer.pid().ok_or("no sink")?;
+                handle.send(Package::new(pid, pid, "first", ()))?;
+            }
+            completer.complete(7_u64);
+            Err("too late".into())
+        };
+        scheduler.register(DO, "do", handler).unwrap();
+        scheduler.start().unwrap();
+        let mut yielded = false;
+        let asker = process(move |_, events, out| {
+            out.idle();
+            if !yielded {
+                yielded = true;
+                out.yield_command(Command::new(DO, ()), 1);
+                return Ok(());
+            }
+            for event in events {
+                if let Event::Completion(completion) = event {
+                    assert!(completion.result.is_ok());
+                    out.done(7);
+                }
+            }
+            Ok(())
+        });
+        let asker = scheduler.submit(asker, "main", ()).unwrap();
+        assert_eq!(exit_number(asker), 7);
+        let total = scheduler.stats().total;
+        assert_eq!(total.stale_completions, 0, "sends first: {sends_first}");
+    }
+}
+
+/// Does everything that an `init` should not do.
+struct Wild {
+    handle: Handle,
+    kept: Arc<Mutex<Option<ProcessContext>>>,
+    stops: bool,
+    panics: bool,
+}
+
+impl Process for Wild {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        *self.kept.lock().unwrap() = Some(ctx.clone());
+        assert!(self.handle.terminate(ctx.pid()).is_err());
+        assert!(ctx.send(ctx.pid(), "self", ()).is_err());
+        ctx.submit(waiter(), "child", ())?;
+        if self.stops {
+            let report = self.handle.stop(Duration::from_secs(5));
+            assert_eq!(
+                (report.completed, report.closing, report.stuck),
+                (1, 0, vec![])
+            );
+        }
+        assert!(!self.panics, "on purpose: init");
+        Err("no".into())
+    }
+
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.done(());
+        Ok(())
+    }
+}
+
+// pins: P1, P2, P8
+#[test]
+fn an_init_that_does_everything_leaves_nothing_behind() {
+    quiet_panics();
+    for (stops, panics) in [(false, false), (false, true), (true, false), (true, true)] {
+        let scheduler = start(1);
+        let kept = Arc::new(Mutex::new(None));
+        let rounds = if stops { 1 } else { 200 };
+        for round in 0..rounds {
+            // So that cells and slots are used again.
+            let quick = process(|_, _, out| {
+                out.done(());
+                Ok(())
+            });
+            drop(scheduler.submit(quick, "main", ()).unwrap());
+            until("it has ended", || scheduler.stats().total.done == round + 1);
+            let wild = Wild {
+                handle: scheduler.handle(),
+                kept: kept.clone(),
+                stops,
+                panics,
+            };
+            let error = scheduler.submit(wild, "main", ()).map(drop).unwrap_err();
+            assert_eq!(
+                matches!(error.kind, SubmitErrorKind::InitPanicked(_)),
+                panics,
+                "{round}"
+            );
+            let ctx = kept.lock().unwrap().take().unwrap();
+            assert!(scheduler.process(ctx.pid()).is_none());
+            assert!(ctx.send(ctx.pid(), "self", ()).is_err());
+        }
+        let weak = scheduler.downgrade();
+        drop(scheduler);
+        until("the scheduler's memory is gone", || {
+            weak.upgrade().is_none()
+        });
+    }
+}
+
+/// The predicate and the step panic with events half taken; nothing is lost or dropped twice.
+// pins: P4, P8
+#[test]
+fn a_predicate_that_panics_takes_nothing() {
+    quiet_panics();
+    let value = Arc::new(());
+    let scheduler = Scheduler::builder()
+        .workers(1)
+        .mailbox_limit(10)
+        .build()
+        .unwrap();
+    let mut seen = Vec::new();
+    let taker = process(move |_, events, out| {
+        out.idle();
+        let mut looks = 0;
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            events.take_where(|_| {
+                looks += 1;
+                assert!(looks < 3, "on purpose: predicate");
+                false
+            })
+        }));
+        assert!(taken.is_err() || looks < 3);
+        // From the middle, so that something is left and something is new.
+        if let Some(Event::Message(message)) =
+            events.take_where(|event| matches!(event, Event::Message(m) if m.topic == "even"))
+        {
+            seen.push(message.payloads.len());
+        }
+        if seen.len() == 4 {
+            events.next();
+            panic!("on purpose: step");
+        }
+        Ok(())
+    });
+    let taker = scheduler.submit(taker, "main", ()).unwrap();
+    let send =
+        |topic: &'static str| taker.send(Message::new(topic, Payload::any(Arc::clone(&value))));
+    for _ in 0..2 {
+        send("odd").unwrap();
+        send("even").unwrap();
+    }
+    scheduler.start().unwrap();
+    for taken in 1.. {
+        if taker.is_finished() {
+            break;
+        }
+        let _full_or_closed = send(if taken % 2 == 0 { "odd" } else { "even" });
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(exit(taker).to_string().contains("on purpose: step"));
+    drop(scheduler);
+    until("all payloads are gone", || Arc::strong_count(&value) == 1);
+}
+
+/// Stops the scheduler when it is told that a process has been started.
+struct Stops(Mutex<Option<Handle>>, Arc<Mutex<Option<Duration>>>);
+
+impl tracing::Subscriber for Stops {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        if *event.metadata().level() == tracing::Level::DEBUG
+            && let Some(handle) = self.0.lock().unwrap().take()
+        {
+            let start = Instant::now();
+            let report = handle.stop(Duration::from_secs(2));
+            println!("{report:?} after {:?}", start.elapsed());
+            *self.1.lock().unwrap() = Some(start.elapsed());
+        }
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// The submission that is on the stack of a `stop` is nothing to wait for.
+// pins: D2, D4
+#[test]
+fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() {
+    let scheduler = start(1);
+    let lasted = Arc::new(Mutex::new(None));
+    let stops = Stops(Mutex::new(Some(scheduler.handle())), lasted.clone());
+    let calls = Calls::new();
+    let process = tracing::subscriber::with_default(stops, || {
+        scheduler.submit(stubborn(&calls), "main", ()).unwrap()
+    });
+    println!("{:?}", exit(process));
+    assert_eq!(calls.closes(), 1);
+    let lasted = lasted.lock().unwrap().unwrap();
+    assert!(
+        lasted < Duration::from_secs(2),
+        "it has waited until the deadline"
+    );
+}
