@@ -42,6 +42,8 @@ struct Call {
 enum Answer {
     /// It has been used.
     Given,
+    /// It has been used, and the answer has gone through the mailbox.
+    Sent,
     /// It has been dropped unused, or somebody has answered so.
     Dropped,
     /// Somebody may have it.
@@ -61,6 +63,7 @@ pub(crate) fn intercept(task: Task, completion: Completion) -> Result<(), (Task,
     if matches!(completion.result, Err(CommandError::Dropped)) {
         call.answer.set(Answer::Dropped);
     } else if task.state.has_events() {
+        call.answer.set(Answer::Sent);
         return Err((task, completion));
     } else {
         call.answer.set(Answer::Given);
@@ -146,7 +149,8 @@ fn dispatch_all(
                     report_late(task, id, error, counters);
                 }
             }
-            (Answer::Later, None) => {}
+            (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
+            (Answer::Later | Answer::Sent, None) => {}
             (Answer::Dropped | Answer::Later, error) => {
                 // It happened when the handler returned, after whatever that has sent.
                 core.receive(&task.state);

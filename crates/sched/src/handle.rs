@@ -248,7 +248,8 @@ impl Handle {
     /// Blocks for at most `deadline` and 50 ms. A second call waits for the first one's end, which it
     /// makes come earlier if its deadline is, and returns the same report. Called from a step, or
     /// from whatever else runs on a worker, it waits for everything but that: the process is
-    /// reported as stuck, and ends when its step does.
+    /// reported as stuck, and ends when its step does. Called by something that a call on the same
+    /// thread has called, a `tracing` subscriber for instance, it returns an empty report.
     pub fn stop(&self, deadline: Duration) -> StopReport {
         self.shared.stop(deadline)
     }

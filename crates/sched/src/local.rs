@@ -71,6 +71,8 @@ pub(crate) enum Held {
     Turn,
     /// A submission is.
     Submission,
+    /// The first call of `stop` is at work.
+    Stop,
 }
 
 /// Notes, until the guard is dropped, that this thread holds something that counts as live.
@@ -124,18 +126,25 @@ pub(crate) fn is_outside(shared: &Shared) -> bool {
     is_known && held(shared) == (0, 0) && with(shared, |_| ()).is_none()
 }
 
+/// Whether this thread is at work in the first call of `stop`, which calls users' code.
+pub(crate) fn is_stopping(shared: &Shared) -> bool {
+    count(shared, Held::Stop) > 0
+}
+
+fn count(shared: &Shared, what: Held) -> usize {
+    // The thread-local may be gone when a destructor of another one gets here: nothing is held.
+    let count = HELD.try_with(|held| {
+        let held = held.borrow();
+        held.iter()
+            .filter(|entry| **entry == (ptr::from_ref(shared), what))
+            .count()
+    });
+    count.unwrap_or(0)
+}
+
 /// How many turns and submissions of `shared` are on this thread's stack.
 pub(crate) fn held(shared: &Shared) -> (usize, usize) {
-    let count = |what| {
-        // The thread-local may be gone when a destructor of another one gets here: nothing is held.
-        let count = HELD.try_with(|held| {
-            let held = held.borrow();
-            held.iter()
-                .filter(|entry| **entry == (ptr::from_ref(shared), what))
-                .count()
-        });
-        count.unwrap_or(0)
-    };
+    let count = |what| count(shared, what);
     let own = with(shared, |queue| queue.turns.get()).unwrap_or(0);
     (own + count(Held::Turn), count(Held::Submission))
 }

@@ -44,8 +44,7 @@ impl Progress {
 
     /// The deadline has passed.
     pub(crate) fn is_terminating(&self) -> bool {
-        // Ordering: SeqCst: one order with the registry's changes and the store in
-        // `begin_terminating`.
+        // Ordering: SeqCst: pairs with the store and the fence in `begin_terminating`; see there.
         self.terminating.load(Ordering::SeqCst)
     }
 
@@ -59,14 +58,17 @@ impl Progress {
         // Ordering: SeqCst: one order with the loads in `is_stopping`.
         self.stopping.store(true, Ordering::SeqCst);
         // Pairs with the light fence in `Census::enter`: a submitter counts itself, then reads this;
-        // this is set, then the count is read. One of the two sees the other.
+        // this is set, then the count is read. One of the two sees the other. And with the light fence
+        // in `submit`, as in `begin_terminating`.
         fence::heavy();
     }
 
     pub(crate) fn begin_terminating(&self) {
-        // Ordering: SeqCst: a submitter makes its process visible, then reads this; this is set,
-        // then all visible processes are read. One of the two sees the other.
+        // Ordering: SeqCst: one order with the loads in `is_terminating`.
         self.terminating.store(true, Ordering::SeqCst);
+        // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
+        // this; this is set, then all visible processes are read. One of the two sees the other.
+        fence::heavy();
     }
 
     pub(crate) fn halt(&self) {

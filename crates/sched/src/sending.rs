@@ -323,9 +323,10 @@ impl ProcessCell {
         };
         let counters = self.shared.own_counters();
         // As many times as there is room, but for those who give up meanwhile.
-        while let Some((message, waker)) = waiters.next(&self.room) {
+        while let Some(waker) = waiters.next(&self.room, |message| {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
+        }) {
             contain_and_report("waker", counters, || waker.wake());
         }
     }

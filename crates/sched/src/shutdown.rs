@@ -13,6 +13,7 @@
 //! for those, whichever call of `stop` does the work.
 
 use crate::contain::log;
+use crate::local::{self, Held};
 use crate::reaper;
 use crate::shared::Shared;
 use crate::stats::WorkerStats;
@@ -58,7 +59,12 @@ impl Shared {
         // Whoever is at it has to wait for less now.
         self.live.poke();
         self.threads.poke();
+        if local::is_stopping(self) {
+            // Called by something that the first call has called: there is no report yet.
+            return StopReport::default();
+        }
         let mut report = self.report.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _stopping = local::hold(self, Held::Stop);
         report.get_or_insert_with(|| self.stop_once()).clone()
     }
 

@@ -15,6 +15,7 @@ use crate::token::Token;
 use ganger_proc_api::{
     BoxError, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
+use ganger_sync::fence;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use tracing::Level;
@@ -44,16 +45,19 @@ impl Shared {
         }
         // SAFETY: the place has the id, and this is the only time.
         unsafe { self.registry.insert(&task) };
+        // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either whoever stops
+        // the scheduler sees the process, or the looks below see the stop.
+        fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(place.pid, method) {
             return Err(self.roll_back(&task, kind));
         }
-        place.keep();
         self.own_counters().started.bump();
         log(
             Level::DEBUG,
             || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
         );
+        place.keep();
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();

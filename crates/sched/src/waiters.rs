@@ -14,9 +14,9 @@
 //! 1. *Sender*, under the lock: take a place, or set the mark in the same operation, and leave the
 //!    message in the table ([`enter`](Waiters::enter)). Then sleep.
 //! 2. *Giver*: give the places back, and read the mark by that. If it is set, under the lock, take a
-//!    place for the first message and take that out, the mark with the last
-//!    ([`next`](Waiters::next)); without the lock, push it and wake its sender; and so on, until there
-//!    is no room or nobody waits.
+//!    place for the first message, take that out and push it, the mark with the last
+//!    ([`next`](Waiters::next)); without the lock, wake its sender; and so on, until there is no room or
+//!    nobody waits.
 //! 3. *End*: close the mailbox, close the room, and wake all that wait
 //!    ([`close`](Waiters::close)). Their messages stay in the table until they come for them.
 //! 4. *Sender that is woken, or gives up*, under the lock: if its message is in the table, it takes
@@ -155,19 +155,23 @@ impl<T> Waiters<T> {
         entry.map(|entry| entry.item)
     }
 
-    /// The message that has waited longest, if there is room for it, with the waker of its sender.
-    /// The caller pushes the message, and wakes.
-    pub(crate) fn next(&self, room: &Room) -> Option<(T, Waker)> {
+    /// Calls `push` with the message that has waited longest, if there is room for it, and returns the
+    /// waker of its sender, whom the caller wakes.
+    ///
+    /// Under the lock, so that the message is in the mailbox when its sender learns that it has been
+    /// accepted, and sends the next one.
+    pub(crate) fn next(&self, room: &Room, push: impl FnOnce(T)) -> Option<Waker> {
         let mut stripe = lock(self.stripe(room));
         let first = stripe.first(room)?;
         if !room.take_for_waiter(self.limit) {
             return None;
         }
         let Entry { item, waker } = stripe.entries.remove(&first)?;
+        push(item);
         if stripe.first(room).is_none() {
             room.forget_waiters();
         }
-        Some((item, waker))
+        Some(waker)
     }
 
     /// The process has ended, and its mailbox is closed: `wake` is called with the waker of each who

@@ -1,8 +1,9 @@
 //! The table of slots: readers against whoever frees a slot, and fills it again.
 
 use crate::slots::{Slots, slot_of};
+use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
-use ganger_sync::{model, thread};
+use ganger_sync::{fence, model, thread};
 
 type Table = Arc<Slots<Arc<u32>>>;
 
@@ -102,5 +103,32 @@ fn two_claimers_of_fresh_slots() {
         let theirs = other.join().unwrap();
         assert!(mine.end <= theirs.start || theirs.end <= mine.start);
         assert_eq!(table.ids().count(), 4);
+    });
+}
+
+/// A process becomes visible while the scheduler is stopped.
+// pins: D1, D3
+#[test]
+fn who_fills_a_slot_sees_the_stop_or_is_seen() {
+    model::check(4, || {
+        let table: Table = Arc::new(Slots::new());
+        let id = table.next_id(table.claim_fresh(1).start);
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let stopper = {
+            let (table, is_stopping) = (Arc::clone(&table), Arc::clone(&is_stopping));
+            thread::spawn(move || {
+                // Ordering: as the flags of a shutdown.
+                is_stopping.store(true, Ordering::SeqCst);
+                fence::heavy();
+                table.ids().any(|seen| seen == id)
+            })
+        };
+        // SAFETY: the slot has just been claimed.
+        unsafe { table.fill(id, Arc::new(1)) };
+        fence::light();
+        // Ordering: as above.
+        let sees = is_stopping.load(Ordering::SeqCst);
+        let is_seen = stopper.join().unwrap();
+        assert!(sees || is_seen, "a process is left behind");
     });
 }

@@ -60,8 +60,9 @@ impl Mailbox {
     /// What a process does after a step, as `ProcessCell::release_messages` does it.
     fn make_room(&self, places: usize) {
         if self.room.give(places) == Given::Awaited {
-            while let Some((item, waker)) = self.waiters.next(&self.room) {
+            while let Some(waker) = self.waiters.next(&self.room, |item| {
                 assert!(self.push(item), "only its runner ends a process");
+            }) {
                 waker.wake();
             }
         }

@@ -1,4 +1,4 @@
-//! What no other test notices: each of these fails with one of the mutations that survived a review.
+//! Cells, places and buffers that are used again, and what comes in which order out of them.
 #![cfg(not(loom))]
 
 mod support;

@@ -182,8 +182,13 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// Stops the scheduler when it is told that a process has been started.
-struct Stops(Mutex<Option<Handle>>, Arc<Mutex<Option<Duration>>>);
+/// Stops the scheduler when it is told something at that level: that a process has been started, that the
+/// scheduler is stopping. Once; says how long it took.
+struct Stops(
+    tracing::Level,
+    Mutex<Option<Handle>>,
+    Arc<Mutex<Option<Duration>>>,
+);
 
 impl tracing::Subscriber for Stops {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
@@ -195,13 +200,12 @@ impl tracing::Subscriber for Stops {
     fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
     fn event(&self, event: &tracing::Event<'_>) {
-        if *event.metadata().level() == tracing::Level::DEBUG
-            && let Some(handle) = self.0.lock().unwrap().take()
+        if *event.metadata().level() == self.0
+            && let Some(handle) = self.1.lock().unwrap().take()
         {
             let start = Instant::now();
-            let report = handle.stop(Duration::from_secs(2));
-            println!("{report:?} after {:?}", start.elapsed());
-            *self.1.lock().unwrap() = Some(start.elapsed());
+            handle.stop(Duration::from_secs(2));
+            *self.2.lock().unwrap() = Some(start.elapsed());
         }
     }
     fn enter(&self, _: &tracing::span::Id) {}
@@ -214,16 +218,32 @@ impl tracing::Subscriber for Stops {
 fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() {
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
-    let stops = Stops(Mutex::new(Some(scheduler.handle())), lasted.clone());
+    let handle = Mutex::new(Some(scheduler.handle()));
+    let stops = Stops(tracing::Level::DEBUG, handle, lasted.clone());
     let calls = Calls::new();
     let process = tracing::subscriber::with_default(stops, || {
         scheduler.submit(stubborn(&calls), "main", ()).unwrap()
     });
-    println!("{:?}", exit(process));
+    exit(process);
     assert_eq!(calls.closes(), 1);
     let lasted = lasted.lock().unwrap().unwrap();
     assert!(
         lasted < Duration::from_secs(2),
         "it has waited until the deadline"
     );
+}
+
+/// What a call of `stop` calls may call it again.
+// pins: D4
+#[test]
+fn a_subscriber_that_stops_the_scheduler_while_it_is_stopped_returns() {
+    let scheduler = start(1);
+    let lasted = Arc::new(Mutex::new(None));
+    let handle = Mutex::new(Some(scheduler.handle()));
+    let stops = Stops(tracing::Level::INFO, handle, lasted.clone());
+    let idler = scheduler.submit(waiter(), "main", ()).unwrap();
+    let report = tracing::subscriber::with_default(stops, || scheduler.stop(PATIENCE));
+    assert_eq!((report.completed, report.forced), (1, 0));
+    exit(idler);
+    assert!(lasted.lock().unwrap().is_some(), "it has returned");
 }
