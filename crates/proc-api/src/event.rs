@@ -14,7 +14,13 @@ pub enum Event {
     Completion(Completion),
     /// The process is asked to finish; it decides how.
     Cancel(CancelReason),
+    /// Somebody sent a control message, which overtakes messages and completions. In a box, so that other
+    /// events are no larger for it.
+    Control(Box<Message>),
 }
+
+// It is moved into each batch and out again.
+const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
 /// The answer to one yield.
 #[derive(Debug)]
@@ -25,10 +31,11 @@ pub struct Completion {
     pub result: Result<Payload, CommandError>,
 }
 
-/// The events of one step, in the order of their arrival; taken by value, as an iterator.
+/// The events of one step, taken by value, as an iterator: first cancellations and control messages, then
+/// the others, each in the order of their arrival.
 ///
-/// What a step does not take is kept, in order, in front of the next step's events, and does not
-/// by itself cause a next step: a process that waits for something particular may leave the rest
+/// What a step does not take is kept, in order, in front of the next step's events of its kind, and does
+/// not by itself cause a next step: a process that waits for something particular may leave the rest
 /// where it is (selective receive).
 ///
 /// ```

@@ -140,8 +140,9 @@ impl Builder {
         self.with(|config| config.max_processes = Some(processes))
     }
 
-    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`.
-    /// Completions and cancellations are never refused. Default: none.
+    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`. It may
+    /// hold as many control messages beside them. Completions, cancellations and upgrades are never
+    /// refused. A limit above 2^32 - 1 is that. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages))
     }

@@ -12,17 +12,23 @@ use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
     Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
 };
-use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use std::sync::Arc;
+
+/// One message in [`ProcessCell::queued_messages`].
+pub(crate) const MESSAGE: u64 = 1;
+/// One control message there.
+pub(crate) const CONTROL: u64 = 1 << 32;
 
 pub(crate) struct ProcessCell {
     pub(crate) pid: Pid,
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// Messages accepted and not yet taken by a step; counted only when there is a limit.
-    queued_messages: AtomicUsize,
+    /// Messages accepted and not yet taken by a step, in the lower half, and control messages, in the
+    /// upper; counted only when there is a limit.
+    queued_messages: AtomicU64,
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
@@ -55,7 +61,7 @@ impl ProcessCell {
             pid,
             method,
             state: State::new(),
-            queued_messages: AtomicUsize::new(0),
+            queued_messages: AtomicU64::new(0),
             exit: ExitSlot::new(),
             shared,
             core: OwnedCore(UnsafeCell::new(Core::new(process))),
@@ -77,15 +83,8 @@ impl ProcessCell {
 
     /// Delivers a message. Never blocks.
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve_message() {
-            // An ended process gives no room back: "full" would say that it is worth trying again.
-            let closed = self.state.is_closed();
-            let kind = if closed {
-                SendErrorKind::Closed
-            } else {
-                SendErrorKind::Full
-            };
-            return Err((kind, message));
+        if !self.reserve(MESSAGE) {
+            return Err((self.no_room(), message));
         }
         match self.push(Item::Event(Event::Message(message))) {
             Ok(()) => Ok(()),
@@ -94,10 +93,35 @@ impl ProcessCell {
         }
     }
 
+    /// Delivers a control message. Never blocks.
+    pub(crate) fn deliver_control(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
+        if !self.reserve(CONTROL) {
+            return Err((self.no_room(), message));
+        }
+        match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
+            Ok(()) => Ok(()),
+            Err(Item::Event(Event::Control(message))) => Err((SendErrorKind::Closed, *message)),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
+    /// again.
+    fn no_room(&self) -> SendErrorKind {
+        if self.state.is_closed() {
+            SendErrorKind::Closed
+        } else {
+            SendErrorKind::Full
+        }
+    }
+
     /// Asks the process to finish; `false` when it has ended.
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
         self.state.cancel();
-        self.push(Item::Event(Event::Cancel(reason))).is_ok()
+        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
     }
 
     /// Tells the process of the shutdown, unless it has been told.
@@ -109,7 +133,7 @@ impl ProcessCell {
 
     /// Asks for the process to be replaced; gives the request back when it has ended.
     pub(crate) fn upgrade(self: &Task, request: UpgradeRequest) -> Result<(), UpgradeRequest> {
-        match self.push(Item::Upgrade(Box::new(request))) {
+        match self.push_system(Item::Upgrade(Box::new(request))) {
             Ok(()) => Ok(()),
             Err(Item::Upgrade(request)) => Err(*request),
             Err(_) => unreachable!("the mailbox gives back what was pushed"),
@@ -119,20 +143,23 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle(wake)).is_ok()
+        wake.map(|wake| self.settle_urgent(wake)).is_ok()
     }
 
-    /// Messages have left the mailbox.
-    pub(crate) fn release_messages(&self, count: usize) {
+    /// Messages have left the mailbox: so many times [`MESSAGE`], and [`CONTROL`].
+    pub(crate) fn release_messages(&self, sum: u64) {
         // Ordering: Relaxed: a count; the mailbox itself orders the messages.
-        self.queued_messages.fetch_sub(count, Ordering::Relaxed);
+        self.queued_messages.fetch_sub(sum, Ordering::Relaxed);
     }
 
-    fn reserve_message(&self) -> bool {
+    /// Counts a [`MESSAGE`] or a [`CONTROL`], unless there are as many of its kind as there may be.
+    fn reserve(&self, one: u64) -> bool {
         let Some(limit) = self.shared.config.mailbox_limit else {
             return true;
         };
-        let add_one = |queued: usize| (queued < limit).then_some(queued + 1);
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let of_its_kind = |queued: u64| queued / one % CONTROL;
+        let add_one = |queued: u64| (of_its_kind(queued) < limit.into()).then_some(queued + one);
         // Ordering: Relaxed: a count; the mailbox itself orders the messages.
         self.queued_messages
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add_one)
@@ -143,12 +170,25 @@ impl ProcessCell {
         self.state.push(item).map(|wake| self.settle(wake))
     }
 
+    fn push_system(self: &Task, item: Item) -> Result<(), Item> {
+        let wake = self.state.push_system(item);
+        wake.map(|wake| self.settle_urgent(wake))
+    }
+
     /// Does what a sender owes.
     fn settle(self: &Task, wake: Wake) {
         if wake == Wake::Enqueue {
             // SAFETY: that is to say that this thread owns the token. A process that can be woken
             // has been queued before, by its submitter, who has registered it before that.
             self.shared.schedule(unsafe { Token::new(self) });
+        }
+    }
+
+    /// Does what the sender of a system event owes.
+    fn settle_urgent(self: &Task, wake: Wake) {
+        if wake == Wake::Enqueue {
+            // SAFETY: as in `settle`.
+            self.shared.schedule_urgent(unsafe { Token::new(self) });
         }
     }
 }
@@ -160,6 +200,10 @@ impl ContextBackend for ProcessCell {
 
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.shared.route(package)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route_control(package)
     }
 
     fn submit(

@@ -2,6 +2,7 @@
 //! have left the mailbox, and the yields that have not completed.
 
 use crate::contain::{discard, discard_each};
+use crate::lanes::Aside;
 use crate::outstanding::Outstanding;
 use crate::state::State;
 use crate::stats::Counters;
@@ -24,14 +25,9 @@ pub(crate) enum Item {
 pub(crate) struct Core {
     /// None once the process has ended.
     pub(crate) process: Option<Box<dyn Process>>,
-    /// Taken out of the mailbox, not yet shown to a step.
+    /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
-    /// Shown to a step, and not taken by it.
-    #[expect(
-        clippy::box_collection,
-        reason = "a thin pointer: almost no process needs it"
-    )]
-    left: Option<Box<VecDeque<Event>>>,
+    aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
@@ -53,7 +49,7 @@ impl Core {
         Self {
             process: Some(process),
             pending: Batch::new(),
-            left: None,
+            aside: None,
             yields: Outstanding::default(),
             must_step: true,
         }
@@ -62,23 +58,61 @@ impl Core {
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
     pub(crate) fn receive(&mut self, state: &State<Item>) {
         if state.has_events() {
-            self.pending.append(state.drain());
+            let arrived = state.drain();
+            if state.may_hold_system() {
+                self.part(arrived);
+            } else {
+                self.pending.append(arrived);
+            }
         }
     }
 
-    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events: those
-    /// `completions`, and what is pending up to the next upgrade.
+    /// As `receive`, where system events may be among what has arrived.
+    #[cold]
+    fn part(&mut self, arrived: Batch<Item>) {
+        let others = self.aside.get_or_insert_default().part(arrived);
+        self.pending.append(others);
+    }
+
+    /// Whether there is something to show to a step.
+    pub(crate) fn has_new(&self) -> bool {
+        !self.pending.is_empty()
+            || (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events: system
+    /// events up to the next upgrade, which go before the others that were left; and, unless an upgrade
+    /// is next, those `completions` and what is pending.
     pub(crate) fn gather(
         &mut self,
+        state: &State<Item>,
         batch: &mut VecDeque<Event>,
         completions: &mut VecDeque<(u64, Completion)>,
         limit: usize,
         counters: &Counters,
     ) -> Gathered {
-        if let Some(left) = self.left.take() {
-            *batch = *left;
+        let (mut before, mut limit) = (0, limit);
+        if let Some(mut aside) = self.aside.take() {
+            if !aside.left.is_empty() {
+                *batch = std::mem::take(&mut aside.left);
+            }
+            before = batch.len();
+            if !aside.system.is_empty() {
+                let others_wait = !completions.is_empty() || !self.pending.is_empty();
+                let shown = aside.show(batch, limit, others_wait);
+                if aside.is_needed() {
+                    self.aside = Some(aside);
+                }
+                state.take_system(shown.taken);
+                if let Some(request) = shown.upgrade {
+                    self.keep(batch);
+                    return Gathered::Upgrade(request);
+                }
+                if shown.is_cut_short {
+                    limit = batch.len() - before;
+                }
+            }
         }
-        let before = batch.len();
         while batch.len() - before < limit
             && let Some((token, completion)) = completions.pop_front()
         {
@@ -92,14 +126,7 @@ impl Core {
                 Some(Item::Completion { token, completion }) => {
                     self.deliver(token, completion, batch, counters);
                 }
-                Some(Item::Upgrade(request)) if batch.len() == before => {
-                    self.keep(batch);
-                    return Gathered::Upgrade(request);
-                }
-                Some(upgrade @ Item::Upgrade(_)) => {
-                    self.pending.push_front(upgrade);
-                    break;
-                }
+                Some(Item::Upgrade(_)) => unreachable!("an upgrade is in the system lane"),
             }
         }
         if std::mem::take(&mut self.must_step) || batch.len() > before {
@@ -129,7 +156,7 @@ impl Core {
     /// Takes what a step left in `batch`, which is empty afterwards.
     pub(crate) fn keep(&mut self, batch: &mut VecDeque<Event>) {
         if !batch.is_empty() {
-            self.left = Some(Box::new(std::mem::take(batch)));
+            self.aside.get_or_insert_default().left = std::mem::take(batch);
         }
     }
 
@@ -137,32 +164,34 @@ impl Core {
     pub(crate) fn forget_yields(&mut self, counters: &Counters) {
         self.yields.forget_all();
         let is_completion = |event: &Event| matches!(event, Event::Completion(_));
-        let (stale, mut kept): (VecDeque<_>, VecDeque<_>) =
-            self.take_left().into_iter().partition(is_completion);
+        let Some(aside) = &mut self.aside else {
+            return;
+        };
+        let left = std::mem::take(&mut aside.left);
+        let (stale, kept): (VecDeque<_>, VecDeque<_>) = left.into_iter().partition(is_completion);
+        aside.left = kept;
         counters.stale_completions.add(stale.len() as u64);
         discard_each(counters, stale);
-        self.keep(&mut kept);
-    }
-
-    fn take_left(&mut self) -> VecDeque<Event> {
-        self.left.take().map_or_else(VecDeque::new, |left| *left)
     }
 
     /// Takes all events out, because the process has ended.
     pub(crate) fn take_events(&mut self) -> (VecDeque<Event>, Batch<Item>) {
-        (self.take_left(), std::mem::take(&mut self.pending))
+        let Aside { system, left, .. } = self.aside.take().map(|aside| *aside).unwrap_or_default();
+        let mut items: Batch<Item> = system.into_iter().collect();
+        items.append(std::mem::take(&mut self.pending));
+        (left, items)
     }
 }
 
 /// How many of these are messages, and how many completions.
 pub(crate) fn count(left: &VecDeque<Event>, items: &Batch<Item>) -> (u64, u64) {
     let events = left.iter().map(|event| match event {
-        Event::Message(_) => (1, 0),
+        Event::Message(_) | Event::Control(_) => (1, 0),
         Event::Completion(_) => (0, 1),
         _ => (0, 0),
     });
     let items = items.iter().map(|item| match item {
-        Item::Event(Event::Message(_)) => (1, 0),
+        Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
         Item::Completion { .. } => (0, 1),
         _ => (0, 0),
     });

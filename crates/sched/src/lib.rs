@@ -16,6 +16,7 @@ mod finish;
 mod gauge;
 mod handle;
 mod idle;
+mod lanes;
 mod local;
 mod monitor;
 mod outstanding;
@@ -32,6 +33,7 @@ mod stats;
 mod submit;
 mod token;
 mod upgrade;
+mod urgent;
 mod worker;
 
 #[cfg(feature = "internals")]

@@ -1,6 +1,7 @@
 //! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome.
 
 use crate::Task;
+use crate::cell::{CONTROL, MESSAGE};
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
 use crate::dispatch::{Inline, dispatch};
@@ -99,6 +100,8 @@ impl<'a> Runner<'a> {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
+            // SAFETY: as above.
+            Leave::RequeueUrgent => shared.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => finish(
                 shared,
                 counters,
@@ -123,7 +126,7 @@ impl Buffers {
         core.receive(&task.state);
         let must_end = || {
             let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());
-            others_wait || task.state.is_terminating() || shared.shutdown.is_halted()
+            others_wait || task.state.must_leave() || shared.shutdown.is_halted()
         };
         let mut steps = 1;
         let turn = loop {
@@ -153,7 +156,7 @@ impl Buffers {
         let limit = shared.config.event_batch;
         loop {
             let completions = &mut self.inline.completions;
-            match core.gather(&mut self.batch, completions, limit, counters) {
+            match core.gather(&task.state, &mut self.batch, completions, limit, counters) {
                 Gathered::Nothing => return waiting(core),
                 Gathered::Step => break,
                 Gathered::Upgrade(request) => {
@@ -250,7 +253,7 @@ impl Buffers {
 
 /// How a process waits that has nothing to do; it has when something is pending.
 fn waiting(core: &Core) -> Turn {
-    if !core.pending.is_empty() {
+    if core.has_new() {
         Turn::Ready
     } else if core.yields.is_empty() {
         Turn::Wait(Waiting::Idle)
@@ -259,9 +262,12 @@ fn waiting(core: &Core) -> Turn {
     }
 }
 
-fn messages(batch: &VecDeque<Event>) -> usize {
-    batch
-        .iter()
-        .filter(|event| matches!(event, Event::Message(_)))
-        .count()
+/// The messages in a batch, as a process counts them.
+fn messages(batch: &VecDeque<Event>) -> u64 {
+    let counted = |event: &Event| match event {
+        Event::Message(_) => MESSAGE,
+        Event::Control(_) => CONTROL,
+        _ => 0,
+    };
+    batch.iter().map(counted).sum()
 }

@@ -1,5 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::cell::ProcessCell;
 use crate::census::Census;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
@@ -14,10 +15,11 @@ use crate::registry::{FIRST_COUNTED_ID, Registry};
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
+use crate::urgent::UrgentLane;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: SegQueue<Token>,
+    /// Processes that a system event has woken, or waits for.
+    pub(crate) urgent: UrgentLane,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -87,6 +91,7 @@ impl Shared {
             factories: Factories::default(),
             registry: Registry::new(workers),
             global: SegQueue::new(),
+            urgent: UrgentLane::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             crew: Crew::new(workers, slots),
@@ -195,6 +200,26 @@ impl Shared {
         }
     }
 
+    /// Queues a process whose run token the caller owns, and that a system event has woken, before all
+    /// others. Wakes a worker if one should look.
+    pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
+        self.urgent.push(token);
+        self.idle.notify();
+        reaper::reap_after_halt(self);
+    }
+
+    /// Queues a process that has just run on this thread and has a system event, before all others.
+    ///
+    /// On a worker it wakes nobody: this one looks there next, and wakes somebody if it then leaves
+    /// something there.
+    pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
+        self.urgent.push(token);
+        if self.own_index().is_none() {
+            self.idle.notify();
+            reaper::reap_after_halt(self);
+        }
+    }
+
     /// Queues a process that has just run on this thread and is ready again.
     ///
     /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
@@ -214,7 +239,9 @@ impl Shared {
 
     /// Whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
-        !self.global.is_empty() || self.stealers().iter().any(|stealer| !stealer.is_empty())
+        !self.urgent.is_empty()
+            || !self.global.is_empty()
+            || self.stealers().iter().any(|stealer| !stealer.is_empty())
     }
 
     /// Whether the PID is one of this scheduler's.
@@ -242,13 +269,38 @@ impl Shared {
         }
     }
 
+    /// As [`route`](Self::route), for a control message.
+    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            return self.deliver_control(package);
+        }
+        match &self.config.router {
+            Some(router) => router.send_control(package),
+            None => Err(SendError::new(self.unroutable(package.target), package)),
+        }
+    }
+
     /// Sends a package to a process of this scheduler.
     pub(crate) fn deliver(&self, package: Package) -> Result<(), SendError> {
+        self.deliver_by(package, ProcessCell::deliver)
+    }
+
+    /// Sends a control message to a process of this scheduler.
+    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
+        self.deliver_by(package, ProcessCell::deliver_control)
+    }
+
+    #[inline]
+    fn deliver_by(
+        &self,
+        package: Package,
+        deliver: impl FnOnce(&Task, Message) -> Result<(), (SendErrorKind, Message)>,
+    ) -> Result<(), SendError> {
         let Package { target, message } = package;
         let (kind, message) = if !self.is_local(target) {
             (self.unroutable(target), message)
         } else if let Some(task) = self.registry.get(target.id()) {
-            match task.deliver(message) {
+            match deliver(&task, message) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             }

@@ -32,6 +32,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use tracing::Level;
 
+/// How many picks in a row from the urgent lane come before one of another process.
+const URGENT_STREAK: u32 = 8;
+
 /// How often a searching worker goes over all victims in one look.
 const STEAL_ROUNDS: usize = 4;
 
@@ -90,6 +93,8 @@ struct Worker<'a> {
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
+    /// Picks from the urgent lane since it was passed over last.
+    urgent_streak: u32,
     picks_since_rotation: u32,
     /// In nanoseconds of the coarse time.
     last_rotation: u64,
@@ -114,6 +119,7 @@ impl<'a> Worker<'a> {
             chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
+            urgent_streak: 0,
             picks_since_rotation: 0,
             oldest_is_next: false,
             is_looking: false,
@@ -167,6 +173,41 @@ impl<'a> Worker<'a> {
 
     /// The ladder.
     fn look(&mut self) -> Option<Token> {
+        if self.shared.urgent.is_empty() {
+            self.look_at_the_rest()
+        } else {
+            self.look_at_urgent()
+        }
+    }
+
+    /// The first rung, which is passed over after so many picks, unless there is nothing else.
+    #[cold]
+    fn look_at_urgent(&mut self) -> Option<Token> {
+        let first = if self.urgent_streak < URGENT_STREAK {
+            self.take_urgent()
+        } else {
+            self.urgent_streak = 0;
+            None
+        };
+        let token = first
+            .or_else(|| self.look_at_the_rest())
+            .or_else(|| self.take_urgent());
+        // A searcher wakes somebody for the rest when its search ends.
+        if !self.searching && !self.shared.urgent.is_empty() {
+            self.shared.idle.notify();
+        }
+        token
+    }
+
+    fn take_urgent(&mut self) -> Option<Token> {
+        let token = self.shared.urgent.pop()?;
+        self.urgent_streak += 1;
+        self.counters.urgent_picks.bump();
+        Some(token)
+    }
+
+    #[inline]
+    fn look_at_the_rest(&mut self) -> Option<Token> {
         if let Some(token) = self.rotate() {
             return Some(token);
         }

@@ -1,0 +1,57 @@
+//! The processes that run before all others, because a system event has woken them, or waits for them.
+//!
+//! **Problem.** A process that is cancelled, or is sent a control message, is not to wait for thousands
+//! of others that are ready, and workers that have no such process are not to pay for those that could.
+//!
+//! **Rejected.** A lane of each worker's own: whoever wakes a process on another thread had to choose one,
+//! and its worker may be in a long step. Putting the process on top of the worker's deque: it could be
+//! stolen from there, or be buried by what the same step wakes next.
+//!
+//! **Protocol.** One first-in-first-out queue for all, and the count of what is in it, which is all that
+//! workers look at as long as it is 0. A pusher counts before it pushes, a taker takes back after it has
+//! taken: so who sees 0 has missed nothing that it was to see, and `idle.rs` says why a push is seen.
+//! Workers take from it before they look elsewhere, up to eight times in a row (`worker.rs`).
+
+use crate::token::Token;
+use crossbeam_queue::SegQueue;
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+
+pub(crate) struct UrgentLane {
+    /// How many are queued, or about to be. Written by pushers and takers, read by every worker at every
+    /// pick.
+    count: CachePadded<AtomicUsize>,
+    queue: SegQueue<Token>,
+}
+
+impl UrgentLane {
+    pub(crate) fn new() -> Self {
+        Self {
+            count: CachePadded::new(AtomicUsize::new(0)),
+            queue: SegQueue::new(),
+        }
+    }
+
+    /// Puts a process behind the others. To be followed by a wake-up, or by this worker's own look.
+    pub(crate) fn push(&self, token: Token) {
+        // Ordering: Relaxed: the pusher's fence in `Idle::notify` orders it for a worker that falls
+        // asleep; any other may see it late.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.queue.push(token);
+    }
+
+    /// Takes the first process. It may find none, though there is one that is being pushed.
+    pub(crate) fn pop(&self) -> Option<Token> {
+        let token = self.queue.pop()?;
+        // Ordering: Relaxed, as above.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(token)
+    }
+
+    /// Whether nothing is queued, or about to be.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // Ordering: Relaxed, as above: the heavy fence in `Idle::sleep` orders a sleeper's last look.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+}
