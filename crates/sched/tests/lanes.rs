@@ -3,10 +3,12 @@
 
 mod support;
 
-use ganger_proc_api::{Event, Message, Package, Payload, Pid, SendErrorKind};
-use ganger_relay::{Node, Router, from_fn};
-use ganger_sched::{ProcessState, Scheduler};
-use std::sync::{Arc, Mutex, mpsc};
+use ganger_proc_api::{
+    Command, CommandId, Completer, Event, Message, Package, Payload, Pid, SendErrorKind,
+};
+use ganger_relay::{Mailbox, Node, Router, from_fn};
+use ganger_sched::{Address, ProcessState, Scheduler};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use support::*;
 
 /// What a step has been shown, without its values.
@@ -228,6 +230,44 @@ fn what_nobody_will_see_is_counted() {
     assert_eq!(refused.kind, SendErrorKind::Closed);
 }
 
+const NOW: CommandId = CommandId::new(1);
+
+// pins: P4
+#[test]
+fn answers_at_once_do_not_keep_a_system_event_waiting() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let address = Arc::new(OnceLock::<Address>::new());
+    let target = Arc::clone(&address);
+    scheduler
+        .register(NOW, "now", move |command: Command, completer: Completer| {
+            if command.payloads.into_first().as_u64() == Some(2) {
+                target.get().unwrap().send_control(message(7))?;
+            }
+            completer.complete(());
+            Ok(())
+        })
+        .unwrap();
+    let mut steps = 0_u64;
+    let process = process(move |_, events, out| {
+        if events.any(|event| matches!(event, Event::Control(_))) {
+            out.done(steps);
+        } else {
+            out.yield_command(Command::new(NOW, steps), steps);
+            out.wait_for_yields();
+            steps += 1;
+        }
+        Ok(())
+    });
+    let handle = scheduler.submit(process, "main", ()).unwrap();
+    address.set(handle.address().clone()).unwrap();
+    scheduler.start().unwrap();
+    assert_eq!(
+        exit_number(handle),
+        3,
+        "the step after the one that it was sent in"
+    );
+}
+
 // pins: R2, R3
 #[test]
 fn a_control_message_stays_one_behind_routers_and_nodes() {
@@ -237,7 +277,12 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
         let router = Arc::clone(&router);
         let builder = Scheduler::builder().workers(1).node("alpha").host(host);
         let scheduler = builder.router(router).build().unwrap();
-        let host = Arc::new(scheduler.downgrade());
+        let name = scheduler.host_name();
+        let host = Arc::new(Mailbox::in_front_of(
+            scheduler.downgrade(),
+            node.name(),
+            name,
+        ));
         node.add_host(scheduler.host_name(), host).unwrap();
         scheduler
     };

@@ -256,6 +256,46 @@ fn two_that_are_woken_by_one_step_run_beside_each_other() {
     until("both sleep again", || scheduler.stats().sleeping == 2);
 }
 
+// pins: G2
+#[test]
+fn one_that_is_passed_over_is_left_to_a_sleeper() {
+    let scheduler = start(2);
+    let steps = Arc::new(AtomicU64::new(0));
+    let now = Arc::clone(&steps);
+    // Keeps its worker until the other process has run again, which another worker has to do.
+    let other = process(move |_, events, out| {
+        out.idle();
+        if events.next().is_some() {
+            until("the sleeper wakes", || now.load(Ordering::SeqCst) == 10);
+            out.done(());
+        }
+        Ok(())
+    });
+    let other = scheduler.submit(other, "main", ()).unwrap();
+    until_state(&scheduler, other.pid(), ProcessState::Idle);
+    let (pid, handle) = (other.pid(), scheduler.handle());
+    // After its eighth pick from the lane in a row it is passed over for the one that it has woken.
+    let urgent = process(move |ctx, events, out| {
+        events.for_each(drop);
+        out.idle();
+        if steps.load(Ordering::SeqCst) < 9 {
+            until("the other worker sleeps", || handle.stats().sleeping == 1);
+        }
+        match steps.fetch_add(1, Ordering::SeqCst) {
+            8 => {
+                ctx.send(pid, "go", ())?;
+                ctx.send_control(ctx.pid(), "again", ())?;
+            }
+            9 => out.done(()),
+            _ => ctx.send_control(ctx.pid(), "again", ())?,
+        }
+        Ok(())
+    });
+    let urgent = scheduler.submit(urgent, "main", ()).unwrap();
+    exit(other);
+    exit(urgent);
+}
+
 // pins: G1, G2, G8, P4, R4
 #[test]
 fn both_lanes_keep_their_order_whoever_sends_and_wakes() {

@@ -4,4 +4,5 @@ mod loom_census;
 mod loom_exit;
 mod loom_idle;
 mod loom_lanes;
+mod loom_urgent;
 mod loom_wakeup;
