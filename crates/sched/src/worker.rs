@@ -1,10 +1,12 @@
 //! A worker thread: find a process, give it its turn, again.
 //!
-//! **Where it looks**, in this order: its own deque, youngest first (a process that a step has just
+//! **Where it looks**, in this order: the urgent lane (processes that have system events), up to eight
+//! times before it is passed over once; its own deque, youngest first (a process that a step has just
 //! woken finds its data in the cache); the global queue (one to run, some more for its deque); the
-//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick, and at the
-//! first pick after 10 ms without one, it looks at the global queue first and takes the oldest
-//! of its own deque next, so that two processes that keep waking each other starve nobody.
+//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick that is not
+//! from the urgent lane, and at the first such pick after 10 ms without one, it looks at the global
+//! queue first and takes the oldest of its own deque next, so that two processes that keep waking each
+//! other starve nobody.
 //!
 //! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within
@@ -13,6 +15,12 @@
 //! `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
 //! of these first. From the global queue it may be moved to a deque, which is empty then, and lies
 //! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
+//!
+//! Those are picks of ready processes that are not urgent. Let `K` be the picks in a row from the urgent
+//! lane (8): while it is in use, one in `K + 1` picks of a worker is not from there, so that the process
+//! starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has `n` others before it in the urgent
+//! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
+//! the lane over once at the most, and then at every `K + 1`st pick.
 //!
 //! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
 //! `idle.rs` says how, and why no process is left lying beside a sleeper.
