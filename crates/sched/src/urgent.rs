@@ -55,3 +55,42 @@ impl UrgentLane {
         self.count.load(Ordering::Relaxed) == 0
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+
+    struct Still;
+
+    impl Process for Still {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    // pins: G2
+    #[test]
+    fn what_is_in_the_lane_is_work_and_leaves_it_in_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = || scheduler.submit(Still, "main", ()).unwrap();
+        let handles = [submit(), submit()];
+        let shared = &scheduler.shared;
+        let tokens: Vec<_> = std::iter::from_fn(|| shared.global.pop()).collect();
+        assert!(!shared.has_work() && shared.urgent.pop().is_none());
+        for token in tokens {
+            shared.urgent.push(token);
+            assert!(shared.has_work(), "a worker would fall asleep beside it");
+        }
+        for handle in &handles {
+            assert!(!shared.urgent.is_empty());
+            let task = shared.urgent.pop().unwrap().into_task();
+            assert_eq!(task.pid, handle.pid());
+        }
+        assert!(shared.urgent.is_empty() && !shared.has_work());
+        drop(handles);
+        // Nobody has their tokens any more: there is nothing that would end them.
+        std::mem::forget(scheduler);
+    }
+}
