@@ -217,6 +217,24 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
 
 // pins: G2
 #[test]
+fn a_system_event_from_outside_wakes_a_sleeper() {
+    let scheduler = start(2);
+    for round in 0..60 {
+        let handle = scheduler.submit(waiter(), "main", ()).unwrap();
+        let pid = handle.pid();
+        until_state(&scheduler, pid, ProcessState::Idle);
+        until("both sleep", || scheduler.stats().sleeping == 2);
+        if round % 2 == 0 {
+            scheduler.cancel(pid, "now").unwrap();
+        } else {
+            scheduler.terminate(pid).unwrap();
+        }
+        exit(handle);
+    }
+}
+
+// pins: G2
+#[test]
 fn two_that_are_woken_by_one_step_run_beside_each_other() {
     let scheduler = start(2);
     for _ in 0..300 {
