@@ -15,21 +15,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         .configure_from_args();
     let scheduler = Scheduler::builder().workers(2).build()?;
     let mut group = criterion.benchmark_group("registry");
-    for count in [1_000_u64, 100_000] {
-        let processes = Processes::new(&scheduler, 2, count);
+    for count in [1_000_u32, 100_000] {
+        let processes = Processes::new(&scheduler, count);
         let mut order = Order::of(count);
         let mut next = || order.next();
         group.bench_function(BenchmarkId::new("look_up", count), |bencher| {
-            bencher.iter(|| assert!(processes.has(Processes::first() + next())));
+            bencher.iter(|| assert!(processes.id(next()).is_some_and(|id| processes.has(id))));
         });
         group.bench_function(BenchmarkId::new("look_up_absent", count), |bencher| {
-            bencher.iter(|| assert!(!processes.has(Processes::first() + count + next())));
+            let absent = |nth| processes.id(nth).map(|id| id + (1 << 32));
+            bencher.iter(|| assert!(!absent(next()).is_some_and(|id| processes.has(id))));
         });
         group.bench_function(BenchmarkId::new("remove_and_insert", count), |bencher| {
             bencher.iter(|| assert!(processes.replace(next())));
         });
         group.bench_function(BenchmarkId::new("reserve_and_remove", count), |bencher| {
-            bencher.iter(|| assert!(processes.reserve(next())));
+            bencher.iter(|| assert!(processes.reserve(next().into())));
         });
     }
     group.finish();
@@ -39,13 +40,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The numbers below a power of ten, over and over, each once a round.
 struct Order {
-    at: u64,
-    stride: u64,
-    count: u64,
+    at: u32,
+    stride: u32,
+    count: u32,
 }
 
 impl Order {
-    fn of(count: u64) -> Self {
+    fn of(count: u32) -> Self {
         // Has no factor in common with a power of ten.
         let stride = 61_803 % count;
         Self {
@@ -55,7 +56,7 @@ impl Order {
         }
     }
 
-    fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u32 {
         self.at += self.stride;
         if self.at >= self.count {
             self.at -= self.count;

@@ -11,8 +11,8 @@ pub use ganger_proc_api::{
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
 #[cfg(feature = "sched")]
 pub use ganger_sched::{
-    Address, Handle, NotFound, ProcessHandle, ProcessInfo, ProcessState, Scheduler, Stats,
-    StopReport, WeakHandle, WorkerStats,
+    Address, Handle, NotFound, ProcessHandle, ProcessInfo, ProcessState, Scheduler, SendAsync,
+    Stats, StopReport, WeakHandle, WorkerStats,
 };
 
 #[cfg(all(feature = "sched", feature = "relay"))]

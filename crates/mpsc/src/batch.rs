@@ -113,6 +113,7 @@ impl<T> Batch<T> {
     }
 
     /// The oldest item. O(1).
+    #[inline]
     #[must_use]
     pub fn front(&self) -> Option<&T> {
         // SAFETY: not null, so a node of ours; it is freed only through `&mut self`.
@@ -124,6 +125,20 @@ impl<T> Batch<T> {
     pub fn pop_front(&mut self) -> Option<T> {
         // SAFETY: out of the list, and ours.
         self.pop_node().map(|node| unsafe { Node::free(node) })
+    }
+
+    /// Frees the oldest item's node, without a look at the item. O(1).
+    ///
+    /// For callers that have read the item where it is, because moving it costs more than all the rest.
+    ///
+    /// # Safety
+    /// There is an oldest item, and the caller has moved it out.
+    #[inline]
+    pub unsafe fn forget_front(&mut self) {
+        if let Some(node) = self.pop_node() {
+            // SAFETY: out of the list, and ours; its item has been moved out (precondition).
+            unsafe { Node::free_memory(node) };
+        }
     }
 
     /// Takes the oldest node out, which is the caller's from now on.
@@ -140,6 +155,7 @@ impl<T> Batch<T> {
     }
 
     /// Puts an item behind the newest. O(1), one node, no atomic operation.
+    #[inline]
     pub fn push_back(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {
@@ -176,6 +192,59 @@ impl<T> Batch<T> {
             self.len += other.len;
             mem::forget(other);
         }
+    }
+
+    /// Takes the `count` oldest items out, or all if there are fewer. O(count), allocates nothing.
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=5).collect();
+    /// assert_eq!(batch.split_to(2).into_iter().collect::<Vec<_>>(), [1, 2]);
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [3, 4, 5]);
+    /// ```
+    #[must_use = "what is taken out is in the batch no longer"]
+    pub fn split_to(&mut self, count: usize) -> Self {
+        if count >= self.len {
+            return mem::take(self);
+        }
+        let mut taken = Self::new();
+        let Some(before) = count.checked_sub(1) else {
+            return taken;
+        };
+        let mut last = self.front;
+        for _ in 0..before {
+            // SAFETY: a node of ours, with others behind it, because there are more than `count`.
+            last = unsafe { Node::next(last) };
+        }
+        (taken.front, taken.back, taken.len) = (self.front, last, count);
+        // SAFETY: as above; both lists are ours, and the first one ends here from now on.
+        unsafe {
+            self.front = Node::next(last);
+            Node::set_next(last, ptr::null_mut());
+        }
+        self.len -= count;
+        taken
+    }
+
+    /// Takes the item out that has so many older ones before it, if there is one; the order of the
+    /// others stays. O(index).
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=4).collect();
+    /// assert_eq!(batch.remove(1), Some(2));
+    /// assert_eq!(batch.remove(3), None);
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+    /// ```
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        if index >= self.len {
+            return None;
+        }
+        let mut older = self.split_to(index);
+        let item = self.pop_front();
+        older.append(mem::take(self));
+        *self = older;
+        item
     }
 
     /// The items from the oldest to the newest.

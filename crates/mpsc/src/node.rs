@@ -75,13 +75,23 @@ impl<T> Node<T> {
     pub(crate) unsafe fn free(node: *mut Self) -> T {
         // SAFETY: a node, and the caller's; the item is not used in it again.
         let item = unsafe { (*node).item.with(|item| item.read()) };
+        // SAFETY: as this function's, and the item has been moved out.
+        unsafe { Self::free_memory(node) };
+        item
+    }
+
+    /// Gives the node's memory back.
+    ///
+    /// # Safety
+    /// As for [`free`](Self::free), and the item has been moved out.
+    #[inline]
+    pub(crate) unsafe fn free_memory(node: *mut Self) {
         match Self::SIZE {
             // SAFETY: it came from `take` with this size, and is not used any longer.
             Some(size) => unsafe { cache::give(Set::of(Self::block(node), size), size) },
             // SAFETY: it came from `allocate` with this layout.
             None => unsafe { dealloc(node.cast(), Self::LAYOUT) },
         }
-        item
     }
 
     /// The memory that a node is in.

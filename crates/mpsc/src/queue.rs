@@ -277,6 +277,7 @@ impl<T> Queue<T> {
     /// assert_eq!(queue.push(1).unwrap(), Pushed::First); // not `Unparked`
     /// assert!(!queue.cancel_park());
     /// ```
+    #[inline]
     #[must_use = "`false` after a park means that a wake-up is on its way"]
     pub fn cancel_park(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `park`, for a caller that stands in for the
@@ -342,10 +343,19 @@ impl<T> Queue<T> {
     }
 
     /// Whether there is no item in it at this moment. O(1).
+    #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         // Ordering: Relaxed, because nothing is read through it.
         !Word::from_raw(self.word.load(Ordering::Relaxed)).has_items()
+    }
+
+    /// Whether the consumer sleeps at this moment: see [`park`](Self::park). O(1).
+    #[inline]
+    #[must_use]
+    pub fn is_parked(&self) -> bool {
+        // Ordering: Relaxed, because nothing is read through it.
+        Word::from_raw(self.word.load(Ordering::Relaxed)) == Word::PARKED
     }
 
     /// How many items there are. O(n).

@@ -136,6 +136,9 @@ enum BatchOp {
     Append(usize),
     AppendTo(usize),
     Extend(usize),
+    SplitTo(usize),
+    Remove(usize),
+    ForgetFront,
 }
 
 fn batch_op() -> impl Strategy<Value = BatchOp> {
@@ -146,6 +149,9 @@ fn batch_op() -> impl Strategy<Value = BatchOp> {
         1 => (0..4_usize).prop_map(BatchOp::Append),
         1 => (0..4_usize).prop_map(BatchOp::AppendTo),
         1 => (0..4_usize).prop_map(BatchOp::Extend),
+        1 => (0..6_usize).prop_map(BatchOp::SplitTo),
+        1 => (0..6_usize).prop_map(BatchOp::Remove),
+        1 => Just(BatchOp::ForgetFront),
     ]
 }
 
@@ -184,6 +190,19 @@ proptest! {
                     let items: Vec<_> = fresh.by_ref().take(count).collect();
                     batch.extend(items.iter().copied());
                     model.extend(items);
+                }
+                BatchOp::SplitTo(count) => {
+                    let taken = model.drain(..count.min(model.len()));
+                    prop_assert!(batch.split_to(count).into_iter().eq(taken));
+                }
+                BatchOp::Remove(index) => {
+                    prop_assert_eq!(batch.remove(index), model.remove(index));
+                }
+                BatchOp::ForgetFront => {
+                    if model.pop_front().is_some() {
+                        // SAFETY: there is one, and a number can be moved out any time.
+                        unsafe { batch.forget_front() };
+                    }
                 }
             }
             prop_assert_eq!(batch.len(), model.len());

@@ -1,8 +1,6 @@
-//! What a step receives.
+//! What a step receives: see [`Events`](crate::Events).
 
 use crate::{CancelReason, CommandError, Message, Payload, Tag};
-use std::collections::VecDeque;
-use std::fmt;
 
 /// Something that happened to a process since its last step.
 #[derive(Debug)]
@@ -29,75 +27,25 @@ pub struct Completion {
     pub tag: Tag,
     /// The command's result.
     pub result: Result<Payload, CommandError>,
+    token: u64,
 }
 
-/// The events of one step, taken by value, as an iterator: first cancellations and control messages, then
-/// the others, each in the order of their arrival.
-///
-/// What a step does not take is kept, in order, in front of the next step's events of its kind, and does
-/// not by itself cause a next step: a process that waits for something particular may leave the rest
-/// where it is (selective receive).
-///
-/// ```
-/// use ganger_proc_api::{Event, Events, Message};
-/// use std::collections::VecDeque;
-///
-/// let mut queue: VecDeque<_> =
-///     ["noise", "reply", "noise"].map(|topic| Event::Message(Message::new(topic, ()))).into();
-/// let mut events = Events::new(&mut queue);
-/// let reply = events.take_where(|event| matches!(event, Event::Message(m) if m.topic == "reply"));
-/// assert!(reply.is_some());
-/// assert_eq!(queue.len(), 2);
-/// ```
-pub struct Events<'a> {
-    queue: &'a mut VecDeque<Event>,
-}
-
-impl<'a> Events<'a> {
-    /// The events in `queue`; what is not taken stays there.
-    pub fn new(queue: &'a mut VecDeque<Event>) -> Self {
-        Self { queue }
-    }
-
-    /// How many events are left.
+impl Completion {
+    /// The answer to a yield with that tag, for unit tests of processes.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.queue.len()
+    pub fn new(tag: Tag, result: Result<Payload, CommandError>) -> Self {
+        Self::of(tag, 0, result)
     }
 
-    /// Whether no event is left.
+    /// The answer to the yield that `token` names; for schedulers.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    pub fn of(tag: Tag, token: u64, result: Result<Payload, CommandError>) -> Self {
+        Self { tag, result, token }
     }
 
-    /// The next event, left in place.
+    /// Names the yield; for schedulers.
     #[must_use]
-    pub fn peek(&self) -> Option<&Event> {
-        self.queue.front()
-    }
-
-    /// Takes the first event for which `wanted` holds; the order of the others stays. O(events).
-    pub fn take_where(&mut self, wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        let index = self.queue.iter().position(wanted)?;
-        self.queue.remove(index)
-    }
-}
-
-impl Iterator for Events<'_> {
-    type Item = Event;
-
-    fn next(&mut self) -> Option<Event> {
-        self.queue.pop_front()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.queue.len(), Some(self.queue.len()))
-    }
-}
-
-impl fmt::Debug for Events<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.queue.iter()).finish()
+    pub fn token(&self) -> u64 {
+        self.token
     }
 }

@@ -40,8 +40,8 @@ where
 
 /// A scheduler's side of a [`Completer`].
 pub trait CompletionSink: Send + Sync {
-    /// Takes the one completion of the yield that `token` names.
-    fn complete(self: Arc<Self>, token: u64, completion: Completion);
+    /// Takes the one completion of the yield that its token names.
+    fn complete(self: Arc<Self>, completion: Completion);
 
     /// The process that waits for the completion.
     fn pid(&self) -> Pid;
@@ -124,13 +124,7 @@ impl Completer {
 
     fn answer(&mut self, result: Result<Payload, CommandError>) {
         if let Some(sink) = self.sink.take() {
-            sink.complete(
-                self.token,
-                Completion {
-                    tag: self.tag,
-                    result,
-                },
-            );
+            sink.complete(Completion::of(self.tag, self.token, result));
         }
     }
 }
@@ -158,7 +152,7 @@ struct FnSink {
 }
 
 impl CompletionSink for FnSink {
-    fn complete(self: Arc<Self>, _token: u64, completion: Completion) {
+    fn complete(self: Arc<Self>, completion: Completion) {
         let receive = self
             .receive
             .lock()

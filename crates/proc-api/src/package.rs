@@ -119,6 +119,9 @@ pub enum SendErrorKind {
     /// The mailbox has as many messages as it may hold; try again later.
     #[error("its mailbox is full")]
     Full,
+    /// The mailbox was full for as long as the sender was ready to wait.
+    #[error("its mailbox stayed full until the timeout")]
+    Timeout,
     /// The node has no host with that name.
     #[error("no host with that name on the node")]
     HostNotFound,

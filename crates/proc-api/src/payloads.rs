@@ -87,8 +87,13 @@ impl Payloads {
 
     /// The first value, by value; [`Payload::UNIT`] when there is none. The others are dropped.
     #[must_use]
+    #[inline]
     pub fn into_first(self) -> Payload {
-        self.into_iter().next().unwrap_or_default()
+        match self.0 {
+            Repr::One(payload) => payload,
+            Repr::None => Payload::UNIT,
+            Repr::Many(many) => many.into_iter().next().unwrap_or_default(),
+        }
     }
 
     /// Iterates over the values.

@@ -4,31 +4,27 @@
 use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
+use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
 use crate::token::Token;
 use crate::{Task, dispatch, local};
+use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
     Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
 };
-use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use std::sync::Arc;
-
-/// One message in [`ProcessCell::queued_messages`].
-pub(crate) const MESSAGE: u64 = 1;
-/// One control message there.
-pub(crate) const CONTROL: u64 = 1 << 32;
 
 pub(crate) struct ProcessCell {
     pub(crate) pid: Pid,
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// Messages accepted and not yet taken by a step, in the lower half, and control messages, in the
-    /// upper; counted only when there is a limit.
-    queued_messages: AtomicU64,
+    /// For messages and control messages accepted and not yet taken by a step; used only when there is a
+    /// limit.
+    pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
@@ -61,11 +57,22 @@ impl ProcessCell {
             pid,
             method,
             state: State::new(),
-            queued_messages: AtomicU64::new(0),
+            room: Room::new(),
             exit: ExitSlot::new(),
             shared,
             core: OwnedCore(UnsafeCell::new(Core::new(process))),
         }
+    }
+
+    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
+    /// token. What it had before is gone.
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Box<dyn Process>) {
+        self.pid = pid;
+        self.method = method;
+        self.state = State::new();
+        self.room = Room::new();
+        self.exit = ExitSlot::new();
+        self.core = OwnedCore(UnsafeCell::new(Core::new(process)));
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.
@@ -74,6 +81,7 @@ impl ProcessCell {
     /// The caller owns the run token: it has submitted the process and not queued it yet, or has
     /// taken it from a queue, moved it to `Running`, and not left that state. `f` does not call
     /// `with_core` of the same process.
+    #[inline]
     pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
         self.core.0.with_mut(|core| {
             // SAFETY: the caller owns the run token, so that no other reference exists.
@@ -82,10 +90,19 @@ impl ProcessCell {
     }
 
     /// Delivers a message. Never blocks.
+    #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve(MESSAGE) {
+        if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
+        self.deliver_placed(message)
+    }
+
+    /// Delivers a message that there is a place for.
+    pub(crate) fn deliver_placed(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
         match self.push(Item::Event(Event::Message(message))) {
             Ok(()) => Ok(()),
             Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
@@ -98,7 +115,7 @@ impl ProcessCell {
         self: &Task,
         message: Message,
     ) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve(CONTROL) {
+        if !self.reserve(Room::take_control) {
             return Err((self.no_room(), message));
         }
         match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
@@ -146,36 +163,54 @@ impl ProcessCell {
         wake.map(|wake| self.settle_urgent(wake)).is_ok()
     }
 
-    /// Messages have left the mailbox: so many times [`MESSAGE`], and [`CONTROL`].
-    pub(crate) fn release_messages(&self, sum: u64) {
-        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
-        self.queued_messages.fetch_sub(sum, Ordering::Relaxed);
+    /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
+    pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
+        let completed = self.state.complete();
+        self.refuse_waiters();
+        completed
     }
 
-    /// Counts a [`MESSAGE`] or a [`CONTROL`], unless there are as many of its kind as there may be.
-    fn reserve(&self, one: u64) -> bool {
-        let Some(limit) = self.shared.config.mailbox_limit else {
-            return true;
-        };
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let of_its_kind = |queued: u64| queued / one % CONTROL;
-        let add_one = |queued: u64| (of_its_kind(queued) < limit.into()).then_some(queued + one);
-        // Ordering: Relaxed: a count; the mailbox itself orders the messages.
-        self.queued_messages
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add_one)
-            .is_ok()
+    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. Called by
+    /// whoever runs the process.
+    pub(crate) fn release_messages(self: &Task, places: u64) {
+        if places > 0 && self.room.give(places) == Given::Awaited {
+            self.serve_waiters();
+        }
     }
 
-    fn push(self: &Task, item: Item) -> Result<(), Item> {
+    fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
+        let limit = self.shared.config.mailbox_limit;
+        limit.is_none_or(|limit| take(&self.room, limit))
+    }
+
+    /// Puts in what is no system event.
+    #[inline]
+    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
+        debug_assert!(!item.is_system(), "it has to be counted");
+        if self.state.unpark() {
+            // Nothing is pending in a process that waits, and what others push from now on comes later.
+            // SAFETY: this thread owns the run token, and has not queued the process.
+            unsafe { self.with_core(|core| core.pending.push_back(item)) };
+            self.settle(Wake::Enqueue);
+            return Ok(());
+        }
+        self.push_behind(item)
+    }
+
+    /// Puts an item behind others, to a process that somebody has.
+    #[inline(never)]
+    pub(crate) fn push_behind(self: &Task, item: Item) -> Result<(), Item> {
         self.state.push(item).map(|wake| self.settle(wake))
     }
 
+    /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
     fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let wake = self.state.push_system(item);
         wake.map(|wake| self.settle_urgent(wake))
     }
 
     /// Does what a sender owes.
+    #[inline]
     fn settle(self: &Task, wake: Wake) {
         if wake == Wake::Enqueue {
             // SAFETY: that is to say that this thread owns the token. A process that can be woken
@@ -258,11 +293,11 @@ impl ProcessCell {
 }
 
 impl CompletionSink for ProcessCell {
-    fn complete(self: Arc<Self>, token: u64, completion: Completion) {
-        let Err((task, completion)) = dispatch::intercept(self, token, completion) else {
+    fn complete(self: Arc<Self>, completion: Completion) {
+        let Err((task, completion)) = dispatch::intercept(self, completion) else {
             return;
         };
-        if let Err(item) = task.push(Item::Completion { token, completion }) {
+        if let Err(item) = task.push(Item::Event(Event::Completion(completion))) {
             let counters = task.shared.own_counters();
             counters.stale_completions.bump();
             discard(counters, item);

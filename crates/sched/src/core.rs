@@ -2,31 +2,34 @@
 //! have left the mailbox, and the yields that have not completed.
 
 use crate::contain::{discard, discard_each};
-use crate::lanes::Aside;
+use crate::lanes::{Aside, Share};
 use crate::outstanding::Outstanding;
+use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Event, Process, UpgradeRequest};
-use std::collections::VecDeque;
+use ganger_proc_api::{Event, EventQueue, Process, UpgradeRequest};
+use std::{mem, ptr};
 
 /// What a mailbox holds.
 pub(crate) enum Item {
-    /// A message or a request to finish.
+    /// What a step sees.
     Event(Event),
-    /// The answer to the yield with that number.
-    Completion { token: u64, completion: Completion },
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
     /// Nothing: it just wakes the process.
     Nudge,
 }
 
+// An event is moved out of the mailbox as it is: nothing is written beside it.
+const _: () = assert!(size_of::<Item>() == size_of::<Event>());
+
 pub(crate) struct Core {
     /// None once the process has ended.
     pub(crate) process: Option<Box<dyn Process>>,
     /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
+    /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
@@ -36,8 +39,8 @@ pub(crate) struct Core {
 /// What the next step is about.
 #[must_use]
 pub(crate) enum Gathered {
-    /// Step, with these events.
-    Step,
+    /// Step, with what is left and so many new events, which are the first in `pending`.
+    Step(usize),
     /// Nothing happened: wait on.
     Nothing,
     /// Replace the process first.
@@ -56,6 +59,7 @@ impl Core {
     }
 
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
+    #[inline]
     pub(crate) fn receive(&mut self, state: &State<Item>) {
         if state.has_events() {
             let arrived = state.drain();
@@ -69,133 +73,278 @@ impl Core {
 
     /// As `receive`, where system events may be among what has arrived.
     #[cold]
+    #[inline(never)]
     fn part(&mut self, arrived: Batch<Item>) {
-        let others = self.aside.get_or_insert_default().part(arrived);
-        self.pending.append(others);
+        let aside = self.aside.get_or_insert_default();
+        self.pending.append(aside.part(arrived));
+        if aside.is_empty() {
+            self.aside = None;
+        }
     }
 
-    /// Whether there is something to show to a step.
-    pub(crate) fn has_new(&self) -> bool {
-        !self.pending.is_empty()
-            || (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    /// Whether system events wait that have left the mailbox.
+    #[inline]
+    pub(crate) fn has_system(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Fills the empty `batch`: first what the last step left, then up to `limit` new events: system
-    /// events up to the next upgrade, which go before the others that were left; and, unless an upgrade
-    /// is next, those `completions` and what is pending.
+    /// Sees to it that the next step's new system events are among what is left, in front of the others,
+    /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
+    /// latter when a system event has to wait, because the batch is full, or an upgrade is next.
+    #[inline]
     pub(crate) fn gather(
         &mut self,
         state: &State<Item>,
-        batch: &mut VecDeque<Event>,
-        completions: &mut VecDeque<(u64, Completion)>,
-        limit: usize,
+        mut limit: usize,
         counters: &Counters,
     ) -> Gathered {
-        let (mut before, mut limit) = (0, limit);
-        if let Some(mut aside) = self.aside.take() {
-            if !aside.left.is_empty() {
-                *batch = std::mem::take(&mut aside.left);
-            }
-            before = batch.len();
-            if !aside.system.is_empty() {
-                let others_wait = !completions.is_empty() || !self.pending.is_empty();
-                let shown = aside.show(batch, limit, others_wait);
-                if aside.is_needed() {
-                    self.aside = Some(aside);
-                }
-                state.take_system(shown.taken);
-                if let Some(request) = shown.upgrade {
-                    self.keep(batch);
-                    return Gathered::Upgrade(request);
-                }
-                if shown.is_cut_short {
-                    limit = batch.len() - before;
-                }
+        if self.aside.is_some() {
+            match self.gather_system(state, limit) {
+                Share::Upgrade(request) => return Gathered::Upgrade(request),
+                Share::Room(room) => limit = room,
             }
         }
-        while batch.len() - before < limit
-            && let Some((token, completion)) = completions.pop_front()
+        let mut events = 0;
+        for item in self.pending.iter().take(limit) {
+            let is_event = match item {
+                Item::Event(Event::Completion(completion)) => {
+                    self.yields.finish(completion.token())
+                }
+                Item::Event(_) => true,
+                Item::Upgrade(_) | Item::Nudge => false,
+            };
+            if !is_event {
+                return self.gather_more(events, limit, counters);
+            }
+            events += 1;
+        }
+        self.step(events)
+    }
+
+    /// The system lane's share of a batch.
+    #[cold]
+    #[inline(never)]
+    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> Share {
+        let Some(aside) = &mut self.aside else {
+            return Share::Room(limit);
+        };
+        let waiting = aside.system.len();
+        let share = aside.share(limit, !self.pending.is_empty());
+        let taken = waiting - aside.system.len();
+        if aside.is_empty() {
+            self.aside = None;
+        }
+        if taken > 0 {
+            state.take_system(taken);
+            self.must_step |= matches!(share, Share::Room(_));
+        }
+        share
+    }
+
+    /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
+    /// something that is no event for the step.
+    #[cold]
+    #[inline(never)]
+    fn gather_more(&mut self, events: usize, limit: usize, counters: &Counters) -> Gathered {
+        let mut gathered = self.pending.split_to(events);
+        while gathered.len() < limit
+            && let Some(item) = self.pending.pop_front()
         {
-            self.deliver(token, completion, batch, counters);
-        }
-        while batch.len() - before < limit {
-            match self.pending.pop_front() {
-                None => break,
-                Some(Item::Nudge) => {}
-                Some(Item::Event(event)) => batch.push_back(event),
-                Some(Item::Completion { token, completion }) => {
-                    self.deliver(token, completion, batch, counters);
+            match item {
+                Item::Nudge => {}
+                Item::Event(Event::Completion(completion))
+                    if !self.yields.finish(completion.token()) =>
+                {
+                    counters.stale_completions.bump();
+                    discard(counters, completion);
                 }
-                Some(Item::Upgrade(_)) => unreachable!("an upgrade is in the system lane"),
+                Item::Event(_) => gathered.push_back(item),
+                Item::Upgrade(_) => unreachable!("an upgrade is in the system lane"),
             }
         }
-        if std::mem::take(&mut self.must_step) || batch.len() > before {
-            Gathered::Step
+        let events = gathered.len();
+        gathered.append(mem::take(&mut self.pending));
+        self.pending = gathered;
+        self.step(events)
+    }
+
+    #[inline]
+    fn step(&mut self, events: usize) -> Gathered {
+        if mem::take(&mut self.must_step) || events > 0 {
+            Gathered::Step(events)
         } else {
-            self.keep(batch);
             Gathered::Nothing
         }
     }
 
-    /// Adds a completion to `batch`, unless it is stale.
-    fn deliver(
-        &mut self,
-        token: u64,
-        completion: Completion,
-        batch: &mut VecDeque<Event>,
-        counters: &Counters,
-    ) {
-        if self.yields.finish(token) {
-            batch.push_back(Event::Completion(completion));
-        } else {
-            counters.stale_completions.bump();
-            discard(counters, completion);
+    /// The process, with the events of its next step, as many new ones as have been gathered.
+    #[inline]
+    pub(crate) fn shown(&mut self, events: usize) -> Option<(&mut dyn Process, Shown<'_>)> {
+        let process = self.process.as_deref_mut()?;
+        let shown = Shown {
+            aside: &mut self.aside,
+            pending: &mut self.pending,
+            events,
+            places: 0,
+        };
+        Some((process, shown))
+    }
+
+    /// Keeps what a step left of its new events, for the steps after it.
+    #[inline]
+    pub(crate) fn keep(&mut self, events: usize) {
+        if events > 0 {
+            self.keep_some(events);
         }
     }
 
-    /// Takes what a step left in `batch`, which is empty afterwards.
-    pub(crate) fn keep(&mut self, batch: &mut VecDeque<Event>) {
-        if !batch.is_empty() {
-            self.aside.get_or_insert_default().left = std::mem::take(batch);
-        }
+    #[cold]
+    #[inline(never)]
+    fn keep_some(&mut self, events: usize) {
+        let kept = self.pending.split_to(events);
+        self.aside.get_or_insert_default().left.append(kept);
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
     pub(crate) fn forget_yields(&mut self, counters: &Counters) {
         self.yields.forget_all();
-        let is_completion = |event: &Event| matches!(event, Event::Completion(_));
+        let is_completion = |item: &Item| matches!(item, Item::Event(Event::Completion(_)));
         let Some(aside) = &mut self.aside else {
             return;
         };
-        let left = std::mem::take(&mut aside.left);
-        let (stale, kept): (VecDeque<_>, VecDeque<_>) = left.into_iter().partition(is_completion);
+        let left = mem::take(&mut aside.left);
+        let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_completion);
         aside.left = kept;
+        if aside.is_empty() {
+            self.aside = None;
+        }
         counters.stale_completions.add(stale.len() as u64);
         discard_each(counters, stale);
     }
 
     /// Takes all events out, because the process has ended.
-    pub(crate) fn take_events(&mut self) -> (VecDeque<Event>, Batch<Item>) {
-        let Aside { system, left, .. } = self.aside.take().map(|aside| *aside).unwrap_or_default();
-        let mut items: Batch<Item> = system.into_iter().collect();
-        items.append(std::mem::take(&mut self.pending));
-        (left, items)
+    pub(crate) fn take_events(&mut self) -> Batch<Item> {
+        let pending = mem::take(&mut self.pending);
+        match self.aside.take() {
+            None => pending,
+            Some(aside) => {
+                let Aside {
+                    system, mut left, ..
+                } = *aside;
+                left.append(system);
+                left.append(pending);
+                left
+            }
+        }
     }
 }
 
+/// The events of one step, where they lie.
+pub(crate) struct Shown<'a> {
+    aside: &'a mut Option<Box<Aside>>,
+    pending: &'a mut Batch<Item>,
+    /// How many of `pending` are events of this step, and not taken yet.
+    pub(crate) events: usize,
+    /// The places of the messages and control messages that the step has taken: see `Room::give`.
+    pub(crate) places: u64,
+}
+
+impl Shown<'_> {
+    fn take(&mut self, item: Option<Item>) -> Option<Event> {
+        let Some(Item::Event(event)) = item else {
+            return None;
+        };
+        self.places += match event {
+            Event::Message(_) => MESSAGE,
+            Event::Control(_) => CONTROL,
+            _ => 0,
+        };
+        Some(event)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        let aside = self.aside.as_mut()?;
+        let index = aside.left.iter().position(is_event(wanted))?;
+        let item = aside.left.remove(index);
+        if aside.is_empty() {
+            *self.aside = None;
+        }
+        self.take(item)
+    }
+
+    fn left(&self) -> impl Iterator<Item = &Item> {
+        self.aside.iter().flat_map(|aside| aside.left.iter())
+    }
+
+    fn new_events(&self) -> impl Iterator<Item = &Item> {
+        self.pending.iter().take(self.events)
+    }
+}
+
+impl EventQueue for Shown<'_> {
+    fn len(&self) -> usize {
+        self.aside.as_ref().map_or(0, |aside| aside.left.len()) + self.events
+    }
+
+    fn front(&self) -> Option<&Event> {
+        let left = self.aside.as_ref().and_then(|aside| aside.left.front());
+        match left.or_else(|| self.new_events().next()) {
+            Some(Item::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<Event> {
+        if self.aside.is_some()
+            && let Some(event) = self.take_left(&mut |_| true)
+        {
+            return Some(event);
+        }
+        let left = self.events.checked_sub(1)?;
+        let Some(Item::Event(event)) = self.pending.front() else {
+            return None;
+        };
+        // Control messages are never here.
+        self.places += u64::from(matches!(event, Event::Message(_))) * MESSAGE;
+        // SAFETY: the item is not used again, because its node is freed; nothing in between panics.
+        let event = unsafe { ptr::read(event) };
+        // SAFETY: the event was all that was in the oldest item.
+        unsafe { self.pending.forget_front() };
+        self.events = left;
+        Some(event)
+    }
+
+    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        if let Some(event) = self.take_left(wanted) {
+            return Some(event);
+        }
+        let index = self.new_events().position(is_event(wanted))?;
+        self.events -= 1;
+        let item = self.pending.remove(index);
+        self.take(item)
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&Event)) {
+        for item in self.left().chain(self.new_events()) {
+            if let Item::Event(event) = item {
+                visit(event);
+            }
+        }
+    }
+}
+
+fn is_event(wanted: &mut dyn FnMut(&Event) -> bool) -> impl FnMut(&Item) -> bool {
+    |item| matches!(item, Item::Event(event) if wanted(event))
+}
+
 /// How many of these are messages, and how many completions.
-pub(crate) fn count(left: &VecDeque<Event>, items: &Batch<Item>) -> (u64, u64) {
-    let events = left.iter().map(|event| match event {
-        Event::Message(_) | Event::Control(_) => (1, 0),
-        Event::Completion(_) => (0, 1),
-        _ => (0, 0),
-    });
+pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     let items = items.iter().map(|item| match item {
         Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
-        Item::Completion { .. } => (0, 1),
+        Item::Event(Event::Completion(_)) => (0, 1),
         _ => (0, 0),
     });
-    events
-        .chain(items)
-        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }

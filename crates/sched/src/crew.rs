@@ -213,6 +213,13 @@ impl Crew {
         self.slots[index].overdue.load(Ordering::Relaxed) == turn
     }
 
+    /// Whether the worker may block for as long as it likes: somebody has taken its place, or a spare
+    /// is left that can.
+    pub(crate) fn has_relief(&self, index: usize) -> bool {
+        let spares = lock(&self.spares);
+        self.is_relieved(index) || !spares.waiting.is_empty() || !spares.free.is_empty()
+    }
+
     /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
     /// reports why, if somebody gives a reason. Returns whether the worker has been relieved by this.
     ///

@@ -10,9 +10,11 @@ use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, discard_each, log, text_of};
 use crate::core::{Core, Item};
 use crate::stats::Counters;
-use ganger_proc_api::{Command, CommandError, Completer, Completion, StepOutput, Yield};
+use ganger_mpsc::Batch;
+use ganger_proc_api::{
+    Command, CommandError, CommandId, Completer, Completion, Event, StepOutput, Yield,
+};
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
@@ -28,62 +30,77 @@ struct Call {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
     token: u64,
-    answer: Cell<Option<Caught>>,
+    answer: Cell<Answer>,
+    /// The completion, when there is an answer: one event.
+    completion: Cell<Batch<Item>>,
+    /// The reference to the process that came with it.
+    task: Cell<Option<Task>>,
 }
 
-/// A completion that came while its handler was on the stack.
-struct Caught {
-    completion: Completion,
-    /// The reference to the process that came with it.
-    task: Task,
+/// What has become of a completer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// It has been used.
+    Given,
+    /// It has been dropped unused, or somebody has answered so.
+    Dropped,
+    /// Somebody may have it.
+    Later,
 }
 
 /// Keeps the completion when it belongs to the handler that is on this thread's stack; else gives it
 /// back. An answer that comes when the handler has already had something else sent to the process goes
 /// through the mailbox, behind that.
-pub(crate) fn intercept(
-    task: Task,
-    token: u64,
-    completion: Completion,
-) -> Result<(), (Task, Completion)> {
+pub(crate) fn intercept(task: Task, completion: Completion) -> Result<(), (Task, Completion)> {
     // SAFETY: null, or a call on this thread's stack: `call` puts back what was there before.
-    match unsafe { CURRENT.get().as_ref() } {
-        Some(call)
-            if call.cell == Arc::as_ptr(&task)
-                && call.token == token
-                && (is_dropped(&completion) || !task.state.has_events()) =>
-        {
-            call.answer.set(Some(Caught { completion, task }));
-            Ok(())
-        }
-        _ => Err((task, completion)),
+    let call = unsafe { CURRENT.get().as_ref() }
+        .filter(|call| call.cell == Arc::as_ptr(&task) && call.token == completion.token());
+    let Some(call) = call else {
+        return Err((task, completion));
+    };
+    if matches!(completion.result, Err(CommandError::Dropped)) {
+        call.answer.set(Answer::Dropped);
+    } else if task.state.has_events() {
+        return Err((task, completion));
+    } else {
+        call.answer.set(Answer::Given);
+        call.completion.set(only(completion));
     }
+    call.task.set(Some(task));
+    Ok(())
 }
 
 /// What a dispatch leaves to the turn that it is a part of.
 #[derive(Default)]
 pub(crate) struct Inline {
-    /// The completions that came before their handlers returned, with nothing before them in the
-    /// mailbox; and the numbers of their yields.
-    pub(crate) completions: VecDeque<(u64, Completion)>,
+    /// How many completions came before their handlers returned, with nothing before them in the
+    /// mailbox: so many are the first of what is pending.
+    pub(crate) answers: usize,
     /// A reference to the process that its next completer may have: to count another one costs
     /// more than a short handler.
     spare: Option<Task>,
 }
 
 impl Inline {
-    /// The turn is over: puts completions that no step has seen in front of what arrived later.
+    /// Puts a completion behind all that is pending.
     #[inline]
-    pub(crate) fn end(&mut self, core: &mut Core) {
-        while let Some((token, completion)) = self.completions.pop_back() {
-            core.pending
-                .push_front(Item::Completion { token, completion });
+    fn add(&mut self, core: &mut Core, completion: Batch<Item>) {
+        self.answers += usize::from(core.pending.len() == self.answers);
+        core.pending.append(completion);
+    }
+
+    /// The turn is over.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        self.answers = 0;
+        if self.spare.is_some() {
+            self.spare = None;
         }
-        self.spare = None;
     }
 }
 
 /// Dispatches the yields in `out`, in order.
+#[inline]
 pub(crate) fn dispatch(
     task: &Task,
     core: &mut Core,
@@ -91,9 +108,19 @@ pub(crate) fn dispatch(
     inline: &mut Inline,
     counters: &Counters,
 ) {
-    if out.yields().is_empty() {
-        return;
+    if !out.yields().is_empty() {
+        dispatch_all(task, core, out, inline, counters);
     }
+}
+
+#[inline(never)]
+fn dispatch_all(
+    task: &Task,
+    core: &mut Core,
+    out: &mut StepOutput,
+    inline: &mut Inline,
+    counters: &Counters,
+) {
     for Yield { command, tag } in out.drain_yields() {
         counters.yields.bump();
         let token = core.yields.begin();
@@ -101,104 +128,99 @@ pub(crate) fn dispatch(
         core.receive(&task.state);
         let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
         let completer = Completer::new(sink, tag, token);
-        let called = call(task, token, command, completer, &mut inline.spare, counters);
-        if let Some((result, is_answer)) = called {
-            let completion = Completion { tag, result };
-            if !is_answer {
+        let call = Call {
+            cell: Arc::as_ptr(task),
+            token,
+            answer: Cell::new(Answer::Later),
+            completion: Cell::default(),
+            task: Cell::new(None),
+        };
+        let id = command.id;
+        let error = call.make(task, command, completer, counters);
+        inline.spare = call.task.into_inner();
+        match (call.answer.get(), error) {
+            (Answer::Given, error) => {
+                inline.add(core, call.completion.into_inner());
+                if let Some(error) = error {
+                    report_late(task, id, error, counters);
+                }
+            }
+            (Answer::Later, None) => {}
+            (Answer::Dropped | Answer::Later, error) => {
                 // It happened when the handler returned, after whatever that has sent.
                 core.receive(&task.state);
-            }
-            if core.pending.is_empty() {
-                inline.completions.push_back((token, completion));
-            } else {
-                core.pending
-                    .push_back(Item::Completion { token, completion });
+                let result = Err(error.unwrap_or(CommandError::Dropped));
+                let completion = Completion::of(tag, token, result);
+                inline.add(core, only(completion));
             }
         }
     }
 }
 
-type CommandResult = Result<ganger_proc_api::Payload, CommandError>;
+/// A batch of one event.
+#[inline]
+fn only(completion: Completion) -> Batch<Item> {
+    let mut batch = Batch::new();
+    batch.push_back(Item::Event(Event::Completion(completion)));
+    batch
+}
 
-/// Calls the handler. Returns the completion if there is one already, and whether it is an answer, which
-/// came before all that is in the mailbox.
-fn call(
-    task: &Task,
-    token: u64,
-    command: Command,
-    completer: Completer,
-    spare: &mut Option<Task>,
-    counters: &Counters,
-) -> Option<(CommandResult, bool)> {
-    let id = command.id;
-    let handler = task.shared.commands.get(id);
-    let call = Call {
-        cell: Arc::as_ptr(task),
-        token,
-        answer: Cell::new(None),
-    };
-    let outer = CURRENT.replace(&raw const call);
-    let returned = contain(|| match handler {
-        Some(handler) => handler
-            .handle(command, completer)
-            .map_err(CommandError::Failed),
-        None => {
-            drop(completer);
-            discard_each(counters, command.payloads);
-            Err(CommandError::Unknown(id))
+impl Call {
+    /// Calls the handler. Returns its error, if there is one.
+    #[inline]
+    fn make(
+        &self,
+        task: &Task,
+        command: Command,
+        completer: Completer,
+        counters: &Counters,
+    ) -> Option<CommandError> {
+        let id = command.id;
+        let Some(handler) = task.shared.commands.get(id) else {
+            return Some(self.make_none(command, completer, counters));
+        };
+        let outer = CURRENT.replace(self);
+        let returned = contain(|| handler.handle(command, completer));
+        CURRENT.set(outer);
+        match returned {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(CommandError::Failed(error)),
+            Err(message) => {
+                counters.panics.bump();
+                log(Level::ERROR, || {
+                    tracing::error!(
+                        target: "ganger::sched", pid = %task.pid, command = %id, %message,
+                        "contained a panic of a handler"
+                    );
+                });
+                Some(CommandError::Panicked(message))
+            }
         }
-    });
-    CURRENT.set(outer);
-    let caught = call.answer.into_inner().map(|caught| {
-        *spare = Some(caught.task);
-        caught.completion
-    });
+    }
 
-    let answered = match caught {
-        Some(completion) if is_dropped(&completion) => Answer::Dropped,
-        Some(completion) => Answer::Given(completion.result),
-        None => Answer::Later,
-    };
-    let error = match returned {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error),
-        Err(message) => {
-            counters.panics.bump();
-            log(Level::ERROR, || {
-                tracing::error!(
-                    target: "ganger::sched", pid = %task.pid, command = %id, %message,
-                    "contained a panic of a handler"
-                );
-            });
-            Some(CommandError::Panicked(message))
-        }
-    };
-    match (answered, error) {
-        (Answer::Given(result), None) => Some((result, true)),
-        (Answer::Given(result), Some(error)) => {
-            log(Level::WARN, || {
-                tracing::warn!(
-                    target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of(&error),
-                    "a handler reported an error after it had completed the command"
-                );
-            });
-            discard(counters, error);
-            Some((result, true))
-        }
-        (Answer::Dropped | Answer::Later, Some(error)) => Some((Err(error), false)),
-        (Answer::Dropped, None) => Some((Err(CommandError::Dropped), false)),
-        (Answer::Later, None) => None,
+    /// What there is to do when there is no handler.
+    #[cold]
+    fn make_none(
+        &self,
+        command: Command,
+        completer: Completer,
+        counters: &Counters,
+    ) -> CommandError {
+        let outer = CURRENT.replace(self);
+        drop(completer);
+        CURRENT.set(outer);
+        discard_each(counters, command.payloads);
+        CommandError::Unknown(command.id)
     }
 }
 
-/// Whether the completer was dropped unused, or somebody has answered so.
-fn is_dropped(completion: &Completion) -> bool {
-    matches!(completion.result, Err(CommandError::Dropped))
-}
-
-/// What had become of the completer when the handler returned.
-enum Answer {
-    Given(CommandResult),
-    Dropped,
-    Later,
+#[cold]
+fn report_late(task: &Task, id: CommandId, error: CommandError, counters: &Counters) {
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of(&error),
+            "a handler reported an error after it had completed the command"
+        );
+    });
+    discard(counters, error);
 }

@@ -194,7 +194,7 @@ impl ExitSlot {
 
     /// Blocks until the reason is there and takes it; gives up after `timeout` if there is one.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> Option<ExitReason> {
-        let parker = Arc::new(ThreadWaker(Parker::new()));
+        let parker = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&parker));
         let context = Context::from_waker(&waker);
         loop {
@@ -241,7 +241,14 @@ impl fmt::Debug for ExitSlot {
     }
 }
 
-struct ThreadWaker(Parker);
+/// Wakes a thread that has parked.
+pub(crate) struct ThreadWaker(pub(crate) Parker);
+
+impl ThreadWaker {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Parker::new()))
+    }
+}
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {

@@ -3,10 +3,11 @@
 
 use crate::Task;
 use crate::contain::{contain_and_report, discard, discard_each, log};
-use crate::core::count;
-use crate::local::HoldTurn;
+use crate::core::{Item, count};
+use crate::local::{self, HoldTurn};
 use crate::shared::{Running, Shared};
 use crate::stats::Counters;
+use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Process};
 use std::task::Waker;
 use tracing::Level;
@@ -15,6 +16,16 @@ use tracing::Level;
 pub(crate) fn close(mut process: Box<dyn Process>, counters: &Counters) {
     contain_and_report("close", counters, || process.close());
     discard(counters, process);
+}
+
+/// Drops what nobody will see, and counts it.
+#[cold]
+#[inline(never)]
+pub(crate) fn discard_events(items: Batch<Item>, counters: &Counters) {
+    let (messages, completions) = count(&items);
+    counters.undelivered.add(messages);
+    counters.stale_completions.add(completions);
+    discard_each(counters, items);
 }
 
 /// Ends a process that this thread runs, as `turn` says until the process counts as ended.
@@ -26,7 +37,7 @@ pub(crate) fn finish(
     turn: (HoldTurn<'_>, Running<'_>),
     worker: Option<usize>,
 ) {
-    let (terminated, rest) = task.state.complete();
+    let (terminated, rest) = task.complete();
     let reason = match reason {
         ExitReason::Done(result) if terminated => {
             discard(counters, result);
@@ -36,25 +47,23 @@ pub(crate) fn finish(
     };
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
-    let (process, left, mut items) = unsafe {
+    let (process, mut items) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
-            let (left, items) = core.take_events();
-            (core.process.take(), left, items)
+            (core.process.take(), core.take_events())
         })
     };
     items.append(rest);
-    let (messages, completions) = count(&left, &items);
-    counters.undelivered.add(messages);
-    counters.stale_completions.add(completions);
-    discard_each(counters, left);
-    discard_each(counters, items);
+    if !items.is_empty() {
+        discard_events(items, counters);
+    }
     if let Some(process) = process {
         close(process, counters);
     }
 
     // Keeps the process alive until the end of this.
-    let _owned = shared.registry.remove(task.pid.id());
+    // SAFETY: a process ends once.
+    let owned = unsafe { shared.free_id(task.pid.id()) };
     let (ended, how) = match &reason {
         ExitReason::Done(_) => (&counters.done, "done"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
@@ -81,5 +90,12 @@ pub(crate) fn finish(
     match task.exit.fill(reason) {
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => discard(counters, unwanted),
+    }
+    if let Some(owned) = owned
+        && !shared.shutdown.is_halted()
+    {
+        local::with(shared, |queue| {
+            queue.cache.borrow_mut().keep_cell(owned, &shared.pool);
+        });
     }
 }

@@ -200,15 +200,13 @@ impl Handle {
         self.shared.counters.workers(used).collect()
     }
 
-    /// The live processes. Those that start or end meanwhile may or may not be among them. O(number
-    /// of processes); a worker that starts or ends a process meanwhile waits for as long as it takes
-    /// to copy a small part of the list, if at all.
+    /// The live processes. Those that start or end meanwhile may or may not be among them. O(most
+    /// processes that there have been at once); no worker waits for it.
     #[must_use]
     pub fn processes(&self) -> Vec<ProcessInfo> {
         let tasks = self.shared.registry.all();
         tasks
-            .iter()
-            .map(ProcessInfo::of)
+            .map(|task| ProcessInfo::of(&task))
             .filter(|p| p.state != ProcessState::Complete)
             .collect()
     }

@@ -16,23 +16,23 @@
 //!
 //! **Protocol of a worker without work**: 1. search, if there are not too many searchers
 //! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
-//! ([`end_search`](Idle::end_search)), and if nobody else searches, notify: the pushes that saw this
-//! worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
+//! ([`end_search`](Idle::end_search)), and if nobody else searches and something is queued, notify: the
+//! pushes that saw this worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
 //! nobody is left who searches, withdraw if there is something, else block ([`sleep`](Idle::sleep)).
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
-//! searcher owes nothing, because the last searcher either finds work and notifies, or announces its
-//! sleep and then looks at everything.
+//! searcher owes nothing, because the last searcher either finds work, looks again and notifies, or
+//! announces its sleep and then looks at everything.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `searching` | workers (`begin_search`, `end_search`), under the lock in `sleep`, `notify` | everybody |
 //! | `sleeping` | under the lock | everybody |
 
-use ganger_sync::atomic::{AtomicU64, Ordering};
+use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
-use ganger_sync::{CachePadded, Parker, fence};
+use ganger_sync::{CachePadded, Parker, fence as asymmetric};
 use std::time::Duration;
 
 const SEARCHING: u64 = 1;
@@ -131,16 +131,29 @@ impl Idle {
         }
     }
 
-    /// A searcher has found work. When it was the last one, wakes another: pushes that saw it search
-    /// relied on it.
-    pub(crate) fn end_search(&self) {
-        // Ordering: SeqCst, one order with the load in `notify`: a pusher either sees this, or its
-        // push is seen by whoever is woken here.
+    /// A searcher has found work. When it was the last one, and `has_work` says that something else is
+    /// queued, wakes another: pushes that saw it search relied on it.
+    pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
+        // Ordering: SeqCst, one order with the other changes of the word.
         let before = Snapshot::from(self.word.fetch_sub(SEARCHING, Ordering::SeqCst));
         debug_assert!(before.searching > 0, "ended a search that was not begun");
-        if before.searching == 1 {
+        if before.searching != 1 {
+            return;
+        }
+        // Ordering: SeqCst, pairs with the one in `notify_from_outside`: either the push is seen below, or
+        // the pusher sees that nobody searches. One who has pushed to a deque of its own has made a
+        // light fence only, and may be overlooked: it looks there itself, and meanwhile the monitor.
+        fence(Ordering::SeqCst);
+        if has_work() {
             self.notify();
         }
+    }
+
+    /// As [`notify`](Self::notify), when the push was to a queue that is nobody's own.
+    pub(crate) fn notify_from_outside(&self) -> bool {
+        // Ordering: SeqCst, pairs with the one in `end_search`.
+        fence(Ordering::SeqCst);
+        self.notify()
     }
 
     /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
@@ -150,7 +163,7 @@ impl Idle {
     pub(crate) fn notify(&self) -> bool {
         // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or the
         // load below sees the sleeper.
-        fence::light();
+        asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         let now = Snapshot::from(self.word.load(Ordering::Relaxed));
         if now.searching > 0 {
@@ -170,7 +183,7 @@ impl Idle {
     #[inline]
     pub(crate) fn defer(&self) {
         // Pairs with the heavy fence in `doze`.
-        fence::light();
+        asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         if Snapshot::from(self.word.load(Ordering::Relaxed)).unwatched {
             self.rouse();
@@ -228,7 +241,7 @@ impl Idle {
         let others = self.announce(index, searching);
         // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
         // sees the announcement.
-        fence::heavy();
+        asymmetric::heavy();
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
         if stay_awake && self.withdraw(index) {
             return Woken::Withdrawn;
@@ -266,7 +279,7 @@ impl Idle {
         self.word.fetch_or(UNWATCHED, Ordering::SeqCst);
         // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
         // or the pusher sees that nobody watches.
-        fence::heavy();
+        asymmetric::heavy();
         if stay_awake() {
             self.rouse();
         }
@@ -313,7 +326,7 @@ mod tests {
                 "{searching} of {workers}"
             );
             for _ in 0..searching {
-                idle.end_search();
+                idle.end_search(|| true);
             }
             assert_eq!(
                 idle.snapshot(),
@@ -354,7 +367,14 @@ mod tests {
         }
         assert!(idle.begin_search());
         assert!(!idle.notify(), "a searcher will find it");
-        idle.end_search();
+        idle.end_search(|| false);
+        assert_eq!(
+            idle.snapshot().sleeping,
+            1,
+            "there is nothing to wake it for"
+        );
+        assert!(idle.begin_search());
+        idle.end_search(|| true);
         assert_eq!(sleeper.join().unwrap(), Woken::Notified);
         assert_eq!(
             idle.snapshot(),

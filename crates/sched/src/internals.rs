@@ -1,12 +1,12 @@
 //! What the benchmarks of this workspace measure of the inside. It is no part of the interface: it may
 //! change or go in any version.
 
-use crate::Task;
 use crate::cell::ProcessCell;
 use crate::handle::Handle;
-use crate::registry::{FIRST_COUNTED_ID, Registry};
+use crate::registry::{Freed, Registry};
 use crate::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_proc_api::{BoxError, Events, Pid, Process, StepOutput};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,33 +62,39 @@ impl fmt::Debug for StateWord {
 /// A registry of so many processes, which belong to a scheduler that does not know of them.
 pub struct Processes {
     registry: Registry,
-    tasks: Vec<Task>,
+    scheduler: Handle,
+    ids: Vec<Cell<u64>>,
 }
 
 impl Processes {
-    /// Makes the processes, with ids that count from [`first`](Self::first), and registers them.
+    /// Makes the processes, and registers them.
     #[must_use]
-    pub fn new(scheduler: &Handle, workers: usize, processes: u64) -> Self {
-        let registry = Registry::new(workers);
-        let cell = |id| {
-            let pid = Pid::new(scheduler.shared.host, Self::first() + id);
-            let shared = Arc::clone(&scheduler.shared);
-            Arc::new(ProcessCell::new(
-                shared,
-                pid,
-                "main".into(),
-                Box::new(Still),
-            ))
+    pub fn new(scheduler: &Handle, processes: u32) -> Self {
+        let scheduler = scheduler.clone();
+        let registry = Registry::new();
+        let mut this = Self {
+            registry,
+            scheduler,
+            ids: Vec::new(),
         };
-        let tasks: Vec<Task> = (0..processes).map(cell).collect();
-        tasks.iter().for_each(|task| registry.insert(task));
-        Self { registry, tasks }
+        let slots = this.registry.claim_fresh(processes);
+        this.ids = slots.map(|slot| Cell::new(this.insert(slot))).collect();
+        this
     }
 
-    /// The first id.
+    fn insert(&self, slot: u32) -> u64 {
+        let shared = Arc::clone(&self.scheduler.shared);
+        let pid = Pid::new(shared.host, self.registry.next_id(slot));
+        let cell = ProcessCell::new(shared, pid, "main".into(), Box::new(Still));
+        // SAFETY: the slot has been claimed, and nobody else uses it.
+        unsafe { self.registry.insert(&Arc::new(cell)) };
+        pid.id()
+    }
+
+    /// The id of a process, by its place among them.
     #[must_use]
-    pub fn first() -> u64 {
-        FIRST_COUNTED_ID
+    pub fn id(&self, nth: u32) -> Option<u64> {
+        self.ids.get(nth as usize).map(Cell::get)
     }
 
     /// Looks an id up, and takes a reference to its process; whether there is one.
@@ -97,23 +103,27 @@ impl Processes {
         self.registry.get(id).is_some()
     }
 
-    /// Takes a process out, by its place among them, and puts it in again; whether there is one.
-    pub fn replace(&self, nth: u64) -> bool {
-        let task = usize::try_from(nth)
-            .ok()
-            .and_then(|nth| self.tasks.get(nth));
-        if let Some(task) = task {
-            self.registry.remove(task.pid.id());
-            self.registry.insert(task);
+    /// Takes a process out, by its place among them, and puts another in; whether there was one.
+    pub fn replace(&self, nth: u32) -> bool {
+        let Some(id) = self.ids.get(nth as usize) else {
+            return false;
+        };
+        // SAFETY: the id is the one of that place, until it is replaced here.
+        match unsafe { self.registry.remove(id.get()) } {
+            (task, Freed::Slot(slot)) => {
+                id.set(self.insert(slot));
+                task.is_some()
+            }
+            (_, Freed::Nothing) => false,
         }
-        task.is_some()
     }
 
     /// Takes an id of a user's choice and gives it back; whether it was free.
     pub fn reserve(&self, id: u64) -> bool {
         let is_free = self.registry.reserve(id);
         if is_free {
-            self.registry.remove(id);
+            // SAFETY: it has just been reserved.
+            let _nothing = unsafe { self.registry.remove(id) };
         }
         is_free
     }
@@ -121,7 +131,7 @@ impl Processes {
 
 impl fmt::Debug for Processes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.tasks.len();
+        let count = self.ids.len();
         f.debug_tuple("Processes").field(&count).finish()
     }
 }
@@ -156,17 +166,17 @@ mod tests {
     #[test]
     fn processes_are_found_by_their_ids_alone() {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
-        let processes = Processes::new(&scheduler, 1, 3);
-        let first = Processes::first();
-        let has = |id| processes.has(first + id);
-        assert_eq!([0, 2, 3].map(has), [true, true, false]);
+        let processes = Processes::new(&scheduler, 3);
+        let ids: Vec<u64> = (0..3).map(|nth| processes.id(nth).unwrap()).collect();
+        let has = |id: &u64| processes.has(*id);
+        assert!(ids.iter().all(has) && !processes.has(ids[2] + 1));
         assert_eq!(
             [0, 2, 3].map(|nth| processes.replace(nth)),
             [true, true, false]
         );
-        assert_eq!([0, 2, 3].map(has), [true, true, false]);
+        assert_eq!([0, 1, 2].map(|nth| has(&ids[nth])), [false, true, false]);
+        assert!([0, 2].map(|nth| processes.id(nth).unwrap()).iter().all(has));
         assert!(processes.reserve(7) && processes.reserve(7));
-        assert!(!processes.reserve(first));
         assert!(!processes.has(7));
         assert_eq!(scheduler.stats().live, 0);
     }

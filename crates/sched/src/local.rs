@@ -1,5 +1,6 @@
 //! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
 
+use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
@@ -19,6 +20,7 @@ pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
+    pub(crate) cache: RefCell<Cache>,
     /// Turns of the worker that are on its stack.
     turns: Cell<usize>,
 }
@@ -29,6 +31,7 @@ impl LocalQueue {
             shared,
             index,
             deque,
+            cache: RefCell::default(),
             turns: Cell::new(0),
         }
     }
@@ -47,11 +50,18 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
+#[inline]
 pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Option<R> {
+    with_either(shared, |queue| queue.map(f))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of `shared`.
+#[inline]
+pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
     // back what was there before.
-    let queue = unsafe { CURRENT.get().as_ref() }?;
-    ptr::eq(Arc::as_ptr(&queue.shared), shared).then(|| f(queue))
+    let queue = unsafe { CURRENT.get().as_ref() };
+    f(queue.filter(|queue| ptr::eq(Arc::as_ptr(&queue.shared), shared)))
 }
 
 /// Why something that counts as live can't end before this thread returns to it.

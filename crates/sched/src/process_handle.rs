@@ -13,7 +13,7 @@ use std::time::Duration;
 /// alive after its end.
 #[derive(Clone)]
 pub struct Address {
-    task: Task,
+    pub(crate) task: Task,
 }
 
 impl Address {
@@ -27,10 +27,13 @@ impl Address {
         self.task.pid
     }
 
-    /// Sends a message. Never blocks.
+    /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that waits
+    /// for room.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended or its mailbox is full.
+    /// [`SendError`], with the message inside, when the process has ended, or its mailbox is full or
+    /// others wait for room in it.
+    #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         let delivered = self.task.deliver(message);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
@@ -92,6 +95,7 @@ impl ProcessHandle {
     ///
     /// # Errors
     /// As [`Address::send`].
+    #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         self.address.send(message)
     }

@@ -1,78 +1,125 @@
 //! Which process a PID names.
 //!
-//! No guard of the map outlives a method here, so that none is held across a send or a user's call.
+//! Ids that the scheduler chooses are in a table of slots; those that users choose, below all of these,
+//! in a map. No guard of either outlives a method here, so that none is held across a send or a user's
+//! call.
 
 use crate::Task;
+use crate::slots::{FIRST_ID, Slots, slot_of};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use rustc_hash::FxBuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Ids below this are the user's to choose; the scheduler counts up from here. So a process that is
-/// being initialised under a counted id can't be overtaken by one that was given the same id.
-pub(crate) const FIRST_COUNTED_ID: u64 = 1 << 32;
+/// Ids below this are the user's to choose; the scheduler chooses higher ones. So a process that is
+/// being initialised under such an id can't be overtaken by one that was given the same id.
+pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 
-pub(crate) struct Registry(DashMap<u64, Slot, FxBuildHasher>);
+pub(crate) struct Registry {
+    counted: Slots<Task>,
+    chosen: DashMap<u64, Chosen, FxBuildHasher>,
+}
 
-enum Slot {
+enum Chosen {
     /// The id is taken, and its process is being initialised.
     Reserved,
     Process(Task),
 }
 
+/// What is left of an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// A slot, to be used again.
+    Slot(u32),
+    Nothing,
+}
+
 impl Registry {
-    /// With so many shards that copying one, which keeps others from changing it, takes little.
-    pub(crate) fn new(workers: usize) -> Self {
-        let shards = (64 * workers).next_power_of_two().min(4096);
-        Self(DashMap::with_hasher_and_shard_amount(FxBuildHasher, shards))
+    pub(crate) fn new() -> Self {
+        Self {
+            counted: Slots::new(),
+            chosen: DashMap::with_hasher(FxBuildHasher),
+        }
     }
 
-    /// Keeps others from taking `id`; `false` when it is taken.
+    /// Claims up to `count` slots that nobody has used.
+    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u32> {
+        self.counted.claim_fresh(count)
+    }
+
+    /// The id of the next process in a slot that the caller has claimed.
+    pub(crate) fn next_id(&self, slot: u32) -> u64 {
+        self.counted.next_id(slot)
+    }
+
+    /// Keeps others from taking an id that a user has chosen; `false` when it is taken.
     #[must_use]
     pub(crate) fn reserve(&self, id: u64) -> bool {
-        match self.0.entry(id) {
+        match self.chosen.entry(id) {
             Entry::Occupied(_) => false,
             Entry::Vacant(place) => {
-                place.insert(Slot::Reserved);
+                place.insert(Chosen::Reserved);
                 true
             }
         }
     }
 
-    /// Makes the process visible under an id that is its own: reserved, or counted.
-    pub(crate) fn insert(&self, task: &Task) {
-        self.0
-            .insert(task.pid.id(), Slot::Process(Arc::clone(task)));
-    }
-
-    /// How many ids are taken. O(shards).
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Frees the id, and gives the process back whose id it was.
-    pub(crate) fn remove(&self, id: u64) -> Option<Task> {
-        match self.0.remove(&id)? {
-            (_, Slot::Process(task)) => Some(task),
-            (_, Slot::Reserved) => None,
+    /// Makes the process visible.
+    ///
+    /// # Safety
+    /// Its id is its own: it has been reserved, or is the next one of a slot that the caller has claimed.
+    pub(crate) unsafe fn insert(&self, task: &Task) {
+        let id = task.pid.id();
+        let task = Arc::clone(task);
+        if id < FIRST_COUNTED_ID {
+            self.chosen.insert(id, Chosen::Process(task));
+        } else {
+            // SAFETY: the caller has claimed the slot, and nothing has been put there since.
+            unsafe { self.counted.fill(id, task) };
         }
     }
 
+    /// Frees the id, and gives the process back whose id it was, if it was visible.
+    ///
+    /// # Safety
+    /// It is called once for each id that was reserved or claimed.
+    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<Task>, Freed) {
+        if id < FIRST_COUNTED_ID {
+            let task = match self.chosen.remove(&id) {
+                Some((_, Chosen::Process(task))) => Some(task),
+                _ => None,
+            };
+            return (task, Freed::Nothing);
+        }
+        // SAFETY: as this function's.
+        match unsafe { self.counted.free(id) } {
+            (task, true) => (task, Freed::Slot(slot_of(id))),
+            (task, false) => (task, Freed::Nothing),
+        }
+    }
+
+    #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<Task> {
-        match &*self.0.get(&id)? {
-            Slot::Process(task) => Some(Arc::clone(task)),
-            Slot::Reserved => None,
+        if id < FIRST_COUNTED_ID {
+            return match &*self.chosen.get(&id)? {
+                Chosen::Process(task) => Some(Arc::clone(task)),
+                Chosen::Reserved => None,
+            };
         }
+        self.counted.get(id)
     }
 
-    /// All visible processes. Those that start or end meanwhile may or may not be among them. Locks
-    /// one shard at a time, for as long as it takes to copy it.
-    pub(crate) fn all(&self) -> Vec<Task> {
-        let mut tasks = Vec::with_capacity(self.0.len());
-        tasks.extend(self.0.iter().filter_map(|entry| match entry.value() {
-            Slot::Process(task) => Some(Arc::clone(task)),
-            Slot::Reserved => None,
-        }));
-        tasks
+    /// All visible processes, one after the other. Those that start or end meanwhile may or may not be
+    /// among them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Task> {
+        let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
+            Chosen::Process(task) => Some(Arc::clone(task)),
+            Chosen::Reserved => None,
+        });
+        // Collected, so that no guard is held while somebody looks at a process.
+        let chosen: Vec<_> = chosen.collect();
+        let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
+        chosen.into_iter().chain(counted)
     }
 }

@@ -1,9 +1,8 @@
 //! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome.
 
 use crate::Task;
-use crate::cell::{CONTROL, MESSAGE};
 use crate::contain::{contain, discard, discard_each};
-use crate::core::{Core, Gathered};
+use crate::core::{Core, Gathered, Shown};
 use crate::dispatch::{Inline, dispatch};
 use crate::finish::finish;
 use crate::local::{self, LocalQueue};
@@ -12,8 +11,7 @@ use crate::state::{Begin, Leave, Waiting};
 use crate::stats::Counters;
 use crate::token::Token;
 use crate::upgrade::upgrade;
-use ganger_proc_api::{Event, Events, ExitReason, Outcome, Process, StepOutput};
-use std::collections::VecDeque;
+use ganger_proc_api::{Events, ExitReason, Outcome, StepOutput};
 use std::mem;
 use std::sync::Arc;
 
@@ -27,7 +25,6 @@ pub(crate) struct Runner<'a> {
 
 #[derive(Default)]
 struct Buffers {
-    batch: VecDeque<Event>,
     out: StepOutput,
     inline: Inline,
     /// Why the process has ended, after [`Turn::End`].
@@ -44,6 +41,8 @@ const INLINE_STEPS: u32 = 16;
 enum Turn {
     /// The process is ready again.
     Ready,
+    /// Handlers have answered before they returned, and nothing else waits for the process.
+    Answered,
     /// It waits for an event.
     Wait(Waiting),
     /// It has ended, for the reason in the buffers.
@@ -89,7 +88,7 @@ impl<'a> Runner<'a> {
             task.terminate();
         }
         let leave = match turn {
-            Turn::Ready => task.state.requeue(),
+            Turn::Ready | Turn::Answered => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
             Turn::End => {
                 let reason = buffers.end.take().unwrap_or(ExitReason::Terminated);
@@ -131,17 +130,11 @@ impl Buffers {
         let mut steps = 1;
         let turn = loop {
             match self.advance(shared, task, core, counters) {
-                // What the process waits for is here already.
-                Turn::Wait(_) if !self.inline.completions.is_empty() => {
-                    if steps == INLINE_STEPS || must_end() {
-                        break Turn::Ready;
-                    }
-                    steps += 1;
-                }
+                Turn::Answered if steps < INLINE_STEPS && !must_end() => steps += 1,
                 turn => break turn,
             }
         };
-        self.inline.end(core);
+        self.inline.end();
         turn
     }
 
@@ -154,11 +147,11 @@ impl Buffers {
         counters: &Counters,
     ) -> Turn {
         let limit = shared.config.event_batch;
-        loop {
-            let completions = &mut self.inline.completions;
-            match core.gather(&task.state, &mut self.batch, completions, limit, counters) {
-                Gathered::Nothing => return waiting(core),
-                Gathered::Step => break,
+        self.inline.answers = 0;
+        let events = loop {
+            match core.gather(&task.state, limit, counters) {
+                Gathered::Nothing => return self.waiting(core),
+                Gathered::Step(events) => break events,
                 Gathered::Upgrade(request) => {
                     if let Err(error) = upgrade(shared, task, core, *request, counters) {
                         return self.end(ExitReason::UpgradeFailed(error));
@@ -168,8 +161,8 @@ impl Buffers {
                     }
                 }
             }
-        }
-        if let Err(reason) = self.step(shared, task, core, counters) {
+        };
+        if let Err(reason) = self.step(shared, task, core, events, counters) {
             // Whatever a panic left in it is not for the next process to see.
             let mut out = mem::take(&mut self.out);
             discard_each(counters, out.drain_yields());
@@ -179,7 +172,7 @@ impl Buffers {
         match self.out.outcome() {
             Outcome::Idle | Outcome::WaitForYields => {
                 self.out.go_on();
-                waiting(core)
+                self.waiting(core)
             }
             Outcome::Done(_) | Outcome::Upgrade(_) => self.leave(shared, task, core, counters),
             // `Continue`, and whatever the vocabulary may add: step again.
@@ -221,23 +214,21 @@ impl Buffers {
         shared: &Shared,
         task: &Task,
         core: &mut Core,
+        events: usize,
         counters: &Counters,
     ) -> Result<(), ExitReason> {
         counters.steps.bump();
-        let Some(process) = &mut core.process else {
+        let Some((process, mut shown)) = core.shown(events) else {
             // Only a completed process has none, and a completed process is not queued.
             return Err(ExitReason::Terminated);
         };
-        let limited = shared.config.mailbox_limit.is_some();
-        let before = if limited { messages(&self.batch) } else { 0 };
-        let Self {
-            batch, out, inline, ..
-        } = self;
-        let stepped = contain(|| process.step(&mut Events::new(batch), out));
-        if limited {
-            task.release_messages(before - messages(batch));
+        let Self { out, inline, .. } = self;
+        let stepped = contain(|| process.step(&mut Events::new(&mut shown), out));
+        let Shown { events, places, .. } = shown;
+        if shared.config.mailbox_limit.is_some() {
+            task.release_messages(places);
         }
-        core.keep(batch);
+        core.keep(events);
         match stepped {
             Ok(result) => {
                 dispatch(task, core, out, inline, counters);
@@ -249,25 +240,21 @@ impl Buffers {
             }
         }
     }
-}
 
-/// How a process waits that has nothing to do; it has when something is pending.
-fn waiting(core: &Core) -> Turn {
-    if core.has_new() {
-        Turn::Ready
-    } else if core.yields.is_empty() {
-        Turn::Wait(Waiting::Idle)
-    } else {
-        Turn::Wait(Waiting::Blocked)
+    /// How a process waits that has nothing to do; it has when something is pending.
+    fn waiting(&self, core: &Core) -> Turn {
+        if !core.pending.is_empty() {
+            if core.pending.len() == self.inline.answers {
+                Turn::Answered
+            } else {
+                Turn::Ready
+            }
+        } else if core.has_system() {
+            Turn::Ready
+        } else if core.yields.is_empty() {
+            Turn::Wait(Waiting::Idle)
+        } else {
+            Turn::Wait(Waiting::Blocked)
+        }
     }
-}
-
-/// The messages in a batch, as a process counts them.
-fn messages(batch: &VecDeque<Event>) -> u64 {
-    let counted = |event: &Event| match event {
-        Event::Message(_) => MESSAGE,
-        Event::Control(_) => CONTROL,
-        _ => 0,
-    };
-    batch.iter().map(counted).sum()
 }

@@ -10,12 +10,14 @@ use crate::gauge::Gauge;
 use crate::idle::Idle;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
+use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
-use crate::registry::{FIRST_COUNTED_ID, Registry};
+use crate::registry::{Freed, Registry};
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
 use crate::urgent::UrgentLane;
+use crate::waiters::Waiters;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
@@ -51,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) places: Gauge,
     /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
     pub(crate) threads: Gauge,
+    /// Those who wait for room in mailboxes, where these have a limit.
+    pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,
     /// Held while the workers are started.
@@ -59,7 +63,7 @@ pub(crate) struct Shared {
     running: Box<[CachePadded<AtomicU64>]>,
     /// The ids of those that other threads run, which happens in a shutdown only.
     running_elsewhere: sync::Mutex<Vec<u64>>,
-    next_id: CachePadded<AtomicU64>,
+    pub(crate) pool: Pool,
     /// The workers' deques, until `start` hands them out.
     unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
     started: AtomicBool,
@@ -89,7 +93,7 @@ impl Shared {
             node,
             commands: CommandRegistry::new(),
             factories: Factories::default(),
-            registry: Registry::new(workers),
+            registry: Registry::new(),
             global: SegQueue::new(),
             urgent: UrgentLane::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
@@ -107,9 +111,10 @@ impl Shared {
             running: (0..slots)
                 .map(|_| CachePadded::new(AtomicU64::new(NOTHING)))
                 .collect(),
-            next_id: CachePadded::new(AtomicU64::new(FIRST_COUNTED_ID)),
+            pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
             started: AtomicBool::new(false),
+            waiters: config.mailbox_limit.map(Waiters::new),
             config,
         })
     }
@@ -127,10 +132,31 @@ impl Shared {
         self.started.load(Ordering::Acquire)
     }
 
-    /// A PID that no other process of this scheduler has, has had or will have.
-    pub(crate) fn next_pid(&self) -> Pid {
-        // Ordering: Relaxed: only uniqueness matters.
-        Pid::new(self.host, self.next_id.fetch_add(1, Ordering::Relaxed))
+    /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.
+    pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+        local::with_either(self, |queue| match queue {
+            Some(queue) => f(&mut queue.cache.borrow_mut()),
+            None => self.pool.outside(f),
+        })
+    }
+
+    /// A slot of the registry, which gives an id that no other process of this scheduler has, has had or
+    /// will have; none when there are no more.
+    pub(crate) fn claim_slot(&self, cache: &mut Cache) -> Option<u32> {
+        cache.take_slot(&self.pool, || self.registry.claim_fresh(FRESH))
+    }
+
+    /// Frees an id, and gives the process back whose id it was, if it was visible.
+    ///
+    /// # Safety
+    /// As for [`Registry::remove`].
+    pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
+        // SAFETY: as this function's.
+        let (task, freed) = unsafe { self.registry.remove(id) };
+        if let Freed::Slot(slot) = freed {
+            self.with_cache(|cache| cache.keep_slot(slot, &self.pool));
+        }
+        task
     }
 
     /// Says that this thread runs the process, until the guard is dropped.
@@ -195,7 +221,7 @@ impl Shared {
         });
         if let Some(token) = token {
             self.global.push(token);
-            self.idle.notify();
+            self.idle.notify_from_outside();
             reaper::reap_after_halt(self);
         }
     }
@@ -204,7 +230,7 @@ impl Shared {
     /// others. Wakes a worker if one should look.
     pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
         self.urgent.push(token);
-        self.idle.notify();
+        self.idle.notify_from_outside();
         reaper::reap_after_halt(self);
     }
 
@@ -215,7 +241,7 @@ impl Shared {
     pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
         self.urgent.push(token);
         if self.own_index().is_none() {
-            self.idle.notify();
+            self.idle.notify_from_outside();
             reaper::reap_after_halt(self);
         }
     }

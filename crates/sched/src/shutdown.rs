@@ -116,7 +116,11 @@ impl Shared {
         let visible_stuck = stuck
             .iter()
             .filter(|pid| self.registry.get(pid.id()).is_some());
-        let closing = self.registry.len().saturating_sub(visible_stuck.count()) as u64;
+        let closing = self
+            .registry
+            .all()
+            .count()
+            .saturating_sub(visible_stuck.count()) as u64;
         StopReport {
             completed,
             forced,

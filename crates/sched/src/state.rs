@@ -15,9 +15,12 @@
 //!
 //! **Protocol of the worker**: [`begin`](State::begin); [`drain`](State::drain); step; then one of
 //! [`requeue`](State::requeue), [`park`](State::park), [`complete`](State::complete).
-//! **Protocol of a sender** (completers and cancellers are senders too): [`push`](State::push), and
-//! queue the process when that says so. **Whoever terminates it** marks it, and then pushes
-//! something that says nothing, so that it does not go on sleeping.
+//! **Protocol of a sender** (completers are senders too): [`unpark`](State::unpark): when the process
+//! waits, the sender owns the token, puts the event where the worker keeps what it has drained, and
+//! queues the process. Else [`push`](State::push), and queue the process when that says so. **Who sends
+//! a system event** (cancellers do) counts it and pushes it, whether the process waits or not.
+//! **Whoever terminates it** marks it, and then pushes something that says nothing, so that it does not
+//! go on sleeping.
 //!
 //! **System events** overtake what waits in the mailbox, which keeps arrival order alone. Their sender
 //! counts before it pushes ([`push_system`](State::push_system)); the worker drains, and then reads the
@@ -38,7 +41,7 @@
 //! |---|---|---|---|
 //! | `Ready` | any but parked | the queue (or the submitter) | the worker that took it: `begin` |
 //! | `Running` | any but parked | the worker | the worker: `requeue`, `park`, `complete` |
-//! | `Blocked`, `Idle` | parked | nobody | anybody: `push`, `terminate` |
+//! | `Blocked`, `Idle` | parked | nobody | anybody: `unpark`, `push`, `terminate` |
 //! | `Complete` | closed | nobody, for ever | nobody |
 //!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
@@ -220,7 +223,9 @@ impl<T> State<T> {
     }
 
     /// So many system events have been given to a step, or carried out. For the owner of the token.
-    pub(crate) fn take_system(&self, count: u32) {
+    pub(crate) fn take_system(&self, count: usize) {
+        // As far as the count goes, so do the events.
+        let count = u32::try_from(count).unwrap_or(u32::MAX / SYSTEM);
         // Ordering: Relaxed: a count; the mailbox itself orders the events.
         let before = self.marks.fetch_sub(count * SYSTEM, Ordering::Relaxed);
         debug_assert!(before / SYSTEM >= count, "took more than was counted");
@@ -234,6 +239,17 @@ impl<T> State<T> {
     /// Whether it accepts no events any more, because it has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
+    }
+
+    /// Wakes the process if it waits: `Blocked`, `Idle -> Ready`. `true`: the caller owns the run token,
+    /// and must queue the process.
+    #[inline]
+    pub(crate) fn unpark(&self) -> bool {
+        let is_unparked = self.mailbox.is_parked() && self.mailbox.cancel_park();
+        if is_unparked {
+            self.enter(READY);
+        }
+        is_unparked
     }
 
     /// Puts an event into the mailbox: `Blocked`, `Idle -> Ready`.

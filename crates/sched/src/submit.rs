@@ -2,9 +2,8 @@
 
 use crate::Task;
 use crate::cell::ProcessCell;
-use crate::contain::{contain, discard, discard_each, log};
-use crate::core::count;
-use crate::finish::close;
+use crate::contain::{contain, discard, log};
+use crate::finish::{close, discard_events};
 use crate::local::{self, Held, Hold};
 use crate::process_handle::ProcessHandle;
 use crate::reaper;
@@ -15,7 +14,7 @@ use crate::token::Token;
 use ganger_proc_api::{
     BoxError, Payloads, Pid, Process, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
-use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use tracing::Level;
 
@@ -34,17 +33,13 @@ impl Shared {
             Ok(place) => place,
             Err(kind) => return Err(SubmitError::new(kind).with_process(process, input)),
         };
-        let task = Arc::new(ProcessCell::new(
-            Arc::clone(self),
-            place.pid,
-            method,
-            process,
-        ));
+        let task = self.cell(&mut place, method, process);
         self.init(&task, method, input)?;
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
-        self.registry.insert(&task);
+        // SAFETY: the place has the id, and this is the only time.
+        unsafe { self.registry.insert(&task) };
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(place.pid, method) {
             return Err(self.roll_back(&task, kind));
@@ -67,8 +62,28 @@ impl Shared {
         Ok(ProcessHandle::new(task))
     }
 
+    /// A cell for the process: one that has been used before, if there is one.
+    fn cell(
+        self: &Arc<Self>,
+        place: &mut Place<'_>,
+        method: Symbol,
+        process: Box<dyn Process>,
+    ) -> Task {
+        if let Some(mut task) = place.cell.take()
+            && let Some(cell) = Arc::get_mut(&mut task)
+        {
+            cell.renew(place.pid, method, process);
+            return task;
+        }
+        let shared = Arc::clone(self);
+        Arc::new(ProcessCell::new(shared, place.pid, method, process))
+    }
+
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
-        let ctx = ProcessContext::new(Arc::clone(task) as _);
+        // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns. It is
+        // not dropped, so that it need not be counted; who keeps the context clones it.
+        let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
+        let ctx = ManuallyDrop::new(ProcessContext::new(cell as _));
         // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
         // reach the process's context, which does not use the core.
         let returned = unsafe {
@@ -122,15 +137,11 @@ impl Shared {
     /// Completes a process that was never queued, and takes it out of its cell.
     fn discard(&self, task: &Task) -> Option<Box<dyn Process>> {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
-        let (_, rest) = task.state.complete();
+        let (_, rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         task.exit.abandon();
-        let counters = self.own_counters();
-        let (messages, completions) = count(&VecDeque::new(), &rest);
-        counters.undelivered.add(messages);
-        counters.stale_completions.add(completions);
-        discard_each(counters, rest);
+        discard_events(rest, self.own_counters());
         process
     }
 }
@@ -141,6 +152,8 @@ impl Shared {
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     pid: Pid,
+    /// To be used again.
+    cell: Option<Task>,
     kept: bool,
     hold: Option<Hold>,
 }
@@ -172,23 +185,33 @@ impl<'a> Place<'a> {
         {
             return Err(SubmitErrorKind::LimitReached { max });
         }
+        let (slot, cell) = shared.with_cache(|cache| {
+            let slot = pid.is_none().then(|| shared.claim_slot(cache));
+            (slot, cache.take_cell(&shared.pool))
+        });
         let pid = match pid {
-            None => shared.next_pid(),
+            None => match slot.flatten() {
+                Some(slot) => Pid::new(shared.host, shared.registry.next_id(slot)),
+                None => {
+                    shared.leave_place();
+                    let max = u32::MAX as usize;
+                    return Err(SubmitErrorKind::LimitReached { max });
+                }
+            },
             Some(pid) if shared.registry.reserve(pid.id()) => pid.with_node(None),
             Some(pid) => {
                 shared.leave_place();
                 return Err(SubmitErrorKind::AlreadyExists(pid));
             }
         };
-        {
-            let hold = Some(local::hold(shared, Held::Submission));
-            Ok(Self {
-                shared,
-                pid,
-                kept: false,
-                hold,
-            })
-        }
+        let hold = Some(local::hold(shared, Held::Submission));
+        Ok(Self {
+            shared,
+            pid,
+            cell,
+            kept: false,
+            hold,
+        })
     }
 
     /// The process counts for itself from now on.
@@ -201,7 +224,8 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            drop(self.shared.registry.remove(self.pid.id()));
+            // SAFETY: the place has taken the id, and the process is not to end elsewhere.
+            drop(unsafe { self.shared.free_id(self.pid.id()) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
             // What the hooks have woken meanwhile may have nobody else to run it.

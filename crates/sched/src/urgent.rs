@@ -34,8 +34,8 @@ impl UrgentLane {
 
     /// Puts a process behind the others. To be followed by a wake-up, or by this worker's own look.
     pub(crate) fn push(&self, token: Token) {
-        // Ordering: Relaxed: the pusher's fence in `Idle::notify` orders it for a worker that falls
-        // asleep; any other may see it late.
+        // Ordering: Relaxed: the pusher's fence in `Idle::notify_from_outside` orders it for a worker
+        // that falls asleep, and for the last searcher; any other may see it late.
         self.count.fetch_add(1, Ordering::Relaxed);
         self.queue.push(token);
     }
@@ -51,7 +51,8 @@ impl UrgentLane {
     /// Whether nothing is queued, or about to be.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Ordering: Relaxed, as above: the heavy fence in `Idle::sleep` orders a sleeper's last look.
+        // Ordering: Relaxed, as above: the heavy fence in `Idle::sleep` orders a sleeper's last look, the
+        // fence in `Idle::end_search` that of the last searcher.
         self.count.load(Ordering::Relaxed) == 0
     }
 }

@@ -72,7 +72,16 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         }
         has_left = worker.has_left;
     });
-    let LocalQueue { shared, deque, .. } = queue;
+    let LocalQueue {
+        shared,
+        deque,
+        cache,
+        ..
+    } = queue;
+    cache.into_inner().leave(&shared.pool);
+    if shared.shutdown.is_halted() {
+        shared.pool.close();
+    }
     if has_left {
         shared.crew.leave(index, deque);
     }
@@ -159,7 +168,7 @@ impl<'a> Worker<'a> {
             } else {
                 if self.shared.crew.is_relieved(self.queue.index) {
                     if std::mem::take(&mut self.searching) {
-                        self.shared.idle.end_search();
+                        self.shared.idle.end_search(|| self.shared.has_work());
                     }
                     if self.stand_down() == Next::Leave {
                         self.has_left = true;
@@ -200,9 +209,9 @@ impl<'a> Worker<'a> {
         let token = first
             .or_else(|| self.look_at_the_rest())
             .or_else(|| self.take_urgent());
-        // A searcher wakes somebody for the rest when its search ends.
+        // A searcher sees to it that somebody is woken for the rest when its search ends.
         if !self.searching && !self.shared.urgent.is_empty() {
-            self.shared.idle.notify();
+            self.shared.idle.notify_from_outside();
         }
         token
     }
@@ -245,6 +254,7 @@ impl<'a> Worker<'a> {
         self.picks_since_rotation = 0;
         self.last_rotation = now;
         self.counters.rotations.bump();
+        self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
             self.oldest_is_next = true;
@@ -253,6 +263,26 @@ impl<'a> Worker<'a> {
         let oldest = self.take_oldest()?;
         self.counters.local_picks.bump();
         Some(oldest)
+    }
+
+    /// Takes half of what waits behind a step whose worker has been relieved: a worker that never runs
+    /// out of processes of its own would not steal it, and its owner does not come back to it.
+    fn take_over(&self) {
+        let (crew, own) = (&self.shared.crew, self.queue.index);
+        let stealers = self.shared.stealers();
+        if stealers.len() == crew.workers() {
+            return;
+        }
+        let is_left = |&victim: &usize| {
+            victim != own && crew.is_relieved(victim) && !stealers[victim].is_empty()
+        };
+        if let Some(victim) = (0..stealers.len()).find(is_left)
+            && let Steal::Success(count) =
+                stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
+        {
+            self.counters.steals.bump();
+            self.counters.stolen.add(count as u64);
+        }
     }
 
     /// The oldest process of the own deque.
@@ -317,7 +347,7 @@ impl<'a> Worker<'a> {
     /// Ends the search, and wakes somebody for what is left.
     fn found(&mut self) {
         if std::mem::take(&mut self.searching) {
-            self.shared.idle.end_search();
+            self.shared.idle.end_search(|| self.shared.has_work());
         }
         if !self.queue.deque.is_empty() && self.shared.idle.notify() {
             self.queue.deque.expose();
@@ -336,7 +366,7 @@ impl<'a> Worker<'a> {
         while let Some(token) = self.take_oldest() {
             shared.global.push(token);
         }
-        shared.idle.notify();
+        shared.idle.notify_from_outside();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.picks_since_rotation = 0;
@@ -392,7 +422,47 @@ impl<'a> Worker<'a> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
     use std::process::Command;
+
+    struct Still;
+
+    impl Process for Still {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    // pins: G3, G4
+    #[test]
+    fn the_lane_is_passed_over_only_for_something_else() {
+        const URGENT: u32 = 3 * URGENT_STREAK;
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
+        let handles: Vec<_> = (0..=URGENT).map(submit).collect();
+        let shared = &scheduler.shared;
+        let ordinary = shared.global.pop().unwrap();
+        for token in std::iter::from_fn(|| shared.global.pop()) {
+            shared.urgent.push(token);
+        }
+        let deque = shared.take_deques().unwrap().remove(0);
+        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+        let mut worker = Worker::new(&queue);
+        let pick = |worker: &mut Worker<'_>| assert!(worker.look().is_some());
+        // There is nothing else that it could be passed over for.
+        (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
+        let urgent_picks = &worker.counters.urgent_picks;
+        assert_eq!(urgent_picks.get(), u64::from(URGENT_STREAK) + 1);
+        shared.global.push(ordinary);
+        (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
+        assert_eq!(urgent_picks.get(), u64::from(URGENT));
+        assert!(worker.look().is_none());
+        drop(handles);
+        // Nobody has their tokens any more: there is nothing that would end them.
+        std::mem::forget(scheduler);
+    }
 
     /// Runs itself again, to see the program end.
     #[test]

@@ -118,6 +118,42 @@ fn what_a_blocked_step_has_woken_runs_elsewhere() {
     assert_eq!(exit_number(waker), 1);
 }
 
+// pins: G4, G6
+#[test]
+fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work() {
+    let scheduler = started(Scheduler::builder().workers(1).max_spares(1));
+    let ((release, released), has_run) = (mpsc::channel::<()>(), Arc::new(AtomicBool::new(false)));
+    let (released, behind) = (Mutex::new(released), Arc::clone(&has_run));
+    let blocking = process(move |ctx, _, out| {
+        // The spare takes half: the first of the two.
+        let until = Arc::clone(&behind);
+        let endless = process(move |_, _, out| {
+            if until.load(Ordering::SeqCst) {
+                out.done(7);
+            }
+            Ok(())
+        });
+        ctx.submit(endless, "main", ())?;
+        let runs = Arc::clone(&behind);
+        let last = process(move |_, _, out| {
+            runs.store(true, Ordering::SeqCst);
+            out.done(7);
+            Ok(())
+        });
+        ctx.submit(last, "main", ())?;
+        ctx.blocking(|| released.lock().unwrap().recv())?;
+        out.done(1);
+        Ok(())
+    });
+    let blocked = scheduler.submit(blocking, "main", ()).unwrap();
+    until("what is behind it has run", || {
+        has_run.load(Ordering::SeqCst)
+    });
+    assert!(!blocked.is_finished());
+    release.send(()).unwrap();
+    assert_eq!(exit_number(blocked), 1);
+}
+
 /// A step that says that it blocks, by `block`, while nobody would notice by himself.
 fn assert_believed(block: fn(&ganger_proc_api::ProcessContext, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);

@@ -38,7 +38,7 @@ fn asker(id: CommandId) -> impl ganger_proc_api::Process {
         out.wait_for_yields();
         match events.next() {
             None => out.yield_command(Command::new(id, 7_u64), 42),
-            Some(Event::Completion(Completion { tag, result })) => {
+            Some(Event::Completion(Completion { tag, result, .. })) => {
                 assert_eq!(tag, 42);
                 assert!(events.next().is_none(), "one completion a yield");
                 out.done(match result {

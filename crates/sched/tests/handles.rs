@@ -3,9 +3,10 @@
 
 mod support;
 
-use ganger_proc_api::{Command, Completer, ExitReason, Message, Payload};
+use ganger_proc_api::{Command, Completer, ExitReason, Message, Payload, Process, SendErrorKind};
 use ganger_sched::Scheduler;
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use support::*;
 
@@ -136,4 +137,56 @@ fn a_dropped_handle_drops_its_waker_at_once() {
     assert_eq!(Arc::strong_count(&noop), 2);
     drop(handle);
     assert_eq!(Arc::strong_count(&noop), 1);
+}
+
+fn done() -> impl Process {
+    process(|_, _, out| {
+        out.done(());
+        Ok(())
+    })
+}
+
+/// Ended processes leave their memory and their places to later ones, on several threads.
+// pins: P7
+#[test]
+fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {
+    const ROUNDS: usize = 20;
+    const EACH: usize = 300;
+    let scheduler = start(2);
+    let mut pids = HashSet::new();
+    for _ in 0..ROUNDS {
+        let (told, children) = mpsc::channel();
+        let handles = (0..EACH).map(|_| {
+            let told = told.clone();
+            let parent = process(move |ctx, _, out| {
+                told.send(ctx.submit(done(), "main", ())?)?;
+                out.done(());
+                Ok(())
+            });
+            scheduler.submit(parent, "main", ()).unwrap()
+        });
+        let handles: Vec<_> = handles.collect();
+        drop(told);
+        // What nobody holds is left to the next ones.
+        for _ in 0..EACH {
+            let handle = scheduler.submit(done(), "main", ()).unwrap();
+            assert!(pids.insert(handle.pid()));
+        }
+        for handle in handles {
+            let pid = handle.pid();
+            assert!(pids.insert(pid), "{pid} is another's");
+            assert!(matches!(exit(handle), ExitReason::Done(_)));
+            let refused = scheduler.send(Message::new("m", ()).to(pid)).unwrap_err();
+            assert_eq!(refused.kind, SendErrorKind::NotFound);
+        }
+        for pid in children {
+            assert!(pids.insert(pid), "{pid} is another's");
+        }
+    }
+    assert_eq!(pids.len(), 3 * ROUNDS * EACH);
+    until("all have ended", || scheduler.stats().live == 0);
+    assert_eq!(scheduler.processes().len(), 0);
+    let weak = scheduler.downgrade();
+    drop(scheduler);
+    until("nothing holds the scheduler", || weak.upgrade().is_none());
 }

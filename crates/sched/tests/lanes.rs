@@ -8,7 +8,10 @@ use ganger_proc_api::{
 };
 use ganger_relay::{Mailbox, Node, Router, from_fn};
 use ganger_sched::{Address, ProcessState, Scheduler};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Poll, Waker};
 use support::*;
 
 /// What a step has been shown, without its values.
@@ -202,6 +205,35 @@ fn control_messages_have_an_allowance_of_their_own() {
     exit(handle);
     let refused = scheduler.send_control(message(1).to(pid)).unwrap_err();
     assert_eq!(refused.kind, SendErrorKind::NotFound);
+}
+
+// pins: P13, P4
+#[test]
+fn a_control_message_passes_those_who_wait_for_room() {
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = builder.build().unwrap();
+    let (batches, process) = collector(4);
+    let handle = scheduler.submit(process, "main", ()).unwrap();
+    handle.send(message(0)).unwrap();
+    let mut waits = handle.address().send_async(message(1));
+    let mut poll = || Pin::new(&mut waits).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    handle.send_control(message(2)).unwrap();
+    assert!(handle.send_control(message(9)).is_err());
+    scheduler.start().unwrap();
+    until("all have been taken", || {
+        batches.lock().unwrap().concat().len() == 3
+    });
+    assert!(matches!(poll(), Poll::Ready(Ok(()))));
+    handle.send(message(3)).unwrap();
+    exit(handle);
+    let expected = [
+        Seen::Control(2),
+        Seen::Message(0),
+        Seen::Message(1),
+        Seen::Message(3),
+    ];
+    assert_eq!(batches.lock().unwrap().concat(), expected);
 }
 
 // pins: P2, P4

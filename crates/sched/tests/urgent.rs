@@ -110,6 +110,60 @@ impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     }
 }
 
+/// Whoever wakes a process has the right to hand it something without the mailbox.
+// pins: G3, P4
+#[test]
+fn the_lanes_are_kept_whatever_wakes_it() {
+    /// In which lane each is, the one that wakes it first, and the order in which they are shown.
+    const ROUNDS: [([bool; 3], [u64; 3]); 4] = [
+        ([false, false, true], [2, 0, 1]),
+        ([true, false, true], [0, 2, 1]),
+        ([false, true, false], [1, 0, 2]),
+        ([false, false, false], [0, 1, 2]),
+    ];
+    let scheduler = start(1);
+    let (seen, sees) = mpsc::channel();
+    let receiver = process(move |_, events, out| {
+        out.idle();
+        for event in events {
+            let message = match event {
+                Event::Message(message) => message,
+                Event::Control(message) => *message,
+                _ => {
+                    out.done(());
+                    continue;
+                }
+            };
+            seen.send(message.payloads.into_first().as_u64())?;
+        }
+        Ok(())
+    });
+    let receiver = scheduler.submit(receiver, "main", ()).unwrap();
+    for (lanes, order) in ROUNDS {
+        until_state(&scheduler, receiver.pid(), ProcessState::Idle);
+        let (holder, leave) = hold(&scheduler);
+        let before = scheduler.stats().total.urgent_picks;
+        for (n, is_system) in (0_u64..).zip(lanes) {
+            let message = Message::new("n", n);
+            if is_system {
+                receiver.send_control(message).unwrap();
+            } else {
+                receiver.send(message).unwrap();
+            }
+        }
+        leave.send(()).unwrap();
+        exit(holder);
+        for n in order {
+            assert_eq!(sees.recv().unwrap(), Some(n), "{lanes:?}");
+        }
+        until_state(&scheduler, receiver.pid(), ProcessState::Idle);
+        let urgent_picks = scheduler.stats().total.urgent_picks - before;
+        assert_eq!(urgent_picks, u64::from(lanes[0]), "{lanes:?}");
+    }
+    scheduler.cancel(receiver.pid(), "that is all").unwrap();
+    exit(receiver);
+}
+
 // pins: G3
 #[test]
 fn one_that_is_told_while_it_runs_is_queued_before_the_rest() {

@@ -273,7 +273,7 @@ mod tests {
             let mut chunk = self.buffers.take().unwrap();
             chunk.fill(text).unwrap();
             let result = Ok(Payload::any(chunk));
-            Some(Event::Completion(Completion { tag: 0, result }))
+            Some(Event::Completion(Completion::new(0, result)))
         }
 
         /// The process has ended: its one report.
@@ -344,7 +344,7 @@ mod tests {
             bench.recorder.cancelled.store(cancelled, Ordering::Relaxed);
             bench.step(None);
             let result = Err(CommandError::Dropped);
-            bench.step(Some(Event::Completion(Completion { tag: 0, result })));
+            bench.step(Some(Event::Completion(Completion::new(0, result))));
             match bench.end() {
                 Outcome::Failed { .. } => assert!(!cancelled),
                 Outcome::Unread => assert!(cancelled),

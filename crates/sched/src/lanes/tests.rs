@@ -2,10 +2,12 @@
 
 use super::STREAK;
 use crate::core::{Core, Gathered, Item};
+use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_proc_api::{
-    BoxError, Completion, Event, Events, Message, Payload, Process, StepOutput, UpgradeRequest,
+    BoxError, Completion, Event, EventQueue, Events, Message, Payload, Process, StepOutput,
+    UpgradeRequest,
 };
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -149,7 +151,6 @@ struct Real {
     state: State<Item>,
     core: Core,
     counters: Counters,
-    batch: VecDeque<Event>,
 }
 
 impl Real {
@@ -160,7 +161,6 @@ impl Real {
             state: State::new(),
             core,
             counters: Counters::new(false),
-            batch: VecDeque::new(),
         }
     }
 
@@ -173,13 +173,10 @@ impl Real {
                 let request = UpgradeRequest::process(Still, "main", ());
                 Item::Upgrade(Box::new(request))
             }
-            Thing::Completion(tag) => Item::Completion {
-                token: self.core.yields.begin(),
-                completion: Completion {
-                    tag,
-                    result: Ok(Payload::from(())),
-                },
-            },
+            Thing::Completion(tag) => {
+                let (token, result) = (self.core.yields.begin(), Ok(Payload::from(())));
+                Item::Event(Event::Completion(Completion::of(tag, token, result)))
+            }
         };
         let pushed = if thing.is_system() {
             self.state.push_system(item)
@@ -192,31 +189,52 @@ impl Real {
     /// The next batch, of which the step takes those places.
     fn turn(&mut self, limit: usize, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state);
-        let mut inline = VecDeque::new();
-        let Self {
-            state,
-            core,
-            counters,
-            batch,
-        } = self;
-        match core.gather(state, batch, &mut inline, limit, counters) {
-            Gathered::Nothing => Vec::new(),
-            Gathered::Upgrade(_) => vec![Thing::Upgrade],
-            Gathered::Step => {
-                let mut shown = Vec::new();
-                for (place, event) in std::mem::take(batch).into_iter().enumerate() {
-                    if takes(place) {
-                        shown.push(Thing::of(event));
-                    } else {
-                        shown.push(peek(&event));
-                        batch.push_back(event);
-                    }
-                }
-                core.keep(batch);
-                shown
-            }
-        }
+        let events = match self.core.gather(&self.state, limit, &self.counters) {
+            Gathered::Nothing => return Vec::new(),
+            Gathered::Upgrade(_) => return vec![Thing::Upgrade],
+            Gathered::Step(events) => events,
+        };
+        let (_, mut queue) = self.core.shown(events).unwrap();
+        let mut shown = Vec::new();
+        queue.visit(&mut |event| shown.push(peek(event)));
+        assert_eq!(queue.len(), shown.len());
+        let taken: Vec<Thing> = if (0..shown.len()).all(&takes) {
+            std::iter::from_fn(|| queue.pop_front())
+                .map(Thing::of)
+                .collect()
+        } else {
+            let places = (0..shown.len()).filter(|place| takes(*place));
+            let taken = places
+                .enumerate()
+                .map(|(before, place)| take(&mut queue, place - before));
+            taken.collect()
+        };
+        let wanted = (0..).zip(&shown).filter(|(place, _)| takes(*place));
+        assert!(taken.iter().eq(wanted.map(|(_, thing)| thing)));
+        assert_eq!(queue.places, places(&taken));
+        let events = queue.events;
+        self.core.keep(events);
+        shown
     }
+}
+
+/// Takes the event that has so many before it.
+fn take(queue: &mut impl EventQueue, mut before: usize) -> Thing {
+    let taken = queue.take_where(&mut |_| {
+        let is_next = before == 0;
+        before = before.saturating_sub(1);
+        is_next
+    });
+    Thing::of(taken.unwrap())
+}
+
+fn places(taken: &[Thing]) -> u64 {
+    let place = |thing: &Thing| match thing {
+        Thing::Message(_) => MESSAGE,
+        Thing::Control(_) => CONTROL,
+        _ => 0,
+    };
+    taken.iter().map(place).sum()
 }
 
 fn peek(event: &Event) -> Thing {
@@ -241,7 +259,8 @@ fn run(acts: &[Act], limit: usize) {
             let left = (0..).zip(shown).filter(|(place, _)| !takes(*place));
             left.for_each(|(_, thing)| model.leave(thing));
         }
-        assert_eq!(real.core.has_new(), !model.is_empty());
+        let has_new = real.core.has_system() || !real.core.pending.is_empty();
+        assert_eq!(has_new, !model.is_empty());
         let counts_system = !model.system.new.is_empty();
         assert_eq!(real.state.may_hold_system(), counts_system);
     };

@@ -32,7 +32,7 @@ impl Pool {
     fn push(&self) {
         // Ordering: Release, as the real queues push; the fence in `notify` does the rest.
         self.queued.fetch_add(1, Ordering::Release);
-        self.idle.notify();
+        self.idle.notify_from_outside();
     }
 
     fn take(&self) -> bool {
@@ -41,6 +41,11 @@ impl Pool {
         self.queued
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
             .is_ok()
+    }
+
+    fn has_work(&self) -> bool {
+        // Ordering: Relaxed, as the real look: the fences in `sleep` and `end_search` order it.
+        self.queued.load(Ordering::Relaxed) > 0
     }
 
     fn is_done(&self) -> bool {
@@ -54,7 +59,7 @@ impl Pool {
             searching = searching || self.idle.begin_search();
             if self.take() {
                 if std::mem::take(&mut searching) {
-                    self.idle.end_search();
+                    self.idle.end_search(|| self.has_work());
                 }
                 // Ordering: SeqCst, as the flag that halts the real workers.
                 if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -66,15 +71,13 @@ impl Pool {
                 return;
             } else if self.is_done() {
                 if searching {
-                    self.idle.end_search();
+                    self.idle.end_search(|| self.has_work());
                 }
                 return;
             } else {
-                // Ordering: Relaxed, as the real look: the fence in `sleep` orders it.
-                let has_work = || self.queued.load(Ordering::Relaxed) > 0;
-                let woken = self
-                    .idle
-                    .sleep(index, searching, || self.is_done(), has_work);
+                let woken =
+                    self.idle
+                        .sleep(index, searching, || self.is_done(), || self.has_work());
                 searching = woken == Woken::Notified;
             }
         }
@@ -168,7 +171,7 @@ impl BatchPool {
             searching = woken == Woken::Notified;
         }
         if searching {
-            idle.end_search();
+            idle.end_search(|| self.has_work());
         }
         // Ordering: Relaxed: the owner looks at its own deque.
         if self.deques[index].load(Ordering::Relaxed) > 0 {

@@ -1,9 +1,10 @@
 //! System events among others: senders of both kinds against the worker.
 //!
-//! The worker shows what it has drained as `core.rs` does it: the system lane first. Checked in every
-//! interleaving: a drain that takes a system event out knows of it, so that none is ever in the other
-//! lane; each is shown once, those of one sender in their order; the count is back at none in the end; and
-//! a worker that parks leaves nothing.
+//! The worker shows what it has drained as `core.rs` does it: the system lane first. Who wakes the process
+//! with what is no system event hands that over without the mailbox, as `cell.rs` does it. Checked in
+//! every interleaving: a drain that takes a system event out knows of it, so that none is ever in the
+//! other lane; each is shown once, those of one sender in their order; the count is back at none in the
+//! end; and a worker that parks leaves nothing.
 
 use crate::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_sync::cell::UnsafeCell;
@@ -89,6 +90,9 @@ impl Process {
         for &item in items {
             let wake = if item >= SYSTEM {
                 self.state.push_system(item)
+            } else if self.state.unpark() {
+                self.core(|core| core.others.push(item));
+                Ok(Wake::Enqueue)
             } else {
                 self.state.push(item)
             };

@@ -58,7 +58,7 @@ impl Pool {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
         if !searching && !self.is_empty() {
-            self.idle.notify();
+            self.idle.notify_from_outside();
         }
         taken
     }
@@ -85,7 +85,7 @@ impl Pool {
             }
         }
         if searching {
-            self.idle.end_search();
+            self.idle.end_search(|| !self.is_empty());
         }
         // Ordering: SeqCst, as the flag that halts the real workers.
         if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -107,7 +107,7 @@ fn model(workers: usize, pushed: usize, requeued: usize, preemptions: usize) {
             .collect();
         for _ in 0..pushed {
             pool.push();
-            pool.idle.notify();
+            pool.idle.notify_from_outside();
         }
         for thread in threads {
             thread.join().unwrap();

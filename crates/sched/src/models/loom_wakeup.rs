@@ -8,6 +8,7 @@ use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
+use std::mem;
 
 /// What says nothing: see `State::terminate`.
 const NUDGE: u32 = 0;
@@ -19,6 +20,8 @@ struct Process {
 
 #[derive(Default, Clone, Copy)]
 struct Core {
+    /// Put there by who woke the process.
+    pending: u32,
     handled: u32,
     dropped: u32,
     ends: u32,
@@ -51,7 +54,7 @@ impl Process {
                 return self.finish();
             }
             let sum: u32 = self.state.drain().into_iter().sum();
-            self.core(|core| core.handled += sum);
+            self.core(|core| core.handled += mem::take(&mut core.pending) + sum);
             let leave = if self.state.has_events() {
                 self.state.requeue()
             } else {
@@ -69,13 +72,17 @@ impl Process {
         let (_, rest) = self.state.complete();
         let sum: u32 = rest.into_iter().sum();
         self.core(|core| {
-            core.dropped += sum;
+            core.dropped += mem::take(&mut core.pending) + sum;
             core.ends += 1;
         });
     }
 
     /// What a sender does; returns whether the item was taken.
     fn send(&self) -> bool {
+        if self.state.unpark() {
+            self.core(|core| core.pending += 1);
+            return self.settle(Ok(Wake::Enqueue));
+        }
         self.settle(self.state.push(1))
     }
 
@@ -86,11 +93,13 @@ impl Process {
     /// It has ended once, and what it took it has handled or dropped.
     fn assert_ended_with(&self, taken: u32) {
         let Core {
+            pending,
             handled,
             dropped,
             ends,
         } = self.core(|core| *core);
         assert_eq!((ends, handled + dropped), (1, taken));
+        assert_eq!(pending, 0, "nobody has seen it");
         assert_eq!(self.state.snapshot().state(), ProcessState::Complete);
     }
 

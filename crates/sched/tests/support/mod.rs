@@ -171,6 +171,13 @@ pub(crate) fn exit(handle: ProcessHandle) -> ExitReason {
         .unwrap_or_else(|handle| panic!("{handle:?} does not end"))
 }
 
+/// What a thread returns that is bound to end.
+#[track_caller]
+pub(crate) fn joined<T>(thread: std::thread::JoinHandle<T>) -> T {
+    until("the thread has ended", || thread.is_finished());
+    thread.join().expect("the thread has not panicked")
+}
+
 /// The number that a process finished with.
 #[track_caller]
 pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {

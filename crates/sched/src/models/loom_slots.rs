@@ -1,0 +1,87 @@
+//! The table of slots: readers against whoever frees a slot, and fills it again.
+
+use crate::slots::{Slots, slot_of};
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+
+type Table = Arc<Slots<Arc<u32>>>;
+
+/// A table with one value, and its id.
+fn table(value: u32) -> (Table, u64) {
+    let table: Table = Arc::new(Slots::new());
+    let slot = table.claim_fresh(1).start;
+    let id = table.next_id(slot);
+    // SAFETY: the slot has just been claimed.
+    unsafe { table.fill(id, Arc::new(value)) };
+    (table, id)
+}
+
+/// Looks the id up: finds its own value, or nothing.
+fn look(table: &Table, id: u64, value: u32) -> bool {
+    let found = table.get(id);
+    found.inspect(|found| assert_eq!(**found, value)).is_some()
+}
+
+// pins: P7
+#[test]
+fn a_reader_against_the_end_of_its_value_and_the_next_one() {
+    model::check(4, || {
+        let (table, first) = table(1);
+        let reader = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || look(&table, first, 1))
+        };
+        // SAFETY: the only time for this id.
+        let (value, is_usable) = unsafe { table.free(first) };
+        assert!(is_usable && value.is_some_and(|value| *value == 1));
+        let second = table.next_id(slot_of(first));
+        assert_ne!(first, second);
+        // SAFETY: the slot is this thread's since it freed it.
+        unsafe { table.fill(second, Arc::new(2)) };
+        assert!(look(&table, second, 2));
+        assert!(!look(&table, first, 1));
+        reader.join().unwrap();
+    });
+}
+
+#[test]
+fn two_readers_against_the_end_of_their_value() {
+    model::check(4, || {
+        let (table, id) = table(1);
+        let readers = [0, 1].map(|_| {
+            let table = Arc::clone(&table);
+            thread::spawn(move || look(&table, id, 1))
+        });
+        // SAFETY: the only time for this id.
+        assert!(unsafe { table.free(id) }.0.is_some());
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}
+
+/// The second bucket is allocated by whoever needs it first.
+#[test]
+fn two_claimers_of_fresh_slots() {
+    model::check(4, || {
+        let table: Table = Arc::new(Slots::new());
+        let claim = |table: &Table, value: u32| {
+            let slots = table.claim_fresh(2);
+            for slot in slots.clone() {
+                let id = table.next_id(slot);
+                // SAFETY: the slot has just been claimed.
+                unsafe { table.fill(id, Arc::new(value)) };
+                assert!(look(table, id, value));
+            }
+            slots
+        };
+        let other = {
+            let table = Arc::clone(&table);
+            thread::spawn(move || claim(&table, 1))
+        };
+        let mine = claim(&table, 2);
+        let theirs = other.join().unwrap();
+        assert!(mine.end <= theirs.start || theirs.end <= mine.start);
+        assert_eq!(table.ids().count(), 4);
+    });
+}

@@ -1,0 +1,247 @@
+//! Waiting for room: senders that wait, that do not, and that give up, against the process that makes
+//! room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom reports.
+
+use crate::room::{Given, MESSAGE, Room};
+use crate::waiters::{Entered, Look, Ticket, Waiters};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::sync::Arc;
+use ganger_sync::thread::JoinHandle;
+use ganger_sync::{Parker, model, thread};
+use std::task::{Wake, Waker};
+
+struct Token(Parker);
+
+impl Wake for Token {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// A mailbox as far as counting goes, of one process.
+struct Mailbox {
+    room: Room,
+    waiters: Waiters<usize>,
+    /// The sum of what has been pushed, when it was and when it is not closed.
+    pushed: AtomicUsize,
+}
+
+/// Beside what has been pushed.
+const CLOSED: usize = 1 << 16;
+
+impl Mailbox {
+    /// For one message, and full.
+    fn full() -> Arc<Self> {
+        Self::filled(1, 1)
+    }
+
+    fn filled(limit: usize, messages: usize) -> Arc<Self> {
+        let room = Room::new();
+        assert!((0..messages).all(|_| room.take(limit)));
+        Arc::new(Self {
+            room,
+            waiters: Waiters::new(limit),
+            pushed: AtomicUsize::new(0),
+        })
+    }
+
+    fn push(&self, item: usize) -> bool {
+        let add = |pushed: usize| (pushed < CLOSED).then_some(pushed + item);
+        // Ordering: as the real mailbox.
+        self.pushed
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, add)
+            .is_ok()
+    }
+
+    fn pushed(&self) -> usize {
+        // Ordering: Relaxed: all others have been joined.
+        self.pushed.load(Ordering::Relaxed) % CLOSED
+    }
+
+    /// What a process does after a step, as `ProcessCell::release_messages` does it.
+    fn make_room(&self, places: u64) {
+        if self.room.give(places * MESSAGE) == Given::Awaited {
+            while let Some((item, waker)) = self.waiters.next(&self.room) {
+                assert!(self.push(item), "only its runner ends a process");
+                waker.wake();
+            }
+        }
+    }
+
+    /// What a process does at its end, as `ProcessCell::complete` does it.
+    fn end(&self) {
+        // Ordering: as the real mailbox.
+        self.pushed.fetch_add(CLOSED, Ordering::AcqRel);
+        self.waiters.close(&self.room, Waker::wake);
+    }
+
+    fn try_send(&self, limit: usize, item: usize) -> bool {
+        self.room.take(limit) && self.push(item)
+    }
+
+    fn enter(&self, item: usize, waker: Waker) -> Result<bool, Ticket> {
+        match self.waiters.enter(&self.room, item, waker) {
+            Entered::Place(item) => Ok(self.push(item)),
+            Entered::Closed(_) => Ok(false),
+            Entered::Waiting(ticket) => Err(ticket),
+        }
+    }
+
+    /// Sends, and sleeps until the message has been accepted or the process has ended.
+    fn send(&self, item: usize) -> bool {
+        let token = std::sync::Arc::new(Token(Parker::new()));
+        match self.enter(item, Waker::from(std::sync::Arc::clone(&token))) {
+            Ok(sent) => sent,
+            Err(ticket) => {
+                token.0.park();
+                self.waiters.leave(&self.room, &ticket).is_none()
+            }
+        }
+    }
+
+    /// As a task sends: with another waker at the second look.
+    fn send_as_task(&self, item: usize) -> bool {
+        let ticket = match self.enter(item, Waker::noop().clone()) {
+            Ok(sent) => return sent,
+            Err(ticket) => ticket,
+        };
+        let token = std::sync::Arc::new(Token(Parker::new()));
+        loop {
+            let waker = Waker::from(std::sync::Arc::clone(&token));
+            match self.waiters.poll(&self.room, &ticket, waker) {
+                Look::Waiting => token.0.park(),
+                Look::Accepted => return true,
+                Look::Closed(_) => return false,
+            }
+        }
+    }
+
+    /// Sends, and gives up at once if it has to wait.
+    fn give_up(&self, item: usize) -> bool {
+        match self.enter(item, Waker::noop().clone()) {
+            Ok(sent) => sent,
+            Err(ticket) => self.waiters.leave(&self.room, &ticket).is_none(),
+        }
+    }
+}
+
+fn spawn<R: Send + 'static>(
+    mailbox: &Arc<Mailbox>,
+    body: impl FnOnce(&Mailbox) -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let mailbox = Arc::clone(mailbox);
+    thread::spawn(move || body(&mailbox))
+}
+
+// pins: P13
+#[test]
+fn one_waits_for_room() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(5, move || {
+            let mailbox = Mailbox::full();
+            let sender = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            mailbox.make_room(1);
+            assert!(sender.join().unwrap());
+            assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (1, (1, false)));
+        });
+    }
+}
+
+// pins: P13
+#[test]
+fn two_wait_for_room_that_comes_at_once() {
+    model::check(3, || {
+        let mailbox = Mailbox::filled(2, 2);
+        let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
+        mailbox.make_room(2);
+        assert!(senders.into_iter().all(|sender| sender.join().unwrap()));
+        assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (3, (2, false)));
+    });
+}
+
+// pins: P13
+#[test]
+fn two_wait_for_room_that_comes_one_after_the_other() {
+    model::check(3, || {
+        let mailbox = Mailbox::full();
+        let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
+        mailbox.make_room(1);
+        // The next message is there when the first of them has been accepted.
+        while mailbox.room.snapshot().0 == 0 {
+            thread::yield_now();
+        }
+        mailbox.make_room(1);
+        assert!(senders.into_iter().all(|sender| sender.join().unwrap()));
+        assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (3, (1, false)));
+    });
+}
+
+/// One who does not wait may get the room, but then there was nobody to wait yet.
+// pins: P13
+#[test]
+fn one_waits_and_another_does_not() {
+    model::check(3, || {
+        let mailbox = Mailbox::full();
+        let waits = spawn(&mailbox, |mailbox| mailbox.send(1));
+        let tries = spawn(&mailbox, |mailbox| mailbox.try_send(1, 2));
+        mailbox.make_room(1);
+        let tried = tries.join().unwrap();
+        if tried {
+            mailbox.make_room(1);
+        }
+        assert!(waits.join().unwrap());
+        let sum = if tried { 3 } else { 1 };
+        assert_eq!(
+            (mailbox.pushed(), mailbox.room.snapshot()),
+            (sum, (1, false))
+        );
+    });
+}
+
+// pins: P13
+#[test]
+fn one_waits_when_the_process_ends() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(5, move || {
+            let mailbox = Mailbox::full();
+            let sender = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            mailbox.end();
+            assert!(!sender.join().unwrap());
+            assert_eq!(mailbox.pushed(), 0);
+        });
+    }
+}
+
+// pins: P13
+#[test]
+fn two_wait_when_room_and_the_end_come() {
+    model::check(3, || {
+        let mailbox = Mailbox::full();
+        let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
+        mailbox.make_room(1);
+        mailbox.end();
+        let sent = senders.map(|sender| sender.join().unwrap());
+        let sum = usize::from(sent[0]) + 2 * usize::from(sent[1]);
+        assert_eq!(mailbox.pushed(), sum, "a message was lost or doubled");
+    });
+}
+
+// pins: P13
+#[test]
+fn one_gives_up_and_another_waits_on() {
+    model::check(3, || {
+        let mailbox = Mailbox::full();
+        let waits = spawn(&mailbox, |mailbox| mailbox.send(1));
+        let gives_up = spawn(&mailbox, |mailbox| mailbox.give_up(2));
+        mailbox.make_room(1);
+        let sent = gives_up.join().unwrap();
+        if sent {
+            mailbox.make_room(1);
+        }
+        assert!(waits.join().unwrap());
+        let sum = if sent { 3 } else { 1 };
+        assert_eq!(
+            (mailbox.pushed(), mailbox.room.snapshot()),
+            (sum, (1, false))
+        );
+    });
+}

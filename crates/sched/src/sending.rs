@@ -1,0 +1,341 @@
+//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of a
+//! task.
+
+use crate::Task;
+use crate::cell::ProcessCell;
+use crate::contain::contain_and_report;
+use crate::core::Item;
+use crate::exit_slot::ThreadWaker;
+use crate::handle::Handle;
+use crate::process_handle::Address;
+use crate::waiters::{Entered, Look, Ticket, Waiters};
+use ganger_proc_api::{ContextBackend, Event, Message, Package, Pid, SendError, SendErrorKind};
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+type Refused = (SendErrorKind, Message);
+
+impl Address {
+    /// Sends a message, and blocks until there is room for it.
+    ///
+    /// It waits when the mailbox holds as many messages as
+    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or others wait: those who
+    /// wait are served in the order in which they began. Without a limit it is [`send`](Self::send).
+    ///
+    /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
+    /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
+    /// ([`Builder::max_spares`](crate::Builder::max_spares)), for the process that it waits for might
+    /// then have none to run on, nor for the process whose step it is: it is refused with `Full`.
+    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and a
+    /// cancellation does not end the wait. A step that can't know uses
+    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
+    /// happens while this waits; `Full` from a step that must not wait.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Slow(u64);
+    ///
+    /// impl Process for Slow {
+    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         if let Some(Event::Message(_)) = events.next() {
+    ///             self.0 += 1;
+    ///             out.go_on();
+    ///         }
+    ///         if self.0 == 100 {
+    ///             out.done(self.0);
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().mailbox_limit(2).build()?;
+    /// scheduler.start()?;
+    /// let slow = scheduler.submit(Slow(0), "main", ())?;
+    /// for n in 0..100_u64 {
+    ///     slow.address().send_blocking(Message::new("work", n))?;
+    /// }
+    /// slow.wait();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn send_blocking(&self, message: Message) -> Result<(), SendError> {
+        self.send_within(message, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), but gives up after `timeout`.
+    ///
+    /// # Errors
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
+    /// was no room for it by then.
+    pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
+        self.send_within(message, Some(timeout))
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends nothing
+    /// until it is polled.
+    ///
+    /// Dropped before it is ready, it takes its message along, unless that has been accepted by
+    /// then: what has been accepted is delivered. It keeps nobody else waiting, polled or not.
+    ///
+    /// ```
+    /// use ganger_proc_api::Message;
+    /// use ganger_sched::Address;
+    ///
+    /// async fn all(address: &Address, numbers: &[u64]) -> Result<(), ganger_proc_api::SendError> {
+    ///     for &n in numbers {
+    ///         address.send_async(Message::new("work", n)).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn send_async(&self, message: Message) -> SendAsync {
+        SendAsync {
+            stage: Stage::Unsent(Arc::clone(&self.task), message.to(self.task.pid)),
+        }
+    }
+
+    fn send_within(&self, message: Message, timeout: Option<Duration>) -> Result<(), SendError> {
+        let delivered = self.task.deliver_within(message, timeout);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+    }
+}
+
+impl Handle {
+    /// Sends a package by PID, and blocks until there is room for it: see
+    /// [`Address::send_blocking`]. It waits for processes of this scheduler alone; a package that
+    /// goes on to the router is sent as by [`send`](Self::send).
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
+    /// ended while this waited.
+    pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
+        self.send_within(package, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), but gives up after `timeout`.
+    ///
+    /// # Errors
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
+    /// was no room for it by then.
+    pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
+        self.send_within(package, Some(timeout))
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID is
+    /// looked up when it is polled first.
+    pub fn send_async(&self, package: Package) -> SendAsync {
+        SendAsync {
+            stage: Stage::Unrouted(self.clone(), package),
+        }
+    }
+
+    fn send_within(&self, package: Package, timeout: Option<Duration>) -> Result<(), SendError> {
+        let Some(task) = self.shared.find(package.target) else {
+            return self.shared.route(package);
+        };
+        let delivered = task.deliver_within(package.message, timeout);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(package.target)))
+    }
+}
+
+/// A send that waits for room; see [`Address::send_async`].
+///
+/// # Panics
+/// Polling it again after it was ready panics.
+#[must_use = "a future sends nothing until it is polled"]
+pub struct SendAsync {
+    stage: Stage,
+}
+
+enum Stage {
+    /// The PID has not been looked up yet.
+    Unrouted(Handle, Package),
+    Unsent(Task, Package),
+    Waiting(Waiter, Pid),
+    Done,
+}
+
+impl Future for SendAsync {
+    type Output = Result<(), SendError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let stage = &mut self.get_mut().stage;
+        let (task, package) = match mem::replace(stage, Stage::Done) {
+            Stage::Unrouted(handle, package) => match handle.shared.find(package.target) {
+                Some(task) => (task, package),
+                None => return Poll::Ready(handle.shared.route(package)),
+            },
+            Stage::Unsent(task, package) => (task, package),
+            Stage::Waiting(waiter, target) => {
+                let sent = match waiter.poll(context.waker().clone()) {
+                    Look::Waiting => {
+                        *stage = Stage::Waiting(waiter, target);
+                        return Poll::Pending;
+                    }
+                    Look::Accepted => Ok(()),
+                    Look::Closed(message) => {
+                        Err(SendError::new(SendErrorKind::Closed, message.to(target)))
+                    }
+                };
+                return Poll::Ready(sent);
+            }
+            Stage::Done => panic!("a SendAsync was polled after it had completed"),
+        };
+        let Package { target, message } = package;
+        let refused = |(kind, message): Refused| SendError::new(kind, message.to(target));
+        let message = match task.deliver(message) {
+            Err((SendErrorKind::Full, message)) => message,
+            result => return Poll::Ready(result.map_err(refused)),
+        };
+        match task.wait_for_room(message, context.waker().clone()) {
+            Ok(None) => Poll::Ready(Ok(())),
+            Ok(Some(waiter)) => {
+                *stage = Stage::Waiting(waiter, target);
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(refused(error))),
+        }
+    }
+}
+
+/// Nothing in it is pinned.
+impl Unpin for SendAsync {}
+
+impl fmt::Debug for SendAsync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = match &self.stage {
+            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package.target),
+            Stage::Waiting(_, target) => Some(*target),
+            Stage::Done => None,
+        };
+        f.debug_struct("SendAsync")
+            .field("target", &target)
+            .field("is_waiting", &matches!(self.stage, Stage::Waiting(..)))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that waits for room. Dropping it takes the message back, unless it has been accepted.
+struct Waiter {
+    task: Task,
+    ticket: Ticket,
+}
+
+impl Waiter {
+    fn poll(&self, waker: Waker) -> Look<Message> {
+        match self.waiters() {
+            Some(waiters) => waiters.poll(&self.task.room, &self.ticket, waker),
+            None => Look::Accepted,
+        }
+    }
+
+    /// Takes the message back; none when it has been accepted.
+    fn leave(&self) -> Option<Message> {
+        self.waiters()?.leave(&self.task.room, &self.ticket)
+    }
+
+    fn waiters(&self) -> Option<&Waiters<Message>> {
+        self.task.shared.waiters.as_ref()
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        drop(self.leave());
+    }
+}
+
+impl ProcessCell {
+    /// Delivers a message after all, or has it wait for room.
+    fn wait_for_room(
+        self: &Task,
+        message: Message,
+        waker: Waker,
+    ) -> Result<Option<Waiter>, Refused> {
+        let Some(waiters) = &self.shared.waiters else {
+            return Err((SendErrorKind::Full, message));
+        };
+        match waiters.enter(&self.room, message, waker) {
+            Entered::Place(message) => self.deliver_placed(message).map(|()| None),
+            Entered::Closed(message) => Err((SendErrorKind::Closed, message)),
+            Entered::Waiting(ticket) => {
+                let task = Arc::clone(self);
+                Ok(Some(Waiter { task, ticket }))
+            }
+        }
+    }
+
+    /// Delivers a message, and blocks until there is room for it, or `timeout` has passed.
+    fn deliver_within(
+        self: &Task,
+        message: Message,
+        timeout: Option<Duration>,
+    ) -> Result<(), Refused> {
+        let message = match self.deliver(message) {
+            Err((SendErrorKind::Full, message)) if self.may_wait_here() => message,
+            result => return result,
+        };
+        let thread = ThreadWaker::new();
+        let waker = Waker::from(Arc::clone(&thread));
+        let Some(waiter) = self.wait_for_room(message, waker)? else {
+            return Ok(());
+        };
+        // It is woken once: by the acceptance or by the end.
+        self.block(&mut || match timeout {
+            None => thread.0.park(),
+            Some(timeout) => {
+                thread.0.park_timeout(timeout);
+            }
+        });
+        match waiter.leave() {
+            None => Ok(()),
+            Some(message) if self.room.is_closed() => Err((SendErrorKind::Closed, message)),
+            Some(message) => Err((SendErrorKind::Timeout, message)),
+        }
+    }
+
+    /// Whether a wait on this thread can end: it does not run the process itself, and leaves a thread
+    /// that does. The thread that was started last finds no relief, and so is never one that waits.
+    fn may_wait_here(&self) -> bool {
+        let Some(worker) = self.shared.own_index() else {
+            return true;
+        };
+        let running = self.shared.running_on(worker);
+        running.is_none_or(|pid| pid.id() != self.pid.id()) && self.shared.crew.has_relief(worker)
+    }
+
+    /// There is room again: puts in what waits for it. Called by whoever runs the process.
+    #[cold]
+    pub(crate) fn serve_waiters(self: &Task) {
+        let Some(waiters) = &self.shared.waiters else {
+            return;
+        };
+        let counters = self.shared.own_counters();
+        // As many times as there is room, but for those who give up meanwhile.
+        while let Some((message, waker)) = waiters.next(&self.room) {
+            let pushed = self.push_behind(Item::Event(Event::Message(message)));
+            debug_assert!(pushed.is_ok(), "only its runner ends a process");
+            contain_and_report("waker", counters, || waker.wake());
+        }
+    }
+
+    /// The mailbox has been closed: lets those know who wait for room in it.
+    pub(crate) fn refuse_waiters(&self) {
+        if let Some(waiters) = &self.shared.waiters {
+            let counters = self.shared.own_counters();
+            waiters.close(&self.room, |waker| {
+                contain_and_report("waker", counters, || waker.wake());
+            });
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! A table of values by ids that are never used twice, and places that are.
+//!
+//! **Problem.** Every process has an id, by which anybody may look it up at any time. A hash map costs a
+//! hash, a lock and a search at its start and at its end, and copies all it holds whenever it grows.
+//!
+//! **An id** is the number of a slot and, above it, a *generation*: how often the slot has been used. So
+//! a look-up is an index and a comparison, and the id of a value that is gone finds nothing, whoever has
+//! its slot now. A slot whose generations are used up is never used again.
+//!
+//! **A slot's word** says its generation, whether it is vacant, and how many threads are reading it.
+//! 1. Its *claimer* alone may fill a vacant slot: writes the value, then the word.
+//! 2. A *reader* counts itself in, if generation and occupancy are what it expects, by a compare and swap;
+//!    clones the value; and counts itself out.
+//! 3. Whoever *frees* the slot marks it as vacant, waits until the readers that came before have left,
+//!    which takes them a few instructions, takes the value, and goes on to the next generation.
+//!
+//! **Memory.** Slots are in buckets, each twice as large as the one before, which are never moved and
+//! not returned before the table is dropped: sixteen bytes for each of the most values that there have
+//! been at once.
+
+use ganger_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use ganger_sync::cell::UnsafeCell;
+use ganger_sync::{CachePadded, hint, sized, thread};
+#[cfg(not(loom))]
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+
+/// Slots in the first bucket.
+const FIRST: u32 = if cfg!(loom) { 2 } else { 64 };
+
+/// Buckets: enough for 2^32 slots.
+const BUCKETS: usize = sized((u32::BITS - FIRST.ilog2()) as usize, 2);
+
+const READER: u64 = 1;
+const VACANT: u64 = 1 << 31;
+const GENERATION: u64 = 1 << 32;
+
+/// How often one who frees a slot looks again before it lets others use the processor.
+const SPINS: u32 = 64;
+
+/// Ids below this are nobody's: the first generation is 1.
+pub(crate) const FIRST_ID: u64 = GENERATION;
+
+pub(crate) struct Slots<T> {
+    buckets: [AtomicPtr<Slot<T>>; BUCKETS],
+    /// Slots from here on have never been claimed.
+    fresh: CachePadded<AtomicU32>,
+    owns: PhantomData<T>,
+}
+
+/// All zero when it has never been used.
+struct Slot<T> {
+    word: AtomicU64,
+    /// There is one unless the slot is vacant, or has never been used.
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: values go in on one thread, are cloned on others, and come out on a third: `T: Send + Sync`
+// is what that takes. The word orders these accesses, as the table's head says.
+unsafe impl<T: Send + Sync> Send for Slots<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Slots<T> {}
+
+/// The bucket of a slot, and its place there.
+fn locate(index: u32) -> (usize, usize) {
+    // Bucket `b` begins at `FIRST * (2^b - 1)`.
+    let shifted = index as usize + FIRST as usize;
+    let bucket = (shifted / FIRST as usize).ilog2() as usize;
+    (bucket, shifted - size_of_bucket(bucket))
+}
+
+fn size_of_bucket(bucket: usize) -> usize {
+    (FIRST as usize) << bucket
+}
+
+/// The slot that an id names.
+#[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
+pub(crate) fn slot_of(id: u64) -> u32 {
+    id as u32
+}
+
+/// The slot that an id names, and its generation.
+fn split(id: u64) -> (u32, u64) {
+    (slot_of(id), id & !(GENERATION - 1))
+}
+
+impl<T> Slots<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
+            fresh: CachePadded::new(AtomicU32::new(0)),
+            owns: PhantomData,
+        }
+    }
+
+    /// Claims up to `count` slots that nobody has used: none when there are 2^32 of them already.
+    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u32> {
+        // Ordering: Relaxed: only uniqueness matters; buckets are published by their pointers.
+        let claim = self
+            .fresh
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |first| {
+                let last = first.saturating_add(count).min(Self::most());
+                (last > first).then_some(last)
+            });
+        let Ok(first) = claim else {
+            return 0..0;
+        };
+        let claimed = first..first.saturating_add(count).min(Self::most());
+        let buckets = locate(claimed.start).0..=locate(claimed.end - 1).0;
+        buckets.for_each(|bucket| self.grow(bucket));
+        claimed
+    }
+
+    /// How many slots there can be.
+    fn most() -> u32 {
+        let all = u64::from(FIRST) * ((1 << BUCKETS) - 1);
+        u32::try_from(all).unwrap_or(u32::MAX)
+    }
+
+    #[cold]
+    fn grow(&self, bucket: usize) {
+        let place = &self.buckets[bucket];
+        // Ordering: Relaxed: whoever follows the pointer loads it again.
+        if !place.load(Ordering::Relaxed).is_null() {
+            return;
+        }
+        let fresh = Slot::allocate(size_of_bucket(bucket));
+        // Ordering: Release pairs with the Acquire in `slot`: the slots are zero before they are seen.
+        // Relaxed on failure: somebody else was faster.
+        let grown =
+            place.compare_exchange(ptr::null_mut(), fresh, Ordering::Release, Ordering::Relaxed);
+        if grown.is_err() {
+            // SAFETY: it was allocated above with this size, and nobody has seen it.
+            unsafe { Slot::free(fresh, size_of_bucket(bucket)) };
+        }
+    }
+
+    /// The slot of that number, if there is one.
+    #[inline]
+    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+        let (bucket, place) = locate(index);
+        // Ordering: Acquire pairs with the Release in `grow`.
+        let slots = self.buckets.get(bucket)?.load(Ordering::Acquire);
+        // SAFETY: null, or a bucket of that size, which stays where it is as long as the table does.
+        (!slots.is_null()).then(|| unsafe { &*slots.add(place) })
+    }
+
+    /// The id of the next value in a slot that the caller has claimed. It is the same until the slot is
+    /// freed.
+    pub(crate) fn next_id(&self, index: u32) -> u64 {
+        let slot = self.slot(index);
+        // Ordering: Relaxed: whoever claimed the slot after somebody else has been told of it.
+        let word = slot.map_or(0, |slot| slot.word.load(Ordering::Relaxed));
+        word.max(GENERATION) & !(GENERATION - 1) | u64::from(index)
+    }
+
+    /// Puts a value into the slot of an id from [`next_id`](Self::next_id).
+    ///
+    /// # Safety
+    /// The caller has claimed the slot, and there is no value in it.
+    pub(crate) unsafe fn fill(&self, id: u64, value: T) {
+        let (index, generation) = split(id);
+        let Some(slot) = self.slot(index) else {
+            return;
+        };
+        // SAFETY: the slot is the caller's; readers look at the value when the word says so.
+        slot.value
+            .with_mut(|place| unsafe { (*place).write(value) });
+        // Ordering: Release pairs with the Acquire in `get` and `free`. No reader is counted in a
+        // vacant slot, so that nothing is overwritten.
+        slot.word.store(generation, Ordering::Release);
+    }
+
+    /// The value of that id. Lock-free.
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<T>
+    where
+        T: Clone,
+    {
+        let (index, generation) = split(id);
+        let slot = self.slot(index)?;
+        // Ordering: Relaxed, because nothing is read through it before the exchange below acquires.
+        let mut word = slot.word.load(Ordering::Relaxed);
+        loop {
+            if word & !(VACANT - 1) != generation || generation == 0 {
+                return None;
+            }
+            // Ordering: Acquire pairs with the Release in `fill`, for the value. Relaxed on failure, as
+            // for the load.
+            match slot.word.compare_exchange_weak(
+                word,
+                word + READER,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => break,
+                Err(now) => word = now,
+            }
+        }
+        // SAFETY: there is a value, and whoever frees the slot waits for this reader.
+        let value = slot
+            .value
+            .with(|place| unsafe { (*place).assume_init_ref().clone() });
+        // Ordering: Release pairs with the Acquire in `free`, which takes the value after this.
+        slot.word.fetch_sub(READER, Ordering::Release);
+        Some(value)
+    }
+
+    /// Ends the use of an id from [`next_id`](Self::next_id), whether or not it has a value. Returns the
+    /// value, and whether the slot, which is the caller's from now on, may be used again.
+    ///
+    /// # Safety
+    /// It is called once for each id: by whoever claimed the slot, or in their place.
+    pub(crate) unsafe fn free(&self, id: u64) -> (Option<T>, bool) {
+        let (index, generation) = split(id);
+        let Some(slot) = self.slot(index) else {
+            return (None, false);
+        };
+        // Ordering: Relaxed: what is read with it has been ordered by whatever passed the id on.
+        let is_filled = slot.word.load(Ordering::Relaxed) & !(VACANT - 1) == generation;
+        let value = is_filled.then(|| {
+            // Ordering: Acquire pairs with the Release in `fill` and of readers that have left.
+            let mut word = slot.word.fetch_or(VACANT, Ordering::Acquire);
+            let mut looks = 0;
+            while word & (VACANT - 1) != 0 {
+                looks += 1;
+                if looks < SPINS {
+                    hint::spin_loop();
+                } else {
+                    thread::yield_now();
+                }
+                // Ordering: Acquire, as above.
+                word = slot.word.load(Ordering::Acquire);
+            }
+            // SAFETY: there is a value, no reader is left, and none comes while the slot is vacant.
+            slot.value
+                .with_mut(|place| unsafe { (*place).assume_init_read() })
+        });
+        let (next, is_over) = generation.overflowing_add(GENERATION);
+        // Ordering: Release for symmetry: whoever claims the slot next is told of it otherwise. A slot
+        // whose generations are used up stays at the last one, which no id has.
+        slot.word.store(
+            if is_over { generation } else { next } | VACANT,
+            Ordering::Release,
+        );
+        (value, !is_over)
+    }
+
+    /// The ids of all values. Those that come or go meanwhile may or may not be among them. O(slots).
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u64> {
+        // Ordering: Relaxed: who comes after this look comes meanwhile.
+        let fresh = self.fresh.load(Ordering::Relaxed);
+        (0..fresh).filter_map(|index| {
+            // Ordering: Relaxed: `get` looks again.
+            let word = self.slot(index)?.word.load(Ordering::Relaxed);
+            let is_filled = word & VACANT == 0 && word >= GENERATION;
+            is_filled.then(|| word & !(GENERATION - 1) | u64::from(index))
+        })
+    }
+}
+
+impl<T> Slot<T> {
+    #[cfg(not(loom))]
+    fn allocate(count: usize) -> *mut Self {
+        let Ok(layout) = Layout::array::<Self>(count) else {
+            unreachable!("a bucket is smaller than the address space")
+        };
+        // SAFETY: the size is not zero.
+        let slots = unsafe { alloc_zeroed(layout) };
+        if slots.is_null() {
+            handle_alloc_error(layout);
+        }
+        slots.cast()
+    }
+
+    #[cfg(loom)]
+    fn allocate(count: usize) -> *mut Self {
+        let slot = || Self {
+            word: AtomicU64::new(0),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        let slots: Box<[Self]> = std::iter::repeat_with(slot).take(count).collect();
+        Box::into_raw(slots).cast()
+    }
+
+    /// # Safety
+    /// They come from [`allocate`](Self::allocate) with that count, and nobody uses them any more.
+    unsafe fn free(slots: *mut Self, count: usize) {
+        // SAFETY: a boxed slice has the layout of an array; as above.
+        drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(slots, count)) });
+    }
+}
+
+impl<T> Drop for Slots<T> {
+    fn drop(&mut self) {
+        let ids: Vec<u64> = self.ids().collect();
+        for id in ids {
+            // SAFETY: nobody else uses the table any more.
+            drop(unsafe { self.free(id) });
+        }
+        for (bucket, place) in self.buckets.iter().enumerate() {
+            // Ordering: Relaxed: nobody else uses the table any more.
+            let slots = place.load(Ordering::Relaxed);
+            if !slots.is_null() {
+                // SAFETY: it was allocated in `grow` with this size, and no slot has a value.
+                unsafe { Slot::free(slots, size_of_bucket(bucket)) };
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use ganger_sync::atomic::AtomicBool;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    #[test]
+    fn buckets_follow_one_another() {
+        let mut expected = (0, 0);
+        for index in 0..100_000 {
+            assert_eq!(locate(index), expected, "slot {index}");
+            expected.1 += 1;
+            if expected.1 == size_of_bucket(expected.0) {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+        let (bucket, place) = locate(Slots::<u8>::most() - 1);
+        assert_eq!((bucket, place), (BUCKETS - 1, size_of_bucket(bucket) - 1));
+    }
+
+    // pins: P7
+    #[test]
+    fn a_slot_whose_generations_are_used_up_is_never_used_again() {
+        let slots = Slots::new();
+        let slot = slots.claim_fresh(1).start;
+        let last = !(GENERATION - 1) | u64::from(slot);
+        let word = &slots.slot(slot).unwrap().word;
+        // Ordering: Relaxed: there is one thread.
+        word.store(last | VACANT, Ordering::Relaxed);
+        assert_eq!(slots.next_id(slot), last);
+        // SAFETY: the slot is claimed, and vacant.
+        unsafe { slots.fill(last, 7) };
+        assert_eq!(slots.get(last), Some(7));
+        // SAFETY: the only time.
+        assert_eq!(unsafe { slots.free(last) }, (Some(7), false));
+        assert_eq!(slots.get(last), None);
+        assert_eq!(slots.get(GENERATION | u64::from(slot)), None);
+    }
+
+    #[test]
+    fn what_is_left_is_dropped_with_the_table() {
+        let value = Arc::new(());
+        let slots = Slots::new();
+        for slot in slots.claim_fresh(3) {
+            // SAFETY: the slot has just been claimed.
+            unsafe { slots.fill(slots.next_id(slot), Arc::clone(&value)) };
+        }
+        drop(slots);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Claim(u32),
+        Fill,
+        Free(usize),
+        Look(usize),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            1 => (0..70_u32).prop_map(Op::Claim),
+            6 => Just(Op::Fill),
+            4 => any::<usize>().prop_map(Op::Free),
+            4 => any::<usize>().prop_map(Op::Look),
+        ]
+    }
+
+    proptest! {
+        // pins: P7
+        #[test]
+        fn a_table_does_what_a_map_does(ops in proptest::collection::vec(op(), 0..300)) {
+            let slots = Slots::new();
+            let (mut free, mut ever, mut model) = (Vec::new(), Vec::new(), HashMap::new());
+            for op in ops {
+                match op {
+                    Op::Claim(count) => {
+                        let claimed = slots.claim_fresh(count);
+                        prop_assert_eq!(claimed.len(), count as usize);
+                        free.extend(claimed);
+                    }
+                    Op::Fill => {
+                        if let Some(slot) = free.pop() {
+                            let id = slots.next_id(slot);
+                            prop_assert!(id >= FIRST_ID && !ever.contains(&id), "{id} was used before");
+                            // SAFETY: the slot is claimed, and vacant.
+                            unsafe { slots.fill(id, ever.len()) };
+                            model.insert(id, ever.len());
+                            ever.push(id);
+                        }
+                    }
+                    Op::Free(nth) if !ever.is_empty() => {
+                        let id = ever[nth % ever.len()];
+                        if let Some(value) = model.remove(&id) {
+                            // SAFETY: it is in the model once.
+                            prop_assert_eq!(unsafe { slots.free(id) }, (Some(value), true));
+                            free.push(slot_of(id));
+                        }
+                    }
+                    Op::Look(nth) if !ever.is_empty() => {
+                        let id = ever[nth % ever.len()];
+                        prop_assert_eq!(slots.get(id), model.get(&id).copied());
+                    }
+                    Op::Free(_) | Op::Look(_) => prop_assert_eq!(slots.get(7), None),
+                }
+            }
+            let mut ids: Vec<u64> = slots.ids().collect();
+            let mut expected: Vec<u64> = model.into_keys().collect();
+            ids.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(ids, expected);
+        }
+    }
+
+    /// Readers look everything up while values come and go: whatever they find is the id's own.
+    #[test]
+    fn an_id_finds_its_own_value_or_nothing() {
+        let slots = Arc::new(Slots::<Arc<u64>>::new());
+        let newest = Arc::new(AtomicU64::new(FIRST_ID));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let readers = [0, 1].map(|_| {
+            let (slots, newest, is_over) = (slots.clone(), newest.clone(), is_over.clone());
+            std::thread::spawn(move || {
+                // Ordering: Relaxed here and below: hints of what to look at.
+                while !is_over.load(Ordering::Relaxed) {
+                    // Ordering: as above.
+                    let id = newest.load(Ordering::Relaxed);
+                    for id in [id, id.saturating_sub(GENERATION)] {
+                        assert!(slots.get(id).is_none_or(|value| *value == id));
+                    }
+                }
+            })
+        });
+        let claimed: Vec<u32> = slots.claim_fresh(3).collect();
+        for round in 0..100_000 {
+            let id = slots.next_id(claimed[round % claimed.len()]);
+            // SAFETY: the slot is claimed, and vacant.
+            unsafe { slots.fill(id, Arc::new(id)) };
+            // Ordering: as above.
+            newest.store(id, Ordering::Relaxed);
+            assert_eq!(slots.get(id).as_deref(), Some(&id));
+            // SAFETY: the only time for this id.
+            let (value, is_usable) = unsafe { slots.free(id) };
+            assert!(is_usable && value.is_some_and(|value| *value == id));
+        }
+        // Ordering: as above.
+        is_over.store(true, Ordering::Relaxed);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    }
+}
