@@ -154,7 +154,8 @@ fn the_lanes_are_kept_whatever_wakes_it() {
         leave.send(()).unwrap();
         exit(holder);
         for n in order {
-            assert_eq!(sees.recv().unwrap(), Some(n), "{lanes:?}");
+            let shown = sees.recv_timeout(PATIENCE).unwrap();
+            assert_eq!(shown, Some(n), "{lanes:?}");
         }
         until_state(&scheduler, receiver.pid(), ProcessState::Idle);
         let urgent_picks = scheduler.stats().total.urgent_picks - before;
