@@ -18,6 +18,14 @@ pub trait ContextBackend: Send + Sync {
     /// [`SendError`] with the package inside.
     fn send(&self, package: Package) -> Result<(), SendError>;
 
+    /// Sends a control message. A backend that does not tell them from others sends it like those.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.send(package)
+    }
+
     /// Submits another process.
     ///
     /// # Errors
@@ -113,6 +121,25 @@ impl ProcessContext {
     /// [`SendError`], with the package inside, when nobody took it.
     pub fn send_package(&self, package: Package) -> Result<(), SendError> {
         self.backend.send(package)
+    }
+
+    /// Sends a control message by PID, with this process as its source. Never blocks.
+    ///
+    /// The target gets it as [`Event::Control`](crate::Event::Control), before the messages and completions
+    /// that wait in its mailbox, and behind earlier control messages and cancellations. A target that waits
+    /// runs before other processes that are ready. On its way to another host it may become an ordinary
+    /// message, where whoever passes it on does not tell the two apart.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when nobody took it.
+    pub fn send_control(
+        &self,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl Into<Payloads>,
+    ) -> Result<(), SendError> {
+        let package = Package::new(self.pid(), target, topic, payloads);
+        self.backend.send_control(package)
     }
 
     /// Submits another process to the same scheduler. Its `init` runs before this returns.

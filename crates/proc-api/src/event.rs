@@ -12,9 +12,13 @@ pub enum Event {
     Completion(Completion),
     /// The process is asked to finish; it decides how.
     Cancel(CancelReason),
+    /// Somebody sent a control message, which overtakes messages and completions. In a box, so that other
+    /// events are no larger for it.
+    Control(Box<Message>),
 }
 
-const _: () = assert!(size_of::<Event>() == size_of::<Message>());
+// It is moved into each batch and out again.
+const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
 /// The answer to one yield.
 #[derive(Debug)]

@@ -4,10 +4,11 @@ use crate::Event;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The events of one step, in the order of their arrival; taken by value, as an iterator.
+/// The events of one step, taken by value, as an iterator: first cancellations and control messages, then
+/// the others, each in the order of their arrival.
 ///
-/// What a step does not take is kept, in order, in front of the next step's events, and does not
-/// by itself cause a next step: a process that waits for something particular may leave the rest
+/// What a step does not take is kept, in order, in front of the next step's events of its kind, and does
+/// not by itself cause a next step: a process that waits for something particular may leave the rest
 /// where it is (selective receive).
 ///
 /// ```

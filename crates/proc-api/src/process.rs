@@ -106,8 +106,8 @@ impl UnknownMethod {
 /// Asks for a process to be replaced by another under the same PID.
 ///
 /// The new process is created and initialised first; then the old one is closed; then the new one
-/// steps. Messages that the old one has not taken go to the new one; completions of commands that
-/// the old one yielded do not.
+/// steps. Messages that the old one has not taken go to the new one, those that arrived before the request
+/// included; completions of commands that the old one yielded do not.
 pub struct UpgradeRequest {
     /// What takes the process's place.
     pub target: UpgradeTarget,

@@ -199,6 +199,15 @@ impl<R: Receiver> Receiver for Mailbox<R> {
             None => self.behind.send(package),
         }
     }
+
+    /// As [`send`](Self::send). In a channel it stays behind what was sent before it, like any other; the
+    /// receiver behind gets it as a control message.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        match self.channels.find(package.target) {
+            Some(sender) => push(&sender, package),
+            None => self.behind.send_control(package),
+        }
+    }
 }
 
 /// The sender's second step: the receiver may have gone since the first.

@@ -1,6 +1,6 @@
 //! A named node and its hosts.
 
-use crate::receiver::refused;
+use crate::receiver::{PassOn, refused};
 use crate::table::Table;
 use crate::{AddError, Receiver, TARGET};
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
@@ -83,6 +83,18 @@ impl Node {
         hosts.sort_by_cached_key(|host| host.as_str());
         hosts
     }
+
+    #[inline]
+    fn pass(&self, package: Package, pass_on: PassOn) -> Result<(), SendError> {
+        let target = package.target;
+        if target.node().is_some_and(|node| node != self.name) {
+            return Err(refused(SendErrorKind::NodeNotFound, package));
+        }
+        match self.hosts.get(target.host()) {
+            Some(host) => pass_on(&*host, package),
+            None => Err(refused(SendErrorKind::HostNotFound, package)),
+        }
+    }
 }
 
 impl Receiver for Node {
@@ -92,14 +104,12 @@ impl Receiver for Node {
     /// [`SendErrorKind::NodeNotFound`] for a PID of another node, [`SendErrorKind::HostNotFound`]
     /// when there is no such host, and whatever the host answers.
     fn send(&self, package: Package) -> Result<(), SendError> {
-        let target = package.target;
-        if target.node().is_some_and(|node| node != self.name) {
-            return Err(refused(SendErrorKind::NodeNotFound, package));
-        }
-        match self.hosts.get(target.host()) {
-            Some(host) => host.send(package),
-            None => Err(refused(SendErrorKind::HostNotFound, package)),
-        }
+        self.pass(package, |to, package| to.send(package))
+    }
+
+    /// As [`send`](Self::send); the host gets it as a control message.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.pass(package, |to, package| to.send_control(package))
     }
 }
 

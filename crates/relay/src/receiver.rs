@@ -40,17 +40,36 @@ pub trait Receiver: Send + Sync {
     /// # Errors
     /// [`SendError`] with the package inside; its kind says why it was not taken.
     fn send(&self, package: Package) -> Result<(), SendError>;
+
+    /// As [`send`](Self::send), for a control message, which is to overtake others where it arrives.
+    ///
+    /// By default it is sent like any other: whoever takes it does not know. One that passes packages on
+    /// to other receivers should pass this on as what it is. There is no order between the two kinds.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.send(package)
+    }
 }
 
 impl<R: Receiver + ?Sized> Receiver for Arc<R> {
     fn send(&self, package: Package) -> Result<(), SendError> {
         (**self).send(package)
     }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        (**self).send_control(package)
+    }
 }
 
 impl<R: Receiver + ?Sized> Receiver for &R {
     fn send(&self, package: Package) -> Result<(), SendError> {
         (**self).send(package)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        (**self).send_control(package)
     }
 }
 
@@ -92,6 +111,9 @@ impl<F> fmt::Debug for FromFn<F> {
         f.write_str("FromFn(..)")
     }
 }
+
+/// How a receiver passes a package on: [`Receiver::send`] or [`Receiver::send_control`].
+pub(crate) type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
 
 /// The refusal of `package`, for a reason that this crate found.
 #[cold]

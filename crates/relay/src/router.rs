@@ -1,6 +1,6 @@
 //! From the local node to all the others.
 
-use crate::receiver::refused;
+use crate::receiver::{PassOn, refused};
 use crate::table::Table;
 use crate::{AddError, Node, Receiver, TARGET};
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
@@ -130,6 +130,18 @@ impl Router {
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+
+    #[inline]
+    fn pass(&self, package: Package, pass_on: PassOn) -> Result<(), SendError> {
+        let node = match package.target.node() {
+            Some(node) if node != self.local.name() => node,
+            _ => return pass_on(&*self.local, package),
+        };
+        match self.peers.get(node).or_else(|| self.fallback()) {
+            Some(receiver) => pass_on(&*receiver, package),
+            None => Err(refused(SendErrorKind::NodeNotFound, package)),
+        }
+    }
 }
 
 impl Receiver for Router {
@@ -139,14 +151,12 @@ impl Receiver for Router {
     /// [`SendErrorKind::NodeNotFound`] when the target's node is neither the local one nor a peer
     /// and there is no fallback; else whatever the local node, the peer or the fallback answers.
     fn send(&self, package: Package) -> Result<(), SendError> {
-        let node = match package.target.node() {
-            Some(node) if node != self.local.name() => node,
-            _ => return self.local.send(package),
-        };
-        match self.peers.get(node).or_else(|| self.fallback()) {
-            Some(receiver) => receiver.send(package),
-            None => Err(refused(SendErrorKind::NodeNotFound, package)),
-        }
+        self.pass(package, |to, package| to.send(package))
+    }
+
+    /// As [`send`](Self::send); its taker gets it as a control message.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.pass(package, |to, package| to.send_control(package))
     }
 }
 

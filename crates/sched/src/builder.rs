@@ -2,6 +2,7 @@
 
 use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
 use crate::pinning::{Pinning, Pins};
+use crate::room::MAX_LIMIT;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
@@ -150,9 +151,11 @@ impl Builder {
     }
 
     /// The most messages that a process's mailbox may hold; further ones are refused with `Full`, or
-    /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). Completions and cancellations are never refused. Default: none.
+    /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many control
+    /// messages beside them. Completions, cancellations and upgrades are never refused. A limit above
+    /// 2^31 - 1 is taken for that. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
-        self.with(|config| config.mailbox_limit = Some(messages))
+        self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }
 
     /// How long dropping the scheduler waits for processes to finish. Default: 5 s.

@@ -24,7 +24,8 @@ pub(crate) struct ProcessCell {
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// For messages accepted and not yet taken by a step; used only when there is a limit.
+    /// For messages and control messages accepted and not yet taken by a step; used only when there is a
+    /// limit.
     pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
@@ -90,15 +91,8 @@ impl ProcessCell {
     /// Delivers a message. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve_message() {
-            // An ended process gives no room back: "full" would say that it is worth trying again.
-            let closed = self.state.is_closed();
-            let kind = if closed {
-                SendErrorKind::Closed
-            } else {
-                SendErrorKind::Full
-            };
-            return Err((kind, message));
+        if !self.reserve(Room::take) {
+            return Err((self.no_room(), message));
         }
         self.deliver_placed(message)
     }
@@ -116,10 +110,35 @@ impl ProcessCell {
         }
     }
 
+    /// Delivers a control message. Never blocks.
+    pub(crate) fn deliver_control(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
+        if !self.reserve(Room::take_control) {
+            return Err((self.no_room(), message));
+        }
+        match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
+            Ok(()) => Ok(()),
+            Err(Item::Event(Event::Control(message))) => Err((SendErrorKind::Closed, *message)),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
+    /// again.
+    fn no_room(&self) -> SendErrorKind {
+        if self.state.is_closed() {
+            SendErrorKind::Closed
+        } else {
+            SendErrorKind::Full
+        }
+    }
+
     /// Asks the process to finish; `false` when it has ended.
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
         self.state.cancel();
-        self.push(Item::Event(Event::Cancel(reason))).is_ok()
+        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
     }
 
     /// Tells the process of the shutdown, unless it has been told.
@@ -131,7 +150,7 @@ impl ProcessCell {
 
     /// Asks for the process to be replaced; gives the request back when it has ended.
     pub(crate) fn upgrade(self: &Task, request: UpgradeRequest) -> Result<(), UpgradeRequest> {
-        match self.push(Item::Upgrade(Box::new(request))) {
+        match self.push_system(Item::Upgrade(Box::new(request))) {
             Ok(()) => Ok(()),
             Err(Item::Upgrade(request)) => Err(*request),
             Err(_) => unreachable!("the mailbox gives back what was pushed"),
@@ -141,7 +160,7 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle(wake)).is_ok()
+        wake.map(|wake| self.settle_urgent(wake)).is_ok()
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
@@ -151,20 +170,23 @@ impl ProcessCell {
         completed
     }
 
-    /// Messages have left the mailbox. Called by whoever runs the process.
-    pub(crate) fn release_messages(self: &Task, count: usize) {
-        if count > 0 && self.room.give(count) == Given::Awaited {
+    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. Called by
+    /// whoever runs the process.
+    pub(crate) fn release_messages(self: &Task, places: u64) {
+        if places > 0 && self.room.give(places) == Given::Awaited {
             self.serve_waiters();
         }
     }
 
-    fn reserve_message(&self) -> bool {
+    fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
         let limit = self.shared.config.mailbox_limit;
-        limit.is_none_or(|limit| self.room.take(limit))
+        limit.is_none_or(|limit| take(&self.room, limit))
     }
 
+    /// Puts in what is no system event.
     #[inline]
     pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
+        debug_assert!(!item.is_system(), "it has to be counted");
         // In its node from the beginning: an item that is moved costs as much as all the rest.
         self.push_batch(Batch::of(item)).map_err(|mut refused| {
             let item = refused.pop_front();
@@ -190,6 +212,12 @@ impl ProcessCell {
         self.state.push_batch(items).map(|wake| self.settle(wake))
     }
 
+    /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
+    fn push_system(self: &Task, item: Item) -> Result<(), Item> {
+        let wake = self.state.push_system(item);
+        wake.map(|wake| self.settle_urgent(wake))
+    }
+
     /// Does what a sender owes.
     #[inline]
     fn settle(self: &Task, wake: Wake) {
@@ -197,6 +225,14 @@ impl ProcessCell {
             // SAFETY: that is to say that this thread owns the token. A process that can be woken
             // has been queued before, by its submitter, who has registered it before that.
             self.shared.schedule(unsafe { Token::new(self) });
+        }
+    }
+
+    /// Does what the sender of a system event owes.
+    fn settle_urgent(self: &Task, wake: Wake) {
+        if wake == Wake::Enqueue {
+            // SAFETY: as in `settle`.
+            self.shared.schedule_urgent(unsafe { Token::new(self) });
         }
     }
 }
@@ -208,6 +244,10 @@ impl ContextBackend for ProcessCell {
 
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.shared.route(package)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route_control(package)
     }
 
     fn submit(

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
+use crate::urgent::UrgentLane;
 use crossbeam_queue::SegQueue;
 
 pub(crate) struct Check;
@@ -45,6 +46,11 @@ impl Check {
     #[inline(always)]
     pub(crate) fn push_global(&self, global: &SegQueue<Token>, token: Token) {
         global.push(token);
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_urgent(&self, urgent: &UrgentLane, token: Token) {
+        urgent.push(token);
     }
 
     #[inline(always)]

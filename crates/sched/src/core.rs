@@ -3,7 +3,9 @@
 
 use crate::contain::{discard, discard_each};
 use crate::home::Home;
+use crate::lanes::{Aside, Share};
 use crate::outstanding::Outstanding;
+use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
@@ -26,11 +28,10 @@ const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 pub(crate) struct Core {
     /// None once the process has ended.
     pub(crate) process: Option<Home>,
-    /// Taken out of the mailbox, not yet shown to a step.
+    /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
-    /// Events that were shown to a step, and not taken by it; none, or at least one. A thin pointer,
-    /// because almost no process needs it.
-    left: Option<Box<Batch<Item>>>,
+    /// None when there is nothing in it. A thin pointer, because almost no process needs it.
+    aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
@@ -52,7 +53,7 @@ impl Core {
         Self {
             process: Some(process),
             pending: Batch::new(),
-            left: None,
+            aside: None,
             yields: Outstanding::default(),
             must_step: true,
         }
@@ -62,14 +63,48 @@ impl Core {
     #[inline]
     pub(crate) fn receive(&mut self, state: &State<Item>) {
         if state.has_events() {
-            self.pending.append(state.drain());
+            let arrived = state.drain();
+            if state.may_hold_system() {
+                self.part(arrived);
+            } else {
+                self.pending.append(arrived);
+            }
         }
     }
 
-    /// Sees to it that `pending` begins with the new events of the next step: at most `limit`, up to the
-    /// next upgrade.
+    /// As `receive`, where system events may be among what has arrived.
+    #[cold]
+    #[inline(never)]
+    fn part(&mut self, arrived: Batch<Item>) {
+        let aside = self.aside.get_or_insert_default();
+        self.pending.append(aside.part(arrived));
+        if aside.is_empty() {
+            self.aside = None;
+        }
+    }
+
+    /// Whether system events wait that have left the mailbox.
     #[inline]
-    pub(crate) fn gather(&mut self, limit: usize, counters: &Counters) -> Gathered {
+    pub(crate) fn has_system(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// Sees to it that the next step's new system events are among what is left, in front of the others,
+    /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
+    /// latter when a system event has to wait, because the batch is full, or an upgrade is next.
+    #[inline]
+    pub(crate) fn gather(
+        &mut self,
+        state: &State<Item>,
+        mut limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        if self.aside.is_some() {
+            match self.gather_system(state, limit) {
+                Share::Upgrade(request) => return Gathered::Upgrade(request),
+                Share::Room(room) => limit = room,
+            }
+        }
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
             let is_event = match item {
@@ -85,6 +120,26 @@ impl Core {
             events += 1;
         }
         self.step(events)
+    }
+
+    /// The system lane's share of a batch.
+    #[cold]
+    #[inline(never)]
+    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> Share {
+        let Some(aside) = &mut self.aside else {
+            return Share::Room(limit);
+        };
+        let waiting = aside.system.len();
+        let share = aside.share(limit, !self.pending.is_empty());
+        let taken = waiting - aside.system.len();
+        if aside.is_empty() {
+            self.aside = None;
+        }
+        if taken > 0 {
+            state.take_system(taken);
+            self.must_step |= matches!(share, Share::Room(_));
+        }
+        share
     }
 
     /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
@@ -105,11 +160,7 @@ impl Core {
                     discard(counters, completion);
                 }
                 Item::Event(_) => gathered.push_back(item),
-                Item::Upgrade(request) if gathered.is_empty() => return Gathered::Upgrade(request),
-                Item::Upgrade(_) => {
-                    self.pending.push_front(item);
-                    break;
-                }
+                Item::Upgrade(_) => unreachable!("an upgrade is in the system lane"),
             }
         }
         let events = gathered.len();
@@ -132,10 +183,10 @@ impl Core {
     pub(crate) fn shown(&mut self, events: usize) -> Option<(&mut dyn Process, Shown<'_>)> {
         let process = self.process.as_deref_mut()?;
         let shown = Shown {
-            left: &mut self.left,
+            aside: &mut self.aside,
             pending: &mut self.pending,
             events,
-            messages_taken: 0,
+            places: 0,
         };
         Some((process, shown))
     }
@@ -152,31 +203,38 @@ impl Core {
     #[inline(never)]
     fn keep_some(&mut self, events: usize) {
         let kept = self.pending.split_to(events);
-        match &mut self.left {
-            Some(left) => left.append(kept),
-            None => self.left = Some(Box::new(kept)),
-        }
+        self.aside.get_or_insert_default().left.append(kept);
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
     pub(crate) fn forget_yields(&mut self, counters: &Counters) {
         self.yields.forget_all();
         let is_completion = |item: &Item| matches!(item, Item::Event(Event::Completion(_)));
-        let left = self.left.take().map_or_else(Batch::new, |left| *left);
+        let Some(aside) = &mut self.aside else {
+            return;
+        };
+        let left = mem::take(&mut aside.left);
         let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_completion);
+        aside.left = kept;
+        if aside.is_empty() {
+            self.aside = None;
+        }
         counters.stale_completions.add(stale.len() as u64);
         discard_each(counters, stale);
-        self.left = (!kept.is_empty()).then(|| Box::new(kept));
     }
 
     /// Takes all events out, because the process has ended.
     pub(crate) fn take_events(&mut self) -> Batch<Item> {
         let pending = mem::take(&mut self.pending);
-        match self.left.take() {
+        match self.aside.take() {
             None => pending,
-            Some(mut left) => {
+            Some(aside) => {
+                let Aside {
+                    system, mut left, ..
+                } = *aside;
+                left.append(system);
                 left.append(pending);
-                *left
+                left
             }
         }
     }
@@ -184,11 +242,12 @@ impl Core {
 
 /// The events of one step, where they lie.
 pub(crate) struct Shown<'a> {
-    left: &'a mut Option<Box<Batch<Item>>>,
+    aside: &'a mut Option<Box<Aside>>,
     pending: &'a mut Batch<Item>,
     /// How many of `pending` are events of this step, and not taken yet.
     pub(crate) events: usize,
-    pub(crate) messages_taken: usize,
+    /// The places of the messages and control messages that the step has taken: see `Room::give`.
+    pub(crate) places: u64,
 }
 
 impl Shown<'_> {
@@ -196,20 +255,28 @@ impl Shown<'_> {
         let Some(Item::Event(event)) = item else {
             return None;
         };
-        self.messages_taken += usize::from(matches!(event, Event::Message(_)));
+        self.places += match event {
+            Event::Message(_) => MESSAGE,
+            Event::Control(_) => CONTROL,
+            _ => 0,
+        };
         Some(event)
     }
 
     #[cold]
     #[inline(never)]
     fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
-        let left = self.left.as_mut()?;
-        let index = left.iter().position(is_event(wanted))?;
-        let item = left.remove(index);
-        if left.is_empty() {
-            *self.left = None;
+        let aside = self.aside.as_mut()?;
+        let index = aside.left.iter().position(is_event(wanted))?;
+        let item = aside.left.remove(index);
+        if aside.is_empty() {
+            *self.aside = None;
         }
         self.take(item)
+    }
+
+    fn left(&self) -> impl Iterator<Item = &Item> {
+        self.aside.iter().flat_map(|aside| aside.left.iter())
     }
 
     fn new_events(&self) -> impl Iterator<Item = &Item> {
@@ -219,11 +286,11 @@ impl Shown<'_> {
 
 impl EventQueue for Shown<'_> {
     fn len(&self) -> usize {
-        self.left.as_ref().map_or(0, |left| left.len()) + self.events
+        self.aside.as_ref().map_or(0, |aside| aside.left.len()) + self.events
     }
 
     fn front(&self) -> Option<&Event> {
-        let left = self.left.as_ref().and_then(|left| left.front());
+        let left = self.aside.as_ref().and_then(|aside| aside.left.front());
         match left.or_else(|| self.new_events().next()) {
             Some(Item::Event(event)) => Some(event),
             _ => None,
@@ -231,14 +298,17 @@ impl EventQueue for Shown<'_> {
     }
 
     fn pop_front(&mut self) -> Option<Event> {
-        if self.left.is_some() {
-            return self.take_left(&mut |_| true);
+        if self.aside.is_some()
+            && let Some(event) = self.take_left(&mut |_| true)
+        {
+            return Some(event);
         }
         let left = self.events.checked_sub(1)?;
         let Some(Item::Event(event)) = self.pending.front() else {
             return None;
         };
-        self.messages_taken += usize::from(matches!(event, Event::Message(_)));
+        // Control messages are never here.
+        self.places += u64::from(matches!(event, Event::Message(_))) * MESSAGE;
         // SAFETY: the item is not used again, because its node is freed; nothing in between panics.
         let event = unsafe { ptr::read(event) };
         // SAFETY: the event was all that was in the oldest item.
@@ -258,8 +328,7 @@ impl EventQueue for Shown<'_> {
     }
 
     fn visit(&self, visit: &mut dyn FnMut(&Event)) {
-        let left = self.left.iter().flat_map(|left| left.iter());
-        for item in left.chain(self.new_events()) {
+        for item in self.left().chain(self.new_events()) {
             if let Item::Event(event) = item {
                 visit(event);
             }
@@ -274,7 +343,7 @@ fn is_event(wanted: &mut dyn FnMut(&Event) -> bool) -> impl FnMut(&Item) -> bool
 /// How many of these are messages, and how many completions.
 pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     let items = items.iter().map(|item| match item {
-        Item::Event(Event::Message(_)) => (1, 0),
+        Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
         Item::Event(Event::Completion(_)) => (0, 1),
         _ => (0, 0),
     });

@@ -110,6 +110,18 @@ impl Handle {
         self.shared.route(package)
     }
 
+    /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never blocks.
+    ///
+    /// It overtakes what waits in the process's mailbox, as [`Address::send_control`] says. Behind a
+    /// router it does so where all who pass it on keep that up, as schedulers, nodes and routers of this
+    /// program do; others, a link to another program say, may deliver it as an ordinary message.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when nobody took it.
+    pub fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route_control(package)
+    }
+
     /// The address of the live process with that PID, to send to it without further look-ups.
     #[must_use]
     pub fn address(&self, pid: Pid) -> Option<Address> {
@@ -140,7 +152,8 @@ impl Handle {
         task.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Asks for the process to be replaced by another, after the events that have arrived so far.
+    /// Asks for the process to be replaced by another, after the system events that have arrived so far.
+    /// Messages that no step of the old one has taken go to the new one.
     ///
     /// # Errors
     /// [`UpgradeRefused`], with the request inside, when no live process has that PID, or no such
@@ -302,6 +315,13 @@ impl Receiver for WeakHandle {
             None => Err(SendError::new(SendErrorKind::Stopping, package)),
         }
     }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        match self.shared.upgrade() {
+            Some(shared) => shared.deliver_control(package),
+            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+        }
+    }
 }
 
 impl fmt::Debug for WeakHandle {
@@ -320,7 +340,7 @@ pub struct ProcessInfo {
     pub state: ProcessState,
     /// The entry point that it was started with.
     pub method: Symbol,
-    /// How often it has been upgraded, modulo 2^24.
+    /// How often it has been upgraded, modulo 2^16.
     pub incarnation: u32,
     /// Whether it has been asked to finish.
     pub is_cancelled: bool,

@@ -20,6 +20,7 @@ mod gauge;
 mod handle;
 mod home;
 mod idle;
+mod lanes;
 mod local;
 mod monitor;
 mod outstanding;
@@ -42,6 +43,7 @@ mod stats;
 mod submit;
 mod token;
 mod upgrade;
+mod urgent;
 mod waiters;
 mod worker;
 

@@ -38,6 +38,23 @@ impl Address {
         let delivered = self.task.deliver(message);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
     }
+
+    /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes one
+    /// more allocation than [`send`](Self::send).
+    ///
+    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier system
+    /// events: control messages, cancellations and upgrades. A process that it wakes runs before others
+    /// that are ready; one that is queued already keeps its place.
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside, when the process has ended, or has as many control messages
+    /// waiting as a mailbox may hold messages; those do not count here.
+    ///
+    /// [`Event::Control`]: ganger_proc_api::Event::Control
+    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
+        let delivered = self.task.deliver_control(message);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+    }
 }
 
 impl fmt::Debug for Address {
@@ -81,6 +98,14 @@ impl ProcessHandle {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         self.address.send(message)
+    }
+
+    /// Sends a control message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send_control`].
+    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
+        self.address.send_control(message)
     }
 
     /// Whether the process has ended, so that [`wait`](Self::wait) would return at once.

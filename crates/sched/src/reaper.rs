@@ -81,7 +81,11 @@ pub(crate) fn force(shared: &Arc<Shared>) {
 /// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
 fn reap(shared: &Arc<Shared>) {
     let mut runner = Runner::new(shared, None);
-    while let Some(task) = shared.global.pop().or_else(|| steal_anywhere(shared)) {
+    let queued = || {
+        let first = shared.urgent.pop().or_else(|| shared.global.pop());
+        first.or_else(|| steal_anywhere(shared))
+    };
+    while let Some(task) = queued() {
         if contain(|| runner.run(task)).is_err() {
             runner = Runner::new(shared, None);
         }

@@ -1,8 +1,13 @@
-//! How many messages a limited mailbox holds, and whether somebody waits for room in it: one word.
+//! How many messages and control messages a limited mailbox holds, and whether somebody waits for room
+//! in it: one word.
 //!
 //! A place is for one message, and is taken before the message is pushed. Places are given back by
 //! whoever runs the process; `HAS_WAITERS` is changed under the lock of [`Waiters`] alone, and
 //! `CLOSED` is set once, by the worker that ends the process.
+//!
+//! Control messages have places of their own, up to the same limit, so that a mailbox full of messages
+//! takes them. Nobody waits for one of these, and those who wait for the others are nothing to them:
+//! until `CLOSED` is set, `take_control` takes one below the limit.
 //!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
@@ -16,17 +21,23 @@
 //!
 //! [`Waiters`]: crate::waiters::Waiters
 
-use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::atomic::{AtomicU64, Ordering};
 
 /// Somebody waits for room.
-const HAS_WAITERS: usize = 1;
+const HAS_WAITERS: u64 = 1;
 /// The process has ended.
-const CLOSED: usize = 1 << 1;
-/// One message; the count is in the bits from here on.
-const PLACE: usize = 1 << 2;
+const CLOSED: u64 = 1 << 1;
+/// One message; the count is in the bits from here up to those of the control messages.
+pub(crate) const MESSAGE: u64 = 1 << 2;
+/// One control message; the count is in the bits from here on.
+pub(crate) const CONTROL: u64 = 1 << 33;
 
-/// The room of one mailbox. Unused without a limit.
-pub(crate) struct Room(AtomicUsize);
+/// The largest limit that either count has the bits for.
+pub(crate) const MAX_LIMIT: usize = (1 << 31) - 1;
+const _: () = assert!(MAX_LIMIT as u64 == CONTROL / MESSAGE - 1 && CONTROL == 1 << (64 - 31));
+
+/// The room of one mailbox. Unused without a limit, which is [`MAX_LIMIT`] at the most.
+pub(crate) struct Room(AtomicU64);
 
 /// What one gets who would wait.
 #[must_use]
@@ -53,14 +64,24 @@ pub(crate) enum Given {
 impl Room {
     /// Of an empty mailbox.
     pub(crate) fn new() -> Self {
-        Self(AtomicUsize::new(0))
+        Self(AtomicU64::new(0))
     }
 
     /// Takes a place if there is one, and nobody waits for it.
     pub(crate) fn take(&self, limit: usize) -> bool {
-        let is_free = |word: usize| word & (HAS_WAITERS | CLOSED) == 0 && has_room(word, limit);
-        let take = |word: usize| is_free(word).then_some(word + PLACE);
+        let is_free = |word: u64| word & (HAS_WAITERS | CLOSED) == 0 && has_room(word, limit);
+        let take = |word: u64| is_free(word).then_some(word + MESSAGE);
         // Ordering: Relaxed: a count; the mailbox itself orders the messages.
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok()
+    }
+
+    /// Takes a place for a control message if there is one.
+    pub(crate) fn take_control(&self, limit: usize) -> bool {
+        let is_free = |word: u64| word & CLOSED == 0 && word / CONTROL < limit as u64;
+        let take = |word: u64| is_free(word).then(|| word + CONTROL);
+        // Ordering: Relaxed: as in `take`.
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
             .is_ok()
@@ -70,12 +91,12 @@ impl Room {
     /// caller holds the lock of those who wait.
     pub(crate) fn take_or_wait(&self, limit: usize) -> Taken {
         let mut taken = Taken::Closed;
-        let take = |word: usize| {
+        let take = |word: u64| {
             let next;
             (taken, next) = if word & CLOSED != 0 {
                 (Taken::Closed, word)
             } else if word & HAS_WAITERS == 0 && has_room(word, limit) {
-                (Taken::Place, word + PLACE)
+                (Taken::Place, word + MESSAGE)
             } else {
                 (Taken::Wait, word | HAS_WAITERS)
             };
@@ -91,8 +112,8 @@ impl Room {
 
     /// Takes a place for the first of those who wait, if there is one. The caller holds their lock.
     pub(crate) fn take_for_waiter(&self, limit: usize) -> bool {
-        let is_free = |word: usize| word & CLOSED == 0 && has_room(word, limit);
-        let take = |word: usize| is_free(word).then_some(word + PLACE);
+        let is_free = |word: u64| word & CLOSED == 0 && has_room(word, limit);
+        let take = |word: u64| is_free(word).then_some(word + MESSAGE);
         // Ordering: Relaxed: as in `take`.
         self.0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
@@ -105,12 +126,16 @@ impl Room {
         self.0.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
     }
 
-    /// Gives back the places of messages that have left the mailbox.
+    /// Gives back the places of messages that have left the mailbox: so many times [`MESSAGE`], and
+    /// [`CONTROL`].
     #[inline]
-    pub(crate) fn give(&self, places: usize) -> Given {
+    pub(crate) fn give(&self, places: u64) -> Given {
         // Ordering: Relaxed: as in `take` and `take_or_wait`.
-        let before = self.0.fetch_sub(places * PLACE, Ordering::Relaxed);
-        debug_assert!(before / PLACE >= places, "more places than were taken");
+        let before = self.0.fetch_sub(places, Ordering::Relaxed);
+        debug_assert!(
+            messages(before) >= messages(places) && before / CONTROL >= places / CONTROL,
+            "more places than were taken"
+        );
         if before & HAS_WAITERS == 0 {
             Given::Free
         } else {
@@ -131,17 +156,22 @@ impl Room {
         self.0.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// How many places are taken, and whether somebody waits.
+    /// How many messages there are, and whether somebody waits.
     #[cfg(test)]
-    pub(crate) fn snapshot(&self) -> (usize, bool) {
+    pub(crate) fn snapshot(&self) -> (u64, bool) {
         // Ordering: Relaxed: for tests that have joined all others.
         let word = self.0.load(Ordering::Relaxed);
-        (word / PLACE, word & HAS_WAITERS != 0)
+        (messages(word), word & HAS_WAITERS != 0)
     }
 }
 
-fn has_room(word: usize, limit: usize) -> bool {
-    word / PLACE < limit
+/// The messages that a word counts.
+fn messages(word: u64) -> u64 {
+    word % CONTROL / MESSAGE
+}
+
+fn has_room(word: u64, limit: usize) -> bool {
+    messages(word) < limit as u64
 }
 
 #[cfg(all(test, not(loom)))]
@@ -154,14 +184,37 @@ mod tests {
         let room = Room::new();
         assert!(room.take(1) && !room.take(1));
         assert_eq!(room.take_or_wait(1), Taken::Wait);
-        assert_eq!(room.give(1), Given::Awaited);
+        assert_eq!(room.give(MESSAGE), Given::Awaited);
         assert!(!room.take(1), "the place is for one who waits");
         assert_eq!(room.take_or_wait(1), Taken::Wait);
         assert!(room.take_for_waiter(1) && !room.take_for_waiter(1));
         room.forget_waiters();
-        assert_eq!(room.give(1), Given::Free);
+        assert_eq!(room.give(MESSAGE), Given::Free);
         assert_eq!(room.take_or_wait(1), Taken::Place);
         assert_eq!(room.snapshot(), (1, false));
+    }
+
+    // pins: P13
+    #[test]
+    fn control_messages_and_the_others_take_nothing_from_each_other() {
+        for limit in [1, MAX_LIMIT] {
+            let filled = Room(AtomicU64::new((limit as u64 - 1) * (MESSAGE + CONTROL)));
+            assert!(filled.take(limit) && !filled.take(limit));
+            assert_eq!(filled.take_or_wait(limit), Taken::Wait);
+            assert!(filled.take_control(limit) && !filled.take_control(limit));
+            assert_eq!(filled.snapshot(), (limit as u64, true));
+            // A place of the one kind is none of the other.
+            assert_eq!(filled.give(CONTROL), Given::Awaited);
+            assert!(!filled.take_for_waiter(limit));
+            assert!(filled.take_control(limit) && !filled.take_control(limit));
+            assert_eq!(filled.give(MESSAGE), Given::Awaited);
+            assert!(!filled.take_control(limit));
+            assert!(filled.take_for_waiter(limit));
+            filled.forget_waiters();
+            let all = limit as u64 * (MESSAGE + CONTROL);
+            assert_eq!(filled.give(all), Given::Free);
+            assert_eq!(filled.snapshot(), (0, false));
+        }
     }
 
     // pins: P13
@@ -169,7 +222,7 @@ mod tests {
     fn a_closed_room_has_no_places() {
         let room = Room::new();
         assert!(!room.close() && room.is_closed());
-        assert!(!room.take(1) && !room.take_for_waiter(1));
+        assert!(!room.take(1) && !room.take_for_waiter(1) && !room.take_control(1));
         assert_eq!(room.take_or_wait(1), Taken::Closed);
         let awaited = Room::new();
         assert_eq!(awaited.take_or_wait(0), Taken::Wait);

@@ -101,6 +101,8 @@ impl<'a> Runner<'a> {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
             Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
+            // SAFETY: as above.
+            Leave::RequeueUrgent => shared.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => finish(
                 shared,
                 counters,
@@ -125,7 +127,7 @@ impl Buffers {
         core.receive(&task.state);
         let must_end = || {
             let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());
-            others_wait || task.state.is_terminating() || shared.shutdown.is_halted()
+            others_wait || task.state.must_leave() || shared.shutdown.is_halted()
         };
         let mut steps = 1;
         let turn = loop {
@@ -149,7 +151,7 @@ impl Buffers {
         let limit = shared.config.event_batch;
         self.inline.answers = 0;
         let events = loop {
-            match core.gather(limit, counters) {
+            match core.gather(&task.state, limit, counters) {
                 Gathered::Nothing => return self.waiting(core),
                 Gathered::Step(events) => break events,
                 Gathered::Upgrade(request) => {
@@ -224,13 +226,9 @@ impl Buffers {
         };
         let Self { out, inline, .. } = self;
         let stepped = contain(|| process.step(&mut Events::new(&mut shown), out));
-        let Shown {
-            events,
-            messages_taken,
-            ..
-        } = shown;
+        let Shown { events, places, .. } = shown;
         if shared.config.mailbox_limit.is_some() {
-            task.release_messages(messages_taken);
+            task.release_messages(places);
         }
         core.keep(events);
         match stepped {
@@ -253,6 +251,8 @@ impl Buffers {
             } else {
                 Turn::Ready
             }
+        } else if core.has_system() {
+            Turn::Ready
         } else if core.yields.is_empty() {
             Turn::Wait(Waiting::Idle)
         } else {

@@ -1,5 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::cell::ProcessCell;
 use crate::census::Census;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
@@ -18,6 +19,7 @@ use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
+use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
@@ -39,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: SegQueue<Token>,
+    /// Processes that a system event has woken, or waits for.
+    pub(crate) urgent: UrgentLane,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -97,6 +101,7 @@ impl Shared {
             factories: Factories::default(),
             registry: Registry::new(),
             global: SegQueue::new(),
+            urgent: UrgentLane::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
@@ -230,6 +235,29 @@ impl Shared {
         }
     }
 
+    /// Queues a process whose run token the caller owns, and that a system event has woken, before all
+    /// others. Wakes a worker if one should look.
+    pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
+        let _pushing = self.check.begin_push(|| self.own_index());
+        self.check.push_urgent(&self.urgent, token);
+        self.idle.notify_from_outside();
+        reaper::reap_after_halt(self);
+    }
+
+    /// Queues a process that has just run on this thread and has a system event, before all others.
+    ///
+    /// On a worker it wakes nobody: this one looks there next, and wakes somebody if it then leaves
+    /// something there.
+    pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
+        match self.own_index() {
+            Some(worker) => {
+                self.check.begin_pick(worker);
+                self.check.push_urgent(&self.urgent, token);
+            }
+            None => self.schedule_urgent(token),
+        }
+    }
+
     /// Queues a process that has just run on this thread and is ready again.
     ///
     /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
@@ -252,7 +280,9 @@ impl Shared {
 
     /// Whether something is queued anywhere.
     pub(crate) fn has_work(&self) -> bool {
-        !self.global.is_empty() || self.stealers().iter().any(|stealer| !stealer.is_empty())
+        !self.urgent.is_empty()
+            || !self.global.is_empty()
+            || self.stealers().iter().any(|stealer| !stealer.is_empty())
     }
 
     /// Whether the PID is one of this scheduler's.
@@ -280,13 +310,38 @@ impl Shared {
         }
     }
 
+    /// As [`route`](Self::route), for a control message.
+    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            return self.deliver_control(package);
+        }
+        match &self.config.router {
+            Some(router) => router.send_control(package),
+            None => Err(SendError::new(self.unroutable(package.target), package)),
+        }
+    }
+
     /// Sends a package to a process of this scheduler.
     pub(crate) fn deliver(&self, package: Package) -> Result<(), SendError> {
+        self.deliver_by(package, ProcessCell::deliver)
+    }
+
+    /// Sends a control message to a process of this scheduler.
+    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
+        self.deliver_by(package, ProcessCell::deliver_control)
+    }
+
+    #[inline]
+    fn deliver_by(
+        &self,
+        package: Package,
+        deliver: impl FnOnce(&Task, Message) -> Result<(), (SendErrorKind, Message)>,
+    ) -> Result<(), SendError> {
         let Package { target, message } = package;
         let (kind, message) = if !self.is_local(target) {
             (self.unroutable(target), message)
         } else if let Some(task) = self.registry.get(target.id()) {
-            match task.deliver(message) {
+            match deliver(&task, message) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             }

@@ -15,10 +15,21 @@
 //!
 //! **Protocol of the worker**: [`begin`](State::begin); [`drain`](State::drain); step; then one of
 //! [`requeue`](State::requeue), [`park`](State::park), [`complete`](State::complete).
-//! **Protocol of a sender** (completers and cancellers are senders too): [`unpark`](State::unpark): when
-//! the process waits, the sender owns the token, puts the event where the worker keeps what it has
-//! drained, and queues the process. Else [`push`](State::push), and queue the process when that says so. **Whoever terminates it** marks it, and then pushes
-//! something that says nothing, so that it does not go on sleeping.
+//! **Protocol of a sender** (completers are senders too): [`unpark`](State::unpark): when the process
+//! waits, the sender owns the token, puts the event where the worker keeps what it has drained, and
+//! queues the process. Else [`push`](State::push), and queue the process when that says so. **Who sends
+//! a system event** (cancellers do) counts it and pushes it, whether the process waits or not.
+//! **Whoever terminates it** marks it, and then pushes something that says nothing, so that it does not
+//! go on sleeping.
+//!
+//! **System events** overtake what waits in the mailbox, which keeps arrival order alone. Their sender
+//! counts before it pushes ([`push_system`](State::push_system)); the worker drains, and then reads the
+//! count ([`may_hold_system`](State::may_hold_system)): the drain that takes such an event out has
+//! acquired the push, and with it the count, which only the worker takes back, for what a step has been
+//! given ([`take_system`](State::take_system)). So each of them is found as it leaves the mailbox, and
+//! what was drained before is never gone through again. Rejected: a mark in place of the count. Cleared
+//! by the worker while another sender is between its mark and its push, it would leave that sender's
+//! event among the others; set after the push, it comes when the event may be among the others already.
 //!
 //! **Why no wake-up is lost.** The wakeup flag is that the mailbox is not empty. The worker leaves the
 //! process alone by the very exchange of the mailbox's word that finds it empty (`park`), and the
@@ -41,22 +52,23 @@
 //! | `terminate` | anybody | that no further step starts |
 //! | `completed` | the worker, once | that a `terminate` after it comes too late |
 //! | `cancelled`, `shutdown` | anybody | nothing here |
-//! | `incarnation` | the worker, in `Running` | nothing here |
+//! | `SYSTEM` upwards: a count | senders, before they push; the worker | that a drain has to look for system events; the lane of the queue |
 
 use ganger_mpsc::{Batch, Park, Pushed, Queue};
-use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
 const COMPLETED: u32 = 1 << 1;
 const CANCELLED: u32 = 1 << 2;
 const SHUTDOWN: u32 = 1 << 3;
-const INCARNATION: u32 = 1 << 8;
+/// One system event, in the count that the bits from here on are. There is no memory for 2^28 of them.
+const SYSTEM: u32 = 1 << 4;
 
-const READY: u32 = 0;
-const RUNNING: u32 = 1;
-const BLOCKED: u32 = 2;
-const IDLE: u32 = 3;
-const COMPLETE: u32 = 4;
+const READY: u16 = 0;
+const RUNNING: u16 = 1;
+const BLOCKED: u16 = 2;
+const IDLE: u16 = 3;
+const COMPLETE: u16 = 4;
 
 /// Where a process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,6 +113,8 @@ pub(crate) enum Leave {
     Parked,
     /// The worker still owns the run token: it must queue the process.
     Requeue,
+    /// As `Requeue`, in the urgent lane: a system event waits for the process.
+    RequeueUrgent,
     /// The process is to end: the worker must complete it.
     Terminate,
 }
@@ -117,7 +131,8 @@ pub(crate) enum Waiting {
 /// A copy of phase and marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    phase: u32,
+    phase: u16,
+    incarnation: u16,
     marks: u32,
 }
 
@@ -140,19 +155,22 @@ impl Snapshot {
         self.marks & CANCELLED != 0
     }
 
-    /// How often the process has been upgraded, modulo 2^24.
+    /// How often the process has been upgraded, modulo 2^16.
     pub(crate) fn incarnation(self) -> u32 {
-        self.marks / INCARNATION
+        self.incarnation.into()
     }
 }
 
 /// The state of a process whose mailbox holds items of the type `T`.
 pub(crate) struct State<T> {
     mailbox: Queue<T>,
-    /// Set by anybody, never cleared.
+    /// Marks, set by anybody and never cleared; above them the count of system events that are accepted,
+    /// or about to be, and that no step has been given.
     marks: AtomicU32,
     /// Written by the owner of the run token alone.
-    phase: AtomicU32,
+    phase: AtomicU16,
+    /// Written by the owner of the run token alone; for display.
+    incarnation: AtomicU16,
 }
 
 impl<T> State<T> {
@@ -161,7 +179,8 @@ impl<T> State<T> {
         Self {
             mailbox: Queue::new(),
             marks: AtomicU32::new(0),
-            phase: AtomicU32::new(READY),
+            phase: AtomicU16::new(READY),
+            incarnation: AtomicU16::new(0),
         }
     }
 
@@ -170,6 +189,8 @@ impl<T> State<T> {
             // Ordering: Acquire pairs with the Release in `enter`: whoever reads a phase sees what
             // was done before it.
             phase: self.phase.load(Ordering::Acquire),
+            // Ordering: Relaxed: for display only.
+            incarnation: self.incarnation.load(Ordering::Relaxed),
             marks: self.marks(),
         }
     }
@@ -192,6 +213,27 @@ impl<T> State<T> {
     /// Takes what waits in the mailbox. For the owner of the token.
     pub(crate) fn drain(&self) -> Batch<T> {
         self.mailbox.drain()
+    }
+
+    /// Whether a system event may be among what has been drained so far. For the owner of the token, after
+    /// a drain.
+    pub(crate) fn may_hold_system(&self) -> bool {
+        // Ordering: Relaxed, because the drain's Acquire orders it: who pushed has counted before.
+        self.marks.load(Ordering::Relaxed) >= SYSTEM
+    }
+
+    /// So many system events have been given to a step, or carried out. For the owner of the token.
+    pub(crate) fn take_system(&self, count: usize) {
+        // As far as the count goes, so do the events.
+        let count = u32::try_from(count).unwrap_or(u32::MAX / SYSTEM);
+        // Ordering: Relaxed: a count; the mailbox itself orders the events.
+        let before = self.marks.fetch_sub(count * SYSTEM, Ordering::Relaxed);
+        debug_assert!(before / SYSTEM >= count, "took more than was counted");
+    }
+
+    /// Whether it is to be terminated, or a system event waits or is on its way: time to end the turn.
+    pub(crate) fn must_leave(&self) -> bool {
+        self.marks() & !(COMPLETED | CANCELLED | SHUTDOWN) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -234,6 +276,17 @@ impl<T> State<T> {
         }
     }
 
+    /// As [`push`](Self::push), for an event that overtakes those that are none of the system.
+    ///
+    /// # Errors
+    /// Gives the event back when the process has ended.
+    pub(crate) fn push_system(&self, item: T) -> Result<Wake, T> {
+        // Ordering: Relaxed, because the Release of the push that follows orders it before the drain that
+        // takes the item. An ended process is not asked for its count any more.
+        self.marks.fetch_add(SYSTEM, Ordering::Relaxed);
+        self.push(item)
+    }
+
     /// No further step may start: sets the mark, and wakes the process by `nudge`, so that it ends.
     ///
     /// # Errors
@@ -255,11 +308,12 @@ impl<T> State<T> {
 
     /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
     pub(crate) fn requeue(&self) -> Leave {
-        if self.is_terminating() {
+        let marks = self.marks();
+        if marks & TERMINATE != 0 {
             return Leave::Terminate;
         }
         self.enter(READY);
-        Leave::Requeue
+        Self::lane(marks)
     }
 
     /// `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
@@ -276,8 +330,17 @@ impl<T> State<T> {
             Park::Parked => Leave::Parked,
             Park::NotEmpty | Park::Closed => {
                 self.enter(READY);
-                Leave::Requeue
+                Self::lane(self.marks())
             }
+        }
+    }
+
+    /// How a process with these marks is queued again.
+    fn lane(marks: u32) -> Leave {
+        if marks >= SYSTEM {
+            Leave::RequeueUrgent
+        } else {
+            Leave::Requeue
         }
     }
 
@@ -321,7 +384,9 @@ impl<T> State<T> {
     /// The process has been replaced; by the worker, while `Running`.
     pub(crate) fn count_upgrade(&self) {
         // Ordering: Relaxed: for display only.
-        self.marks.fetch_add(INCARNATION, Ordering::Relaxed);
+        let before = self.incarnation.load(Ordering::Relaxed);
+        self.incarnation
+            .store(before.wrapping_add(1), Ordering::Relaxed);
     }
 
     fn marks(&self) -> u32 {
@@ -329,7 +394,7 @@ impl<T> State<T> {
         self.marks.load(Ordering::Acquire)
     }
 
-    fn enter(&self, phase: u32) {
+    fn enter(&self, phase: u16) {
         // Ordering: Release pairs with the Acquire in `snapshot`. Owners of the token follow one
         // another in the order of their hand-overs.
         self.phase.store(phase, Ordering::Release);

@@ -49,6 +49,8 @@ counters! {
     local_picks,
     /// Processes taken from the global queue.
     global_picks,
+    /// Processes taken from the urgent lane, before all others.
+    urgent_picks,
     /// Times that the worker looked at the global queue and the oldest of its own deque first.
     rotations,
     /// Successful steals.

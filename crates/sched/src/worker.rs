@@ -1,10 +1,12 @@
 //! A worker thread: find a process, give it its turn, again.
 //!
-//! **Where it looks**, in this order: its own deque, youngest first (a process that a step has just
+//! **Where it looks**, in this order: the urgent lane (processes that have system events), up to eight
+//! times before it is passed over once; its own deque, youngest first (a process that a step has just
 //! woken finds its data in the cache); the global queue (one to run, some more for its deque); the
-//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick, and at the
-//! first pick after 10 ms without one, it looks at the global queue first and takes the oldest
-//! of its own deque next, so that two processes that keep waking each other starve nobody.
+//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick that is not
+//! from the urgent lane, and at the first such pick after 10 ms without one, it looks at the global
+//! queue first and takes the oldest of its own deque next, so that two processes that keep waking each
+//! other starve nobody.
 //!
 //! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within
@@ -13,6 +15,12 @@
 //! `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
 //! of these first. From the global queue it may be moved to a deque, which is empty then, and lies
 //! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
+//!
+//! Those are picks of ready processes that are not urgent. Let `K` be the picks in a row from the urgent
+//! lane (8): while it is in use, one in `K + 1` picks of a worker is not from there, so that the process
+//! starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has `n` others before it in the urgent
+//! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
+//! the lane over once at the most, and then at every `K + 1`st pick.
 //!
 //! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
 //! `idle.rs` says how, and why no process is left lying beside a sleeper.
@@ -32,6 +40,9 @@ use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tracing::Level;
+
+/// How many picks in a row from the urgent lane come before one of another process.
+pub(crate) const URGENT_STREAK: u32 = 8;
 
 /// How often a searching worker goes over all victims in one look.
 const STEAL_ROUNDS: usize = 4;
@@ -102,6 +113,8 @@ struct Worker<'a> {
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
+    /// Picks from the urgent lane since it was passed over last.
+    urgent_streak: u32,
     picks_since_rotation: u32,
     /// In nanoseconds of the coarse time.
     last_rotation: u64,
@@ -126,6 +139,7 @@ impl<'a> Worker<'a> {
             chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
+            urgent_streak: 0,
             picks_since_rotation: 0,
             oldest_is_next: false,
             is_looking: false,
@@ -182,6 +196,41 @@ impl<'a> Worker<'a> {
 
     /// The ladder.
     fn look(&mut self) -> Option<Token> {
+        if self.shared.urgent.is_empty() {
+            self.look_at_the_rest()
+        } else {
+            self.look_at_urgent()
+        }
+    }
+
+    /// The first rung, which is passed over after so many picks, unless there is nothing else.
+    #[cold]
+    fn look_at_urgent(&mut self) -> Option<Token> {
+        let first = if self.urgent_streak < URGENT_STREAK {
+            self.take_urgent()
+        } else {
+            self.urgent_streak = 0;
+            None
+        };
+        let token = first
+            .or_else(|| self.look_at_the_rest())
+            .or_else(|| self.take_urgent());
+        // A searcher sees to it that somebody is woken for the rest when its search ends.
+        if !self.searching && !self.shared.urgent.is_empty() {
+            self.shared.idle.notify_from_outside();
+        }
+        token
+    }
+
+    fn take_urgent(&mut self) -> Option<Token> {
+        let token = self.shared.urgent.pop()?;
+        self.urgent_streak += 1;
+        self.counters.urgent_picks.bump();
+        Some(token)
+    }
+
+    #[inline]
+    fn look_at_the_rest(&mut self) -> Option<Token> {
         if let Some(token) = self.rotate() {
             return Some(token);
         }
@@ -389,7 +438,47 @@ impl<'a> Worker<'a> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
     use std::process::Command;
+
+    struct Still;
+
+    impl Process for Still {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    // pins: G3, G4
+    #[test]
+    fn the_lane_is_passed_over_only_for_something_else() {
+        const URGENT: u32 = 3 * URGENT_STREAK;
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
+        let handles: Vec<_> = (0..=URGENT).map(submit).collect();
+        let shared = &scheduler.shared;
+        let ordinary = shared.global.pop().unwrap();
+        for token in std::iter::from_fn(|| shared.global.pop()) {
+            shared.urgent.push(token);
+        }
+        let deque = shared.take_deques().unwrap().remove(0);
+        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+        let mut worker = Worker::new(&queue);
+        let pick = |worker: &mut Worker<'_>| assert!(worker.look().is_some());
+        // There is nothing else that it could be passed over for.
+        (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
+        let urgent_picks = &worker.counters.urgent_picks;
+        assert_eq!(urgent_picks.get(), u64::from(URGENT_STREAK) + 1);
+        shared.global.push(ordinary);
+        (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
+        assert_eq!(urgent_picks.get(), u64::from(URGENT));
+        assert!(worker.look().is_none());
+        drop(handles);
+        // Nobody has their tokens any more: there is nothing that would end them.
+        std::mem::forget(scheduler);
+    }
 
     /// Runs itself again, to see the program end.
     #[test]

@@ -49,6 +49,7 @@ impl Process for Logger {
                     out.upgrade(UpgradeRequest::factory("next", "again", "from inside"));
                 }
                 Event::Message(m) => self.log(m.topic),
+                Event::Control(m) => self.log(m.topic),
                 Event::Completion(_) => self.log("completion"),
                 Event::Cancel(_) => out.done(self.name),
                 _ => {}
@@ -163,9 +164,9 @@ fn new_is_initialised_then_old_closed_then_new_steps() {
     }
 }
 
-// pins: P11
+// pins: P11, P4
 #[test]
-fn messages_go_to_whoever_is_there_when_their_turn_comes() {
+fn an_upgrade_overtakes_messages_and_stays_behind_system_events() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let log = Log::default();
     let logger = |name| Logger {
@@ -175,6 +176,7 @@ fn messages_go_to_whoever_is_there_when_their_turn_comes() {
     };
     let handle = scheduler.submit(logger("old"), "main", ()).unwrap();
     handle.send(Message::new("before", ())).unwrap();
+    handle.send_control(Message::new("control", ())).unwrap();
     let request = UpgradeRequest::process(logger("new"), "main", ());
     scheduler.upgrade(handle.pid(), request).unwrap();
     handle.send(Message::new("after", ())).unwrap();
@@ -184,10 +186,11 @@ fn messages_go_to_whoever_is_there_when_their_turn_comes() {
     let expected = [
         "old init main [()]",
         "old step",
-        "old before",
+        "old control",
         "new init main [()]",
         "old close",
         "new step",
+        "new before",
         "new after",
         "new close",
     ];

@@ -1,7 +1,7 @@
 //! What the queues and the sleepers' word must look like when nobody moves anything.
 //!
 //! While somebody sleeps and nobody searches:
-//! 1. The global queue is empty: who pushed to it has woken somebody, and who was woken went to sleep
+//! 1. The global queue and the urgent lane are empty: who pushed to them has woken somebody, and who was woken went to sleep
 //!    again only after a look at everything.
 //! 2. No deque has two: whoever pushes to one that is not empty wakes somebody, and so does a worker that
 //!    takes a process and leaves others.
@@ -64,6 +64,7 @@ struct Still {
     searching: u32,
     unwatched: bool,
     global: usize,
+    urgent: usize,
     deques: Vec<usize>,
     looks: u64,
 }
@@ -82,7 +83,7 @@ impl Book {
             picks: picks.sum(),
             worst: worst.waited,
             before: worst.before,
-            bound: self.bound.of(worst.before),
+            bound: self.bound_of(worst.before),
             closest: worst.closest,
         }
     }
@@ -94,14 +95,18 @@ impl Book {
         };
         if let Err(found) = lock(&self.auditor).judge(&now) {
             let Still {
-                sleeping, global, ..
+                sleeping,
+                global,
+                urgent,
+                ..
             } = now;
             let deques = &now.deques;
             broken(
                 "G2",
                 &format!(
                     "{found}, beside {sleeping} sleeping workers, and nobody searches or is about to \
-                     wake one; {global} in the global queue, {deques:?} in the deques"
+                     wake one; {global} in the global queue, {urgent} in the urgent lane, {deques:?} in the \
+                     deques"
                 ),
             );
         }
@@ -134,6 +139,7 @@ impl Book {
             searching: idle.searching,
             unwatched: idle.unwatched,
             global: shared.global.len(),
+            urgent: shared.urgent.len(),
             deques: shared.stealers()[..used].iter().map(|s| s.len()).collect(),
             // Ordering: Relaxed: the versions order it.
             picked: self.slots[..used]
@@ -166,6 +172,9 @@ impl Auditor {
         self.audits += 1;
         if now.global > 0 {
             return Err("processes lie in the global queue".to_owned());
+        }
+        if now.urgent > 0 {
+            return Err("processes lie in the urgent lane".to_owned());
         }
         let deques = now.deques.iter().zip(&now.versions).zip(&mut self.lone);
         for (worker, ((&len, &version), lone)) in deques.enumerate() {
@@ -218,6 +227,7 @@ mod tests {
             searching: 0,
             unwatched: false,
             global: 0,
+            urgent: 0,
             deques: vec![0, 0],
             looks: 7,
         }
@@ -233,6 +243,9 @@ mod tests {
         assert!(judge(&now).unwrap_err().contains("global"));
         now.searching = 1;
         assert_eq!(judge(&now), Ok(()), "a searcher finds it");
+        let mut now = still();
+        now.urgent = 1;
+        assert!(judge(&now).unwrap_err().contains("urgent"));
         let mut now = still();
         now.deques[1] = 2;
         assert!(judge(&now).unwrap_err().contains("worker 1"));

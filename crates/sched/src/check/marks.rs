@@ -97,7 +97,7 @@ impl ProcessCheck {
         );
         let is_noted = queued_by == worker as u64 || queued_by == book.slots.len() as u64;
         let since = if is_noted { noted.max(stole) } else { stole };
-        let (waited, bound) = (now - since, book.bound.of(before));
+        let (waited, bound) = (now - since, book.bound_of(before));
         if waited > bound {
             let found = format!(
                 "a process has waited for {waited} picks of worker {worker}, with {before} before it: \

@@ -36,10 +36,12 @@ use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
+use crate::urgent::UrgentLane;
+use crate::worker::URGENT_STREAK;
 use audit::Auditor;
 use crossbeam_queue::SegQueue;
 use ganger_sync::CachePadded;
-use ganger_sync::atomic::{AtomicU64, Ordering, fence};
+use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
 use marks::{Bound, Worst};
 
@@ -82,8 +84,10 @@ struct Book {
     over: AtomicU64,
     /// Looks of the monitor that are over.
     looks: AtomicU64,
-    /// Held for a push to the global queue, so that who is before whom is known.
+    /// Held for a push to the global queue or the urgent lane, so that who is before whom is known.
     global: Mutex<()>,
+    /// The urgent lane has been used.
+    is_urgent: AtomicBool,
     auditor: Mutex<Auditor>,
     worst: Mutex<Worst>,
     bound: Bound,
@@ -137,6 +141,7 @@ impl Check {
                 over: AtomicU64::new(0),
                 looks: AtomicU64::new(0),
                 global: Mutex::new(()),
+                is_urgent: AtomicBool::new(false),
                 auditor: Mutex::new(Auditor::default()),
                 worst: Mutex::new(Worst::default()),
                 bound: Bound {
@@ -233,6 +238,18 @@ impl Check {
         global.push(token);
     }
 
+    /// Pushes a process to the urgent lane, after which others may wait longer.
+    pub(crate) fn push_urgent(&self, urgent: &UrgentLane, token: Token) {
+        let Some(book) = &self.book else {
+            return urgent.push(token);
+        };
+        let _one = lock(&book.global);
+        // Ordering: Relaxed: whoever reads it late has a shorter bound, which holds for what it has seen.
+        book.is_urgent.store(true, Ordering::Relaxed);
+        token.cell().check.queue(None, urgent.len(), book);
+        urgent.push(token);
+    }
+
     /// Moves a process that is queued to the global queue.
     pub(crate) fn move_global(&self, global: &SegQueue<Token>, token: Token) {
         let Some(book) = &self.book else {
@@ -267,6 +284,18 @@ impl Check {
 }
 
 impl Book {
+    /// What is promised to a process that has so many before it.
+    fn bound_of(&self, before: u64) -> u64 {
+        // Ordering: Relaxed, as in `push_urgent`.
+        let is_urgent = self.is_urgent.load(Ordering::Relaxed);
+        let each = if is_urgent {
+            u64::from(URGENT_STREAK) + 1
+        } else {
+            1
+        };
+        each * self.bound.of(before)
+    }
+
     fn monitor(&self) -> &Slot {
         &self.slots[self.slots.len() - 1]
     }

@@ -1,7 +1,7 @@
 //! Waiting for room: senders that wait, that do not, and that give up, against the process that makes
 //! room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom reports.
 
-use crate::room::{Given, Room};
+use crate::room::{Given, MESSAGE, Room};
 use crate::waiters::{Entered, Look, Ticket, Waiters};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
@@ -58,8 +58,8 @@ impl Mailbox {
     }
 
     /// What a process does after a step, as `ProcessCell::release_messages` does it.
-    fn make_room(&self, places: usize) {
-        if self.room.give(places) == Given::Awaited {
+    fn make_room(&self, places: u64) {
+        if self.room.give(places * MESSAGE) == Given::Awaited {
             while let Some(waker) = self.waiters.next(&self.room, |item| {
                 assert!(self.push(item), "only its runner ends a process");
             }) {

@@ -62,7 +62,7 @@ impl Process {
             };
             match leave {
                 Leave::Parked => return,
-                Leave::Requeue => {}
+                Leave::Requeue | Leave::RequeueUrgent => {}
                 Leave::Terminate => return self.finish(),
             }
         }

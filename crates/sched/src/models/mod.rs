@@ -3,6 +3,8 @@
 mod loom_census;
 mod loom_exit;
 mod loom_idle;
+mod loom_lanes;
 mod loom_slots;
+mod loom_urgent;
 mod loom_waiters;
 mod loom_wakeup;

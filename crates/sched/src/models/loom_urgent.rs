@@ -1,0 +1,129 @@
+//! The urgent lane: nothing is left there beside a sleeper.
+//!
+//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by somebody outside, who
+//! notifies; or by its worker, who does not, because it looks there next, and notifies when it leaves
+//! something there. Whoever takes a process that is not the last works on it until the last has been taken:
+//! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
+
+use crate::idle::{Idle, Woken};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::sync::Arc;
+use ganger_sync::{Parker, model, thread};
+
+struct Pool {
+    idle: Idle,
+    /// As in `UrgentLane`: counted before they are queued.
+    count: AtomicUsize,
+    queued: AtomicUsize,
+    /// Processes that have not been taken for the last time.
+    left: AtomicUsize,
+    busy: Vec<Parker>,
+}
+
+impl Pool {
+    fn new(workers: usize, processes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers, workers),
+            count: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
+            left: AtomicUsize::new(processes),
+            busy: (0..workers).map(|_| Parker::new()).collect(),
+        })
+    }
+
+    fn push(&self) {
+        // Ordering: as in `UrgentLane::push`.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        // Ordering: Release, as the real queue pushes.
+        self.queued.fetch_add(1, Ordering::Release);
+    }
+
+    fn is_empty(&self) -> bool {
+        // Ordering: as in `UrgentLane::is_empty`.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn look(&self, searching: bool) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let take_one = |queued: usize| queued.checked_sub(1);
+        // Ordering: as the real queue.
+        let taken = self
+            .queued
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
+            .is_ok();
+        if taken {
+            // Ordering: as in `UrgentLane::pop`.
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        if !searching && !self.is_empty() {
+            self.idle.notify_from_outside();
+        }
+        taken
+    }
+
+    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says whether
+    /// this worker begins with one that it has just run.
+    fn work(&self, index: usize, requeues: bool) {
+        let mut searching = false;
+        if requeues {
+            self.push();
+        }
+        while !self.look(searching) {
+            if !searching && self.idle.begin_search() {
+                searching = true;
+                continue;
+            }
+            let woken = self
+                .idle
+                .sleep(index, searching, || false, || !self.is_empty(), || ());
+            searching = woken == Woken::Notified;
+            if woken == Woken::Withdrawn {
+                // Somebody is about to push what has been counted.
+                thread::yield_now();
+            }
+        }
+        if searching {
+            self.idle.end_search(|| !self.is_empty());
+        }
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.busy.iter().for_each(Parker::unpark);
+        } else {
+            self.busy[index].park();
+        }
+    }
+}
+
+fn model(workers: usize, pushed: usize, requeued: usize, preemptions: usize) {
+    model::check(preemptions, move || {
+        let pool = Pool::new(workers, pushed + requeued);
+        let threads: Vec<_> = (0..workers)
+            .map(|index| {
+                let pool = Arc::clone(&pool);
+                thread::spawn(move || pool.work(index, index < requeued))
+            })
+            .collect();
+        for _ in 0..pushed {
+            pool.push();
+            pool.idle.notify_from_outside();
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(pool.is_empty(), "somebody was counted wrongly");
+    });
+}
+
+// pins: G2
+#[test]
+fn an_urgent_push_against_falling_asleep() {
+    model(1, 1, 0, 4);
+}
+
+// pins: G2
+#[test]
+fn a_worker_that_leaves_something_in_the_lane_wakes_another() {
+    model(2, 1, 1, 2);
+}
