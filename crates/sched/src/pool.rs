@@ -59,11 +59,13 @@ impl Pool {
 
     /// Gives all cells back, for good. To be called by each of the threads that end after the halt.
     pub(crate) fn close(&self) {
-        let cells = self.outside(|cache| {
-            cache.is_closed = true;
-            mem::take(&mut cache.cells)
-        });
-        drop(cells);
+        self.outside(|cache| cache.is_closed = true);
+        self.release();
+    }
+
+    /// Gives the cells back that belong to no worker.
+    pub(crate) fn release(&self) {
+        drop(self.outside(|cache| mem::take(&mut cache.cells)));
         while let Some(cells) = self.cells.pop() {
             drop(cells);
         }

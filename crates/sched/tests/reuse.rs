@@ -151,3 +151,27 @@ fn a_batch_is_bounded_behind_a_stale_completion() {
     assert_eq!((exit_number(blocker), exit_number(asker)), (7, 7));
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
+
+/// What is kept for later processes can be given back at any time, and is not missed.
+// pins: P7, D4
+#[test]
+fn memory_that_is_released_is_not_missed() {
+    const EACH: u64 = 2_000;
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    scheduler.start().unwrap();
+    for round in 1..=5 {
+        for _ in 0..EACH {
+            drop(scheduler.submit(quick(), "main", ()).unwrap());
+            if round % 2 == 0 {
+                scheduler.release_memory();
+            }
+        }
+        until("all have ended", || {
+            scheduler.stats().ended() == round * EACH
+        });
+        scheduler.release_memory();
+    }
+    let weak = scheduler.downgrade();
+    drop(scheduler);
+    until("nothing holds the scheduler", || weak.upgrade().is_none());
+}
