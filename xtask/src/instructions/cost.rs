@@ -13,7 +13,10 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
+    /// Of all code.
     Instructions,
+    /// Instructions of the program itself.
+    Own,
     /// Read-modify-writes of the program itself.
     Rmws,
     /// Full fences of the program itself.
@@ -29,8 +32,9 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Instructions,
+        Self::Own,
         Self::Rmws,
         Self::Fences,
         Self::LightFences,
@@ -44,6 +48,7 @@ impl Kind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Instructions => "instructions",
+            Self::Own => "own",
             Self::Rmws => "RMWs",
             Self::Fences => "fences",
             Self::LightFences => "light",
@@ -57,7 +62,7 @@ impl Kind {
     /// With which precision it is counted: as many in one.
     fn parts(self) -> f64 {
         match self {
-            Self::Instructions | Self::Lines => 10.0,
+            Self::Instructions | Self::Own | Self::Lines => 10.0,
             _ => 100.0,
         }
     }
@@ -70,7 +75,7 @@ impl Kind {
 
     pub(super) fn show(self, count: f64) -> String {
         match self {
-            Self::Instructions | Self::Lines => format!("{count:.1}"),
+            Self::Instructions | Self::Own | Self::Lines => format!("{count:.1}"),
             _ => format!("{count:.2}"),
         }
     }
@@ -129,7 +134,11 @@ impl Act {
                 Some(&*listing)
             }
         };
-        Ok(self.difference(&few, &many, listing))
+        let program = program.to_string_lossy();
+        if many.instructions_of(&program) == 0 {
+            return Err(format!("callgrind knows nothing of {program}").into());
+        }
+        Ok(self.difference(&program, [&few, &many], listing))
     }
 
     /// Adds the lines that a round touches to what it takes. That takes longer than all the rest.
@@ -141,10 +150,16 @@ impl Act {
         Ok(())
     }
 
-    fn difference(&self, few: &Profile, many: &Profile, listing: Option<&Listing>) -> Cost {
-        let [fewer, more] = [few, many].map(|profile| {
+    fn difference(
+        &self,
+        program: &str,
+        profiles: [&Profile; 2],
+        listing: Option<&Listing>,
+    ) -> Cost {
+        let [fewer, more] = profiles.map(|profile| {
             let mut counts = vec![
                 (Kind::Instructions, profile.instructions),
+                (Kind::Own, profile.instructions_of(program)),
                 (Kind::Allocations, profile.calls(&ALLOCATIONS)),
                 (Kind::Frees, profile.calls(&FREES)),
             ];
@@ -194,17 +209,19 @@ mod tests {
 
     #[test]
     fn a_round_costs_what_more_rounds_cost_more() {
-        let profile = |instructions: u64, calls: u64| {
+        let profile = |instructions: u64, calls: u64, own: u64| {
             let text = format!(
-                "summary: {instructions}\nob=/a\ncfn=(1) malloc\ncalls={calls} 0\n0 0 9\n\
-                 cfn=(2) free\ncalls=7 0\n0 0 9\n"
+                "summary: {instructions}\nob=/a\n0 0 {own}\ncfn=(1) malloc\ncalls={calls} 0\n0 0 9\n\
+                 cfn=(2) free\ncalls=7 0\n0 0 9\nob=/b\n0 0 70\n"
             );
             Profile::parse(&text).unwrap()
         };
         let act = Act::parse("step\t2\t12\t1\ta step").unwrap();
-        let cost = act.difference(&profile(1_000, 3), &profile(5_154, 18), None);
+        let [few, many] = [profile(1_000, 3, 30), profile(5_154, 18, 90)];
+        let cost = act.difference("/a", [&few, &many], None);
         let expected = [
             (Kind::Instructions, 415.4),
+            (Kind::Own, 6.0),
             (Kind::Allocations, 1.5),
             (Kind::Frees, 0.0),
         ];

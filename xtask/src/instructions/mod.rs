@@ -137,7 +137,7 @@ fn count(goal: Goal) -> Result<Counting, Failure> {
         Err(why) => return Ok(Counting::Not(why)),
     };
     Cargo::new(["build", "--profile", "bench", "-p", PACKAGE]).run()?;
-    let program = program();
+    let program = program()?;
     let acts = acts(&program)?;
     if let Err(why) = callgrind.try_out(&program) {
         return Ok(Counting::Not(why));
@@ -207,10 +207,12 @@ fn acts(program: &Path) -> Result<Vec<Act>, Failure> {
     acts.ok_or_else(|| format!("`{PACKAGE} --list` lists no acts: {list}").into())
 }
 
-/// Where cargo has put it: the folder of the profile `bench` is that of `release`.
-fn program() -> PathBuf {
+/// Where cargo has put it, as callgrind calls it: the folder of the profile `bench` is that of `release`.
+fn program() -> Result<PathBuf, Failure> {
     let folder = Tree::own().target.join("release");
-    folder.join(format!("{PACKAGE}{EXE_SUFFIX}"))
+    let program = folder.join(format!("{PACKAGE}{EXE_SUFFIX}"));
+    let found = program.canonicalize();
+    found.map_err(|e| format!("can't find {}: {e}", program.display()).into())
 }
 
 #[cfg(test)]
@@ -235,7 +237,7 @@ mod tests {
         assert_eq!(heading.find("what"), row.find("a step"));
         assert_eq!(
             row,
-            "step                     12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3  a step"
+            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3  a step"
         );
     }
 

@@ -89,6 +89,12 @@ impl Profile {
             .map_or(0, |&count| count)
     }
 
+    /// Instructions of one object, executed.
+    pub(super) fn instructions_of(&self, object: &str) -> u64 {
+        let executed = self.executed.get(object);
+        executed.map_or(0, |executed| executed.values().sum())
+    }
+
     /// How often functions of these names were called.
     pub(super) fn calls(&self, names: &[&str]) -> u64 {
         let calls = names.iter().filter_map(|&name| self.calls.get(name));
@@ -168,6 +174,8 @@ calls=3 0x98930 3281
         assert_eq!(counts, [7, 3, 0]);
         assert_eq!(profile.executed("/lib/libc.so.6", 0x98930), 4);
         assert_eq!(profile.executed("/lib/other.so", 0x98930), 0);
+        assert_eq!(profile.instructions_of("/bin/count"), 10);
+        assert_eq!(profile.instructions_of("/lib/other.so"), 0);
         assert_eq!(profile.calls(&["malloc"]), 7);
         assert_eq!(profile.calls(&["malloc", "work"]), 7);
         let mut objects: Vec<_> = profile.objects().collect();
