@@ -26,7 +26,8 @@ pub(crate) enum Step {
     Benches,
     /// the documentation builds without warnings
     Doc,
-    /// a step, a send, a spawn and others take no more instructions than are committed
+    /// a step, a send, a spawn and others take no more instructions, read-modify-writes, fences and
+    /// allocations than are committed
     Instructions,
     /// ten seconds of stress for each queue lose and double no item
     Soak,

@@ -1,5 +1,7 @@
 //! What there is to do, and how often.
 
+use crate::{one_worker, spawning, stream};
+
 /// Something that Ganger does over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -13,6 +15,12 @@ pub enum Act {
     SendPid,
     /// A send by address to a process that is queued already, and the receipt.
     SendReady,
+    /// The same, by PID.
+    SendPidReady,
+    /// A send by address to the process that is running, and its next step.
+    SendRunning,
+    /// The same, by PID.
+    SendPidRunning,
     /// A process submits another, which runs once and ends.
     Spawn,
     /// A submit from a thread that is no worker; the process runs once and ends.
@@ -27,12 +35,15 @@ pub enum Act {
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Step,
         Self::Send,
         Self::SendBlocked,
         Self::SendPid,
         Self::SendReady,
+        Self::SendPidReady,
+        Self::SendRunning,
+        Self::SendPidRunning,
         Self::Spawn,
         Self::SpawnOutside,
         Self::Command,
@@ -55,6 +66,9 @@ impl Act {
             Self::SendBlocked => "send-blocked",
             Self::SendPid => "send-pid",
             Self::SendReady => "send-ready",
+            Self::SendPidReady => "send-pid-ready",
+            Self::SendRunning => "send-running",
+            Self::SendPidRunning => "send-pid-running",
             Self::Spawn => "spawn",
             Self::SpawnOutside => "spawn-outside",
             Self::Command => "command",
@@ -76,6 +90,11 @@ impl Act {
             Self::SendReady => {
                 "a send to a process that is queued, 63 times of 64, and its receipt"
             }
+            Self::SendPidReady => "the same as `send-ready`, by PID",
+            Self::SendRunning => {
+                "a send of a process to itself, which runs, and the step in which it sends the next"
+            }
+            Self::SendPidRunning => "the same as `send-running`, by PID",
             Self::Spawn => "a process submits another, which runs once and ends",
             Self::SpawnOutside => {
                 "a thread that is no worker submits a process, which runs once and ends"
@@ -96,6 +115,18 @@ impl Act {
         }
     }
 
+    /// After how many of them the same comes again. Both numbers of [`rounds`](Self::rounds) are
+    /// multiples of it.
+    #[must_use]
+    pub fn period(self) -> u64 {
+        match self {
+            Self::SendReady | Self::SendPidReady => stream::BATCH,
+            Self::SpawnOutside => spawning::AT_ONCE,
+            Self::Deque => one_worker::DEPTH,
+            _ => 1,
+        }
+    }
+
     /// Whether it is the scheduler that does it, and not a queue alone.
     #[must_use]
     pub fn is_scheduled(self) -> bool {
@@ -112,6 +143,9 @@ mod tests {
         for act in Act::ALL {
             assert_eq!(Act::named(act.name()), Some(act));
             assert!(!act.what().is_empty(), "{act:?}");
+            for rounds in act.rounds() {
+                assert_eq!(rounds % act.period(), 0, "{act:?}");
+            }
         }
         assert_eq!(Act::named("sleep"), None);
     }

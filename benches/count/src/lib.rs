@@ -8,6 +8,7 @@
 mod act;
 mod commands;
 mod one_worker;
+mod oneself;
 mod pair;
 mod spawning;
 mod stream;

@@ -1,5 +1,5 @@
 //! Does something over and over on one worker, for a tool that counts instructions. `--list` prints a
-//! line for each act: its name, few rounds and many, what it is, with tabs between them.
+//! line for each act: its name, few rounds and many, its period, what it is, with tabs between them.
 //!
 //! The arguments are few, so that nothing has to be built that reads them: the gate builds this
 //! program, optimised.
@@ -18,7 +18,8 @@ fn main() -> ExitCode {
         ["--list"] => {
             for act in Act::ALL {
                 let [few, many] = act.rounds();
-                println!("{}\t{few}\t{many}\t{}", act.name(), act.what());
+                let (name, period, what) = (act.name(), act.period(), act.what());
+                println!("{name}\t{few}\t{many}\t{period}\t{what}");
             }
             Ok(())
         }

@@ -2,7 +2,8 @@
 
 use crate::act::Act;
 use crate::commands::{self, Held};
-use crate::{pair, spawning, stream};
+use crate::spawning::Batch;
+use crate::{oneself, pair, spawning, stream};
 use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::hint::black_box;
@@ -12,6 +13,8 @@ use std::hint::black_box;
 pub struct OneWorker {
     pub(crate) scheduler: Scheduler,
     held: Held,
+    /// For processes that are submitted from outside. It stays, so that they refer to it for nothing.
+    pub(crate) batch: &'static Batch,
 }
 
 impl OneWorker {
@@ -23,7 +26,12 @@ impl OneWorker {
         let scheduler = Scheduler::builder().workers(1).build()?;
         let held = commands::register(&scheduler)?;
         scheduler.start()?;
-        Ok(Self { scheduler, held })
+        let batch = Box::leak(Box::default());
+        Ok(Self {
+            scheduler,
+            held,
+            batch,
+        })
     }
 
     /// Does something that many times. Blocks until the last step of it.
@@ -42,7 +50,10 @@ impl OneWorker {
             Act::Send => pair::by_address(self, pair::Waits::Idle, rounds),
             Act::SendBlocked => pair::by_address(self, pair::Waits::Blocked, rounds),
             Act::SendPid => pair::by_pid(self, rounds),
-            Act::SendReady => stream::run(self, rounds),
+            Act::SendReady => stream::run(self, stream::By::Address, rounds),
+            Act::SendPidReady => stream::run(self, stream::By::Pid, rounds),
+            Act::SendRunning => oneself::by_address(self, rounds),
+            Act::SendPidRunning => oneself::by_pid(self, rounds),
             Act::Spawn => spawning::chain(self, rounds),
             Act::SpawnOutside => spawning::from_outside(self, rounds),
             Act::Command => commands::run(self, rounds),
@@ -91,8 +102,10 @@ impl Process for Stepper {
     }
 }
 
+/// How many items are pushed before as many are popped.
+pub(crate) const DEPTH: u64 = 8;
+
 fn deque(rounds: u64) {
-    const DEPTH: u64 = 8;
     let worker = ganger_deque::Worker::new();
     for _ in 0..rounds / DEPTH {
         (0..DEPTH).for_each(|item| worker.push(black_box(item)));
@@ -129,7 +142,7 @@ mod tests {
             let steps = match act {
                 Act::Deque | Act::Mailbox => 0,
                 // A step of the sink and one of the feeder for 64 messages.
-                Act::SendReady => 2 * MORE / 64,
+                Act::SendReady | Act::SendPidReady => 2 * MORE / 64,
                 _ => MORE,
             };
             let more = many.steps - few.steps;

@@ -2,12 +2,12 @@
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{BoxError, Events, Payloads, Process, ProcessContext, StepOutput};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How many are submitted from outside before any of them runs: few, so that memory is used again.
-const AT_ONCE: u64 = 512;
+pub(crate) const AT_ONCE: u64 = 512;
 
 /// Each submits the next, and ends.
 pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
@@ -36,17 +36,44 @@ fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     let (go, may_go) = mpsc::channel();
     let plug = worker.submit(Plug { busy, may_go })?;
     is_busy.recv()?;
-    let (last, all_ran) = mpsc::channel();
-    let left = Arc::new(AtomicU64::new(processes));
+    worker.batch.begin(processes);
     for _ in 0..processes {
-        let left = Arc::clone(&left);
-        let last = last.clone();
-        drop(worker.submit(Once { left, last })?);
+        drop(worker.submit(Once(worker.batch))?);
     }
-    drop(last);
     go.send(())?;
     ended(plug)?;
-    Ok(all_ran.recv()?)
+    worker.batch.wait();
+    Ok(())
+}
+
+/// Counts down those that have not run.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    left: AtomicU64,
+    all_ran: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Batch {
+    fn begin(&self, processes: u64) {
+        // Ordering: Relaxed: the queue that the processes go through orders it.
+        self.left.store(processes, Ordering::Relaxed);
+    }
+
+    fn count_off(&self) {
+        // Ordering: Relaxed: only the count matters; the lock orders what follows.
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            *self.all_ran.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            self.changed.notify_one();
+        }
+    }
+
+    /// Blocks until all of them have run.
+    fn wait(&self) {
+        let guard = self.all_ran.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_while(guard, |all_ran| !*all_ran);
+        *waited.unwrap_or_else(PoisonError::into_inner) = false;
+    }
 }
 
 struct Link {
@@ -95,18 +122,12 @@ impl Process for Plug {
 }
 
 /// Counts itself off; the last one says so.
-struct Once {
-    left: Arc<AtomicU64>,
-    last: Sender<()>,
-}
+struct Once(&'static Batch);
 
 impl Process for Once {
     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
         out.done(());
-        // Ordering: Relaxed: only the count matters; the channel orders what follows.
-        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.last.send(())?;
-        }
+        self.0.count_off();
         Ok(())
     }
 }

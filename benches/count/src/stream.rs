@@ -2,19 +2,30 @@
 //! the other one queued.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_proc_api::{
+    BoxError, Event, Events, Message, Payloads, Process, ProcessContext, StepOutput,
+};
 use ganger_sched::Address;
 
 /// How many it sends in a step; fewer than a step is shown at once.
-const BATCH: u64 = 64;
+pub(crate) const BATCH: u64 = 64;
 
-pub(crate) fn run(worker: &OneWorker, messages: u64) -> Result<(), BoxError> {
+/// What the sink is found by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    Address,
+    Pid,
+}
+
+pub(crate) fn run(worker: &OneWorker, by: By, messages: u64) -> Result<(), BoxError> {
     let sink = worker.submit(Sink {
         left: messages,
         feeder: None,
     })?;
     let feeder = worker.submit(Feeder {
         left: messages,
+        by,
+        ctx: None,
         sink: sink.address().clone(),
     })?;
     // Makes itself known; the feeder begins when the sink has answered.
@@ -27,17 +38,27 @@ pub(crate) fn run(worker: &OneWorker, messages: u64) -> Result<(), BoxError> {
 /// Sends a batch whenever it is told that the one before has been received.
 struct Feeder {
     left: u64,
+    by: By,
+    ctx: Option<ProcessContext>,
     sink: Address,
 }
 
 impl Process for Feeder {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
         out.idle();
         if events.next().is_none() {
             return Ok(());
         }
         for _ in 0..BATCH.min(self.left) {
-            self.sink.send(Message::new("item", self.left))?;
+            match (&self.ctx, self.by) {
+                (Some(ctx), By::Pid) => ctx.send(self.sink.pid(), "item", self.left)?,
+                _ => self.sink.send(Message::new("item", self.left))?,
+            }
             self.left -= 1;
         }
         if self.left == 0 {

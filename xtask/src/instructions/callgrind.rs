@@ -1,15 +1,22 @@
-//! Valgrind's tool that counts the instructions of a program. Only user code counts, so the same
-//! program gives nearly the same count again; what differs are the few steps at which threads meet.
+//! Valgrind's tools that count what a program executes, and show what it touches. Only user code counts,
+//! so the same program gives nearly the same counts again; what differs are the few steps at which
+//! threads meet.
 
+use super::profile::Profile;
 use crate::Failure;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-pub(super) struct Callgrind(());
+pub(super) struct Callgrind {
+    /// Where a run leaves what it has counted.
+    out: PathBuf,
+}
 
 impl Callgrind {
-    /// Whether it is there; the error says what is missing.
-    pub(super) fn find() -> Result<Self, String> {
+    /// Whether it is there; the error says what is missing. A run leaves its counts in the file `out`,
+    /// until they have been read.
+    pub(super) fn find(out: PathBuf) -> Result<Self, String> {
         let output = Command::new("valgrind").arg("--version").output();
         let output = output.map_err(|error| {
             format!(
@@ -17,7 +24,7 @@ impl Callgrind {
             )
         })?;
         match output.status.success() {
-            true => Ok(Self(())),
+            true => Ok(Self { out }),
             false => Err(format!("`valgrind --version`: {}", output.status)),
         }
     }
@@ -25,7 +32,8 @@ impl Callgrind {
     /// Whether it can run a program that works without it: processors have instructions that an older
     /// valgrind does not know. The error says what it complains about.
     pub(super) fn try_out(&self, program: &Path) -> Result<(), String> {
-        let output = run(program, &["--list"]).map_err(|error| error.to_string())?;
+        let output = self.command(program, &["--list"]).output();
+        let output = output.map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(()),
             false => {
@@ -39,50 +47,44 @@ impl Callgrind {
         }
     }
 
-    /// How many instructions one run takes.
-    pub(super) fn count(&self, program: &Path, args: &[&str]) -> Result<u64, Failure> {
-        let output = run(program, args)?;
-        let said = String::from_utf8_lossy(&output.stderr);
+    /// What one run executes.
+    pub(super) fn profile(&self, program: &Path, args: &[&str]) -> Result<Profile, Failure> {
+        let output = self.command(program, args).output()?;
         let args = args.join(" ");
         if !output.status.success() {
-            let status = output.status;
-            return Err(format!(
-                "`valgrind … {} {args}`: {status}\n{said}",
-                program.display()
-            )
-            .into());
+            let (status, program) = (output.status, program.display());
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("`valgrind … {program} {args}`: {status}\n{said}").into());
         }
-        collected(&said).ok_or_else(|| format!("valgrind does not say how many: {said}").into())
+        let text = fs::read_to_string(&self.out)
+            .map_err(|e| format!("can't read {}: {e}", self.out.display()))?;
+        fs::remove_file(&self.out)?;
+        let profile = Profile::parse(&text);
+        profile.ok_or_else(|| format!("callgrind does not say what {args} executes").into())
     }
+
+    fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut out = std::ffi::OsString::from("--callgrind-out-file=");
+        out.push(&self.out);
+        let mut valgrind = Command::new("valgrind");
+        valgrind
+            .args(["--tool=callgrind", "--dump-instr=yes"])
+            .arg(out);
+        full_fences(valgrind.arg(program).args(args));
+        valgrind
+    }
+}
+
+/// A run that prints each instruction, and each place that is read or written.
+pub(super) fn tracing(program: &Path, args: &[&str]) -> Command {
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=lackey", "--trace-mem=yes", "--log-fd=1"]);
+    full_fences(valgrind.arg(program).args(args));
+    valgrind.stdout(Stdio::piped()).stderr(Stdio::null());
+    valgrind
 }
 
 /// Fences are full ones, whether the kernel has `membarrier` or not.
-fn run(program: &Path, args: &[&str]) -> std::io::Result<Output> {
-    let mut valgrind = Command::new("valgrind");
-    valgrind
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args(args)
-        .env("GANGER_MEMBARRIER", "off");
-    valgrind.output()
-}
-
-/// The number in `==123== Collected : 456789`.
-fn collected(said: &str) -> Option<u64> {
-    let line = said
-        .lines()
-        .find_map(|line| line.split_once("Collected : "))?;
-    line.1.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_count_is_found_in_what_callgrind_says() {
-        let said = "==7== Callgrind, a tool\n==7== Events    : Ir\n==7== Collected : 1234567\n";
-        assert_eq!(collected(said), Some(1_234_567));
-        assert_eq!(collected("==7== nothing"), None);
-    }
+fn full_fences(command: &mut Command) {
+    command.env("GANGER_MEMBARRIER", "off");
 }

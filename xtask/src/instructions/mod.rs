@@ -4,9 +4,17 @@
 //! Each act of the program `ganger-count` is counted twice, with few rounds and with many, on one
 //! worker: the difference is that of the rounds alone, without start and end. The program is built
 //! alone, for with another package beside it its dependencies could have other features.
+//!
+//! Where it can be told which instructions are atomic, on x86-64, they are counted as well.
 
 mod callgrind;
 mod committed;
+mod cost;
+mod least;
+mod lines;
+mod listing;
+mod profile;
+mod table;
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -14,6 +22,8 @@ use crate::root::{Tree, root};
 use callgrind::Callgrind;
 use clap::Parser;
 use committed::{Committed, Counts, Machine, Verdict};
+use cost::{Act, Cost, Kind};
+use listing::Listing;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,10 +35,12 @@ const COMMITTED: &str = "benches/instructions.json";
 /// What a program exits with that can't do what it was told.
 const MISUSED: u8 = 2;
 
-/// Counts the instructions of a step, a send, a spawn, a command and of the queues, under callgrind
+/// Counts what a step, a send, a spawn, a command and the queues take, under callgrind: instructions,
+/// read-modify-writes, fences, allocations, cache lines
 ///
-/// They are compared with benches/instructions.json. Exits with 1 when a count is above the committed
-/// one by more than the tolerance there, and with 2 when it can't count or has nothing to compare with.
+/// All but the lines and what libraries do are compared with benches/instructions.json. Exits with 1
+/// when a count is above the committed one by more than is allowed there, and with 2 when it can't
+/// count or has nothing to compare with.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Options {
@@ -37,9 +49,20 @@ struct Options {
     instructions: bool,
 
     /// Writes the counts to benches/instructions.json, for this machine's architecture, compiler and C
-    /// library
+    /// library, and the table of docs/PERFORMANCE.md
     #[arg(long)]
     accept: bool,
+}
+
+/// What counting is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// To see whether any count that is compared is too high.
+    Gate,
+    /// To see all counts.
+    Compare,
+    /// To commit them.
+    Accept,
 }
 
 /// What became of the counting.
@@ -61,7 +84,8 @@ pub(crate) fn is_wanted(args: &[OsString]) -> bool {
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let name = OsString::from("bench");
     let Options { accept, .. } = Options::parse_from([&name].into_iter().chain(args));
-    match count(accept) {
+    let goal = if accept { Goal::Accept } else { Goal::Compare };
+    match count(goal) {
         Ok(Counting::Fine) => ExitCode::SUCCESS,
         Ok(Counting::Worse(acts)) => {
             eprintln!("error: {}", complaint(&acts));
@@ -80,7 +104,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 
 /// The gate's step. It passes where nothing can be counted or compared, and returns why that is.
 pub(crate) fn gate() -> Result<Option<String>, Failure> {
-    match count(false)? {
+    match count(Goal::Gate)? {
         Counting::Fine => Ok(None),
         Counting::Worse(acts) => Err(complaint(&acts).into()),
         Counting::Not(why) => Ok(Some(format!("not counted: {why}"))),
@@ -90,14 +114,15 @@ pub(crate) fn gate() -> Result<Option<String>, Failure> {
 fn complaint(acts: &[String]) -> String {
     let acts = acts.join(", ");
     format!(
-        "instructions of {acts} are more than {COMMITTED} allows, or not in it; \
+        "{acts} take more than {COMMITTED} allows, or not in it; \
          `cargo xtask bench --instructions --accept` commits those that are meant"
     )
 }
 
-/// Counts every act, and prints the counts beside the committed ones. With `accept`, commits them.
-fn count(accept: bool) -> Result<Counting, Failure> {
+/// Counts every act, and prints the counts, and the committed ones where they differ.
+fn count(goal: Goal) -> Result<Counting, Failure> {
     let path = root().join(COMMITTED);
+    let accept = goal == Goal::Accept;
     let machine = Machine::here()?;
     let mut committed = Committed::load(&path)?;
     if !accept && committed.of(&machine).is_none() {
@@ -107,45 +132,57 @@ fn count(accept: bool) -> Result<Counting, Failure> {
              `--accept` adds those of this machine"
         )));
     }
-    let callgrind = match Callgrind::find() {
+    let callgrind = match Callgrind::find(Tree::own().target.join("callgrind.out")) {
         Ok(callgrind) => callgrind,
         Err(why) => return Ok(Counting::Not(why)),
     };
     Cargo::new(["build", "--profile", "bench", "-p", PACKAGE]).run()?;
-    let program = program();
+    let program = program()?;
     let acts = acts(&program)?;
     if let Err(why) = callgrind.try_out(&program) {
         return Ok(Counting::Not(why));
     }
+    let mut listing = match Listing::find() {
+        Ok(()) => Some(Listing::of(&program)?),
+        Err(why) => {
+            println!("RMWs and fences are not counted: {why}");
+            None
+        }
+    };
     let known = if accept { None } else { committed.of(&machine) };
     let mut counts = Counts::new();
     let mut worse = Vec::new();
-    println!(
-        "{:<13} {:>12} {:>10}  what",
-        "act", "instructions", "committed"
-    );
+    println!("{}", line("act", |kind| kind.name().to_owned(), "what"));
     for act in acts {
-        let count = act.count(&callgrind, &program)?;
-        let before = known.and_then(|counts| counts.get(&act.name)).copied();
-        let verdict = match before {
-            _ if accept => Verdict::Fine,
-            Some(before) => committed.verdict(count, before),
-            None => Verdict::New,
+        let mut cost = act.count(&callgrind, &program, listing.as_mut())?;
+        if goal != Goal::Gate {
+            act.trace(&program, &mut cost)?;
+        }
+        let before = known.and_then(|counts| counts.get(&act.name));
+        let (verdict, kinds) = match accept {
+            true => (Verdict::Fine, Vec::new()),
+            false => committed.verdict(&cost, before),
         };
-        let shown = before.map_or_else(|| "-".to_owned(), |before| format!("{before:.1}"));
         let Act { name, what, .. } = act;
-        println!(
-            "{name:<13} {count:>12.1} {shown:>10}  {what}{}",
-            verdict.text()
-        );
+        let shown = |cost: &Cost, kind: Kind| cost.get(&kind).map(|&count| kind.show(count));
+        let or_none = |shown: Option<String>| shown.unwrap_or_else(|| "-".to_owned());
+        println!("{}", line(&name, |kind| or_none(shown(&cost, kind)), &what));
+        if verdict != Verdict::Fine {
+            let kinds: Vec<_> = kinds.into_iter().map(Kind::name).collect();
+            let (kinds, text) = (kinds.join(", "), verdict.text());
+            let said = format!("{kinds}{text}");
+            let before = |kind| or_none(before.and_then(|before| shown(before, kind)));
+            println!("{}", line("  committed", before, &said));
+        }
         if verdict.is_worse() {
             worse.push(name.clone());
         }
-        counts.insert(name, count);
+        counts.insert(name, cost);
     }
     if accept {
         committed.accept(machine, counts);
         committed.save(&path)?;
+        table::update(&root().join(table::DOCUMENT), &committed)?;
     }
     Ok(match worse.is_empty() {
         true => Counting::Fine,
@@ -153,34 +190,13 @@ fn count(accept: bool) -> Result<Counting, Failure> {
     })
 }
 
-/// Something that the program does so many times, few or many.
-#[derive(Debug, PartialEq, Eq)]
-struct Act {
-    name: String,
-    rounds: [u64; 2],
-    what: String,
-}
-
-impl Act {
-    /// Reads a line of `ganger-count --list`.
-    fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.splitn(4, '\t');
-        let mut next = || fields.next();
-        let (name, few, many, what) = (next()?, next()?, next()?, next()?);
-        Some(Self {
-            name: name.to_owned(),
-            rounds: [few.parse().ok()?, many.parse().ok()?],
-            what: what.to_owned(),
-        })
-    }
-
-    /// Instructions a round, to a tenth.
-    fn count(&self, callgrind: &Callgrind, program: &Path) -> Result<f64, Failure> {
-        let [few, many] = self.rounds;
-        let total = |rounds: u64| callgrind.count(program, &[&self.name, &rounds.to_string()]);
-        let more = total(many)?.saturating_sub(total(few)?);
-        Ok((10.0 * more as f64 / (many - few) as f64).round() / 10.0)
-    }
+/// A line of the output: a name, a column for each kind, and words.
+fn line(name: &str, column: impl Fn(Kind) -> String, words: &str) -> String {
+    let columns = Kind::ALL.map(|kind| {
+        let width = kind.name().len().max(7);
+        format!(" {:>width$}", column(kind))
+    });
+    format!("{name:<16}{}  {words}", columns.concat())
 }
 
 fn acts(program: &Path) -> Result<Vec<Act>, Failure> {
@@ -191,10 +207,12 @@ fn acts(program: &Path) -> Result<Vec<Act>, Failure> {
     acts.ok_or_else(|| format!("`{PACKAGE} --list` lists no acts: {list}").into())
 }
 
-/// Where cargo has put it: the folder of the profile `bench` is that of `release`.
-fn program() -> PathBuf {
+/// Where cargo has put it, as callgrind calls it: the folder of the profile `bench` is that of `release`.
+fn program() -> Result<PathBuf, Failure> {
     let folder = Tree::own().target.join("release");
-    folder.join(format!("{PACKAGE}{EXE_SUFFIX}"))
+    let program = folder.join(format!("{PACKAGE}{EXE_SUFFIX}"));
+    let found = program.canonicalize();
+    found.map_err(|e| format!("can't find {}: {e}", program.display()).into())
 }
 
 #[cfg(test)]
@@ -213,16 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn acts_are_read_from_lines() {
-        let act = Act::parse("step\t2\t12\ta step: one").unwrap();
-        let expected = Act {
-            name: "step".to_owned(),
-            rounds: [2, 12],
-            what: "a step: one".to_owned(),
-        };
-        assert_eq!(act, expected);
-        assert_eq!(Act::parse("step\t2\tmany\ta step"), None);
-        assert_eq!(Act::parse("step\t2\t12"), None);
+    fn a_line_has_a_column_for_each_kind() {
+        let heading = line("act", |kind| kind.name().to_owned(), "what");
+        let row = line("step", |kind| kind.show(12.345), "a step");
+        assert_eq!(heading.find("what"), row.find("a step"));
+        assert_eq!(
+            row,
+            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3  a step"
+        );
     }
 
     #[test]

@@ -1,0 +1,68 @@
+//! A process that sends a number to itself, counting it down: each send finds it running.
+
+use crate::one_worker::{OneWorker, ended};
+use ganger_proc_api::{
+    BoxError, Event, Events, Message, Payloads, Process, ProcessContext, StepOutput,
+};
+use ganger_sched::Address;
+use std::sync::{Arc, OnceLock};
+
+pub(crate) fn by_address(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
+    let own = Arc::new(OnceLock::<Address>::new());
+    let process = Talker {
+        ctx: None,
+        send: {
+            let own = Arc::clone(&own);
+            move |_: &ProcessContext, number| {
+                let own = own.get().ok_or("without an address")?;
+                Ok(own.send(Message::new("number", number))?)
+            }
+        },
+    };
+    let handle = worker.submit(process)?;
+    own.get_or_init(|| handle.address().clone());
+    handle.send(Message::new("number", sends))?;
+    ended(handle)
+}
+
+pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
+    let process = Talker {
+        ctx: None,
+        send: |ctx: &ProcessContext, number| Ok(ctx.send(ctx.pid(), "number", number)?),
+    };
+    let handle = worker.submit(process)?;
+    handle.send(Message::new("number", sends))?;
+    ended(handle)
+}
+
+/// Sends what it gets, less one, to itself, and ends at 0.
+struct Talker<F> {
+    ctx: Option<ProcessContext>,
+    send: F,
+}
+
+impl<F> Process for Talker<F>
+where
+    F: Fn(&ProcessContext, u64) -> Result<(), BoxError> + Send + 'static,
+{
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        let ctx = self.ctx.as_ref().ok_or("not initialised")?;
+        for event in events {
+            let Event::Message(message) = event else {
+                continue;
+            };
+            let number = message.payloads.into_first();
+            match number.as_u64().ok_or("not a number")?.checked_sub(1) {
+                Some(left) => (self.send)(ctx, left)?,
+                None => out.done(()),
+            }
+        }
+        Ok(())
+    }
+}

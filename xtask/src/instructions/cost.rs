@@ -1,0 +1,230 @@
+//! What is counted of a round.
+
+use super::callgrind::Callgrind;
+use super::lines;
+use super::listing::{Executed, Listing};
+use super::profile::Profile;
+use crate::Failure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What there is to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// Of all code.
+    Instructions,
+    /// Instructions of the program itself.
+    Own,
+    /// Read-modify-writes of the program itself.
+    Rmws,
+    /// Full fences of the program itself.
+    Fences,
+    /// Fences that are free where the system has `membarrier`.
+    LightFences,
+    /// Read-modify-writes and fences of libraries: the allocator's.
+    LibraryRmws,
+    Allocations,
+    Frees,
+    /// Cache lines that are read or written.
+    Lines,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 9] = [
+        Self::Instructions,
+        Self::Own,
+        Self::Rmws,
+        Self::Fences,
+        Self::LightFences,
+        Self::LibraryRmws,
+        Self::Allocations,
+        Self::Frees,
+        Self::Lines,
+    ];
+
+    /// What columns and complaints call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Instructions => "instructions",
+            Self::Own => "own",
+            Self::Rmws => "RMWs",
+            Self::Fences => "fences",
+            Self::LightFences => "light",
+            Self::LibraryRmws => "libc's",
+            Self::Allocations => "allocs",
+            Self::Frees => "frees",
+            Self::Lines => "lines",
+        }
+    }
+
+    /// With which precision it is counted: as many in one.
+    fn parts(self) -> f64 {
+        match self {
+            Self::Instructions | Self::Own | Self::Lines => 10.0,
+            _ => 100.0,
+        }
+    }
+
+    pub(super) fn round(self, count: f64) -> f64 {
+        let rounded = (count * self.parts()).round() / self.parts();
+        // Not -0.
+        rounded + 0.0
+    }
+
+    pub(super) fn show(self, count: f64) -> String {
+        match self {
+            Self::Instructions | Self::Own | Self::Lines => format!("{count:.1}"),
+            _ => format!("{count:.2}"),
+        }
+    }
+}
+
+/// How many of each kind that is counted here.
+pub(super) type Cost = BTreeMap<Kind, f64>;
+
+const ALLOCATIONS: [&str; 5] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "posix_memalign",
+    "aligned_alloc",
+];
+const FREES: [&str; 2] = ["free", "realloc"];
+
+/// Something that the program does so many times, few or many.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Act {
+    pub(super) name: String,
+    rounds: [u64; 2],
+    /// After how many rounds the same comes again.
+    period: u64,
+    pub(super) what: String,
+}
+
+impl Act {
+    /// Reads a line of `ganger-count --list`.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.splitn(5, '\t');
+        let mut next = || fields.next();
+        let (name, few, many) = (next()?, next()?, next()?);
+        let (period, what) = (next()?, next()?);
+        Some(Self {
+            name: name.to_owned(),
+            rounds: [few.parse().ok()?, many.parse().ok()?],
+            period: period.parse().ok()?,
+            what: what.to_owned(),
+        })
+    }
+
+    /// What a round takes: atomic instructions where there is a listing of them, and all but the lines.
+    pub(super) fn count(
+        &self,
+        callgrind: &Callgrind,
+        program: &Path,
+        listing: Option<&mut Listing>,
+    ) -> Result<Cost, Failure> {
+        let profile = |rounds: u64| callgrind.profile(program, &[&self.name, &rounds.to_string()]);
+        let [few, many] = [profile(self.rounds[0])?, profile(self.rounds[1])?];
+        let listing = match listing {
+            None => None,
+            Some(listing) => {
+                listing.add(&many)?;
+                Some(&*listing)
+            }
+        };
+        let program = program.to_string_lossy();
+        if many.instructions_of(&program) == 0 {
+            return Err(format!("callgrind knows nothing of {program}").into());
+        }
+        Ok(self.difference(&program, [&few, &many], listing))
+    }
+
+    /// Adds the lines that a round touches to what it takes. That takes longer than all the rest.
+    pub(super) fn trace(&self, program: &Path, cost: &mut Cost) -> Result<(), Failure> {
+        let instructions = cost[&Kind::Instructions];
+        if let Some(lines) = lines::count(program, &self.name, self.period, instructions)? {
+            cost.insert(Kind::Lines, Kind::Lines.round(lines));
+        }
+        Ok(())
+    }
+
+    fn difference(
+        &self,
+        program: &str,
+        profiles: [&Profile; 2],
+        listing: Option<&Listing>,
+    ) -> Cost {
+        let [fewer, more] = profiles.map(|profile| {
+            let mut counts = vec![
+                (Kind::Instructions, profile.instructions),
+                (Kind::Own, profile.instructions_of(program)),
+                (Kind::Allocations, profile.calls(&ALLOCATIONS)),
+                (Kind::Frees, profile.calls(&FREES)),
+            ];
+            if let Some(listing) = listing {
+                let Executed {
+                    rmws,
+                    fences,
+                    light_fences,
+                    foreign,
+                } = listing.executed(profile);
+                counts.extend([
+                    (Kind::Rmws, rmws),
+                    (Kind::Fences, fences),
+                    (Kind::LightFences, light_fences),
+                    (Kind::LibraryRmws, foreign),
+                ]);
+            }
+            counts
+        });
+        let rounds = (self.rounds[1] - self.rounds[0]) as f64;
+        let both = fewer.into_iter().zip(more);
+        both.map(|((kind, fewer), (_, more))| {
+            let count = more.saturating_sub(fewer) as f64 / rounds;
+            (kind, kind.round(count))
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acts_are_read_from_lines() {
+        let act = Act::parse("step\t2\t12\t1\ta step: one").unwrap();
+        let expected = Act {
+            name: "step".to_owned(),
+            rounds: [2, 12],
+            period: 1,
+            what: "a step: one".to_owned(),
+        };
+        assert_eq!(act, expected);
+        assert_eq!(Act::parse("step\t2\tmany\t1\ta step"), None);
+        assert_eq!(Act::parse("step\t2\t12\t1"), None);
+    }
+
+    #[test]
+    fn a_round_costs_what_more_rounds_cost_more() {
+        let profile = |instructions: u64, calls: u64, own: u64| {
+            let text = format!(
+                "summary: {instructions}\nob=/a\n0 0 {own}\ncfn=(1) malloc\ncalls={calls} 0\n0 0 9\n\
+                 cfn=(2) free\ncalls=7 0\n0 0 9\nob=/b\n0 0 70\n"
+            );
+            Profile::parse(&text).unwrap()
+        };
+        let act = Act::parse("step\t2\t12\t1\ta step").unwrap();
+        let [few, many] = [profile(1_000, 3, 30), profile(5_154, 18, 90)];
+        let cost = act.difference("/a", [&few, &many], None);
+        let expected = [
+            (Kind::Instructions, 415.4),
+            (Kind::Own, 6.0),
+            (Kind::Allocations, 1.5),
+            (Kind::Frees, 0.0),
+        ];
+        assert_eq!(cost, Cost::from(expected));
+    }
+}

@@ -1,0 +1,131 @@
+//! The least that the promises require of each act, and why. The reasons are people's; the table in
+//! `docs/PERFORMANCE.md` has them beside what is counted.
+
+/// What no implementation that keeps the promises can do without.
+#[derive(Debug, PartialEq)]
+pub(super) struct Least {
+    /// As the program that is counted calls it.
+    pub(super) act: &'static str,
+    /// As the table calls it.
+    pub(super) what: &'static str,
+    pub(super) rmws: f64,
+    pub(super) allocations: f64,
+    /// One sentence or two.
+    pub(super) why: &'static str,
+}
+
+/// A part of a batch of 64 messages: a push each, of which the first is a wake-up, the wake-up of the
+/// feeder, and the parks of both.
+const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
+
+/// A process from outside: a push to the global queue, its part of a batch of 17 that is taken from there
+/// at once, the mailbox's end, the handle's, and the workload's own count.
+const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
+
+pub(super) const LEAST: [Least; 13] = [
+    Least {
+        act: "step",
+        what: "a `Continue` step",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "From the queue to the step and back the process is its worker's, and nobody has to \
+              be told. What is counted is the rotation, which looks at the old ends of both queues \
+              (G4).",
+    },
+    Least {
+        act: "command",
+        what: "a yield that completes inline",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "Nobody else knows of the completer yet, so that the answer changes nothing shared \
+              (P6). What is counted is a turn's reference for its completers.",
+    },
+    Least {
+        act: "send",
+        what: "a send by handle to an `Idle` process, and its step",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "One of several senders takes the right to wake it (G1), and the receiver leaves it \
+              again in the exchange that finds nothing in the mailbox (G2); a full fence in its \
+              place would cost the same.",
+    },
+    Least {
+        act: "send-blocked",
+        what: "the same to a `Blocked` process",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As for `Idle`: any event wakes it (P5).",
+    },
+    Least {
+        act: "send-pid",
+        what: "a send by PID to an `Idle` process, and its step",
+        rmws: 2.0,
+        allocations: 0.0,
+        why: "As by handle: one who looks the process up could announce that by a store of its own \
+              and a light fence. Here it counts itself in and out of the slot, and takes and drops \
+              a reference.",
+    },
+    Least {
+        act: "send-ready",
+        what: "a send by handle to a `Ready` process, 64 in a step",
+        rmws: BATCH,
+        allocations: 0.0,
+        why: "A push each, as any thread may push at any time; the rest is one wake-up and two \
+              parks for 64 messages. Here a drain comes on top.",
+    },
+    Least {
+        act: "send-pid-ready",
+        what: "the same by PID",
+        rmws: BATCH,
+        allocations: 0.0,
+        why: "As by handle, with a look-up on top here.",
+    },
+    Least {
+        act: "send-running",
+        what: "a send by handle to a `Running` process, and its next step",
+        rmws: 1.0,
+        allocations: 0.0,
+        why: "The push: the process does not park. Here the drain takes one, so that a sender may \
+              be suspended anywhere and hide nobody's message; and a park is tried that fails.",
+    },
+    Least {
+        act: "send-pid-running",
+        what: "the same by PID",
+        rmws: 1.0,
+        allocations: 0.0,
+        why: "As by handle, with a look-up on top here.",
+    },
+    Least {
+        act: "spawn",
+        what: "spawn to exit, by a worker",
+        rmws: 3.0,
+        allocations: 1.0,
+        why: "The mailbox is closed against senders (R2), and this process keeps its context, \
+              which takes a reference and drops it; its state is in a box. Here the mark of its \
+              end, its slot, its exit reason and the references to its cell take more.",
+    },
+    Least {
+        act: "spawn-outside",
+        what: "spawn to exit, from a thread that is no worker",
+        rmws: OUTSIDE,
+        allocations: 1.0,
+        why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
+              mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
+              and one of the workload's own. Here such threads share a count and a cache with a \
+              lock as well, and the end takes more, as above.",
+    },
+    Least {
+        act: "deque",
+        what: "a push and a pop of a deque",
+        rmws: 0.0,
+        allocations: 0.0,
+        why: "Whoever steals has to agree with the owner, and can be the one who pays for that.",
+    },
+    Least {
+        act: "mailbox",
+        what: "a send to a mailbox and its receipt",
+        rmws: 1.0,
+        allocations: 0.0,
+        why: "The push, as any thread may push. Here the drain takes one as well, as above.",
+    },
+];
