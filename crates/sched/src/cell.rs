@@ -88,6 +88,30 @@ impl ProcessCell {
         })
     }
 
+    /// Puts a message in, which is the only item. Returns the token when the caller has to queue the process,
+    /// which is alive until it does. Short, and calls nothing of a user's.
+    #[inline]
+    pub(crate) fn put(
+        self: &Task,
+        message: Batch<Item>,
+    ) -> Result<Option<Token>, (SendErrorKind, Batch<Item>)> {
+        if !self.reserve(Room::take) {
+            return Err((self.no_room(), message));
+        }
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token, and has not queued the process.
+            unsafe { self.with_core(|core| core.pending.append(message)) };
+            // SAFETY: as above. A process that can be woken is in the registry.
+            return Ok(Some(unsafe { Token::new(self) }));
+        }
+        match self.state.push_batch(message) {
+            // SAFETY: that is to say that this thread owns the token; as above.
+            Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
+            Ok(Wake::Noted) => Ok(None),
+            Err(refused) => Err((SendErrorKind::Closed, refused)),
+        }
+    }
+
     /// Delivers a message. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
@@ -256,13 +280,8 @@ impl ContextBackend for ProcessCell {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let handle = self
-            .shared
-            .submit(None, Arrival::boxed(process), method, input)?;
-        let pid = handle.pid();
-        // The process may have ended already, and the handle hold a result that nobody wants.
-        discard(self.shared.own_counters(), handle);
-        Ok(pid)
+        let process = Arrival::boxed(process);
+        self.shared.submit_detached(process, method, input)
     }
 
     fn is_cancelled(&self) -> bool {

@@ -108,6 +108,12 @@ impl ExitSlot {
         }
     }
 
+    /// There is to be no handle. To be called before anybody else uses the slot, which is empty.
+    pub(crate) fn abandon_unseen(&self) {
+        // Ordering: Relaxed: whatever makes the process known makes this known.
+        self.word.store(ABANDONED.0, Ordering::Relaxed);
+    }
+
     /// Leaves the reason, and returns the waiter's waker, which the caller must wake. Called once.
     ///
     /// # Errors
@@ -231,7 +237,10 @@ impl Drop for ExitSlot {
     fn drop(&mut self) {
         // A handle keeps its process, and abandons the slot before it lets go of that. What never had
         // a handle has nothing in its slot, or a reason.
-        self.abandon();
+        // Ordering: Relaxed: nobody else has the slot any more.
+        let last = Word(self.word.load(Ordering::Relaxed));
+        // SAFETY: nobody else takes it out.
+        drop(unsafe { last.into_held() });
     }
 }
 

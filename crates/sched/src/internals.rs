@@ -88,7 +88,7 @@ impl Processes {
         let pid = Pid::new(shared.host, self.registry.next_id(slot));
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
         // SAFETY: the slot has been claimed, and nobody else uses it.
-        unsafe { self.registry.insert(&Arc::new(cell)) };
+        unsafe { self.registry.insert(Arc::new(cell)) };
         pid.id()
     }
 

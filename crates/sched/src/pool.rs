@@ -13,6 +13,7 @@
 
 use crate::Task;
 use crossbeam_queue::{ArrayQueue, SegQueue};
+use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
 use std::mem;
 use std::sync::Arc;
@@ -86,10 +87,13 @@ impl Cache {
     }
 
     /// Keeps a cell that nobody uses any more, if nobody else refers to it.
-    pub(crate) fn keep_cell(&mut self, mut cell: Task, pool: &Pool) {
-        if Arc::get_mut(&mut cell).is_none() {
+    pub(crate) fn keep_cell(&mut self, cell: Task, pool: &Pool) {
+        if Arc::strong_count(&cell) > 1 {
             return;
         }
+        // Ordering: Acquire pairs with the Release of those who have dropped their references: what they
+        // did with the cell comes before its next use. There are no weak references.
+        fence(Ordering::Acquire);
         self.cells.push(cell);
         if self.cells.len() >= 2 * BATCH {
             let batch = self.cells.split_off(BATCH);

@@ -70,9 +70,8 @@ impl Registry {
     ///
     /// # Safety
     /// Its id is its own: it has been reserved, or is the next one of a slot that the caller has claimed.
-    pub(crate) unsafe fn insert(&self, task: &Task) {
+    pub(crate) unsafe fn insert(&self, task: Task) {
         let id = task.pid.id();
-        let task = Arc::clone(task);
         if id < FIRST_COUNTED_ID {
             self.chosen.insert(id, Chosen::Process(task));
         } else {
@@ -102,24 +101,25 @@ impl Registry {
 
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<Task> {
-        if id < FIRST_COUNTED_ID {
-            return match &*self.chosen.get(&id)? {
-                Chosen::Process(task) => Some(Arc::clone(task)),
-                Chosen::Reserved => None,
-            };
-        }
-        self.counted.get(id)
+        self.read(id, Arc::clone)
     }
 
     /// The method of a process, without a reference to it, which might be the last one.
     pub(crate) fn method(&self, id: u64) -> Option<Symbol> {
+        self.read(id, |task| task.method)
+    }
+
+    /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls nothing of
+    /// a user's: whoever ends the process waits until it has returned.
+    #[inline]
+    pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&Task) -> R) -> Option<R> {
         if id < FIRST_COUNTED_ID {
             return match &*self.chosen.get(&id)? {
-                Chosen::Process(task) => Some(task.method),
+                Chosen::Process(task) => Some(f(task)),
                 Chosen::Reserved => None,
             };
         }
-        self.counted.read(id, |task| task.method)
+        self.counted.read(id, f)
     }
 
     /// All visible processes, one after the other. Those that start or end meanwhile may or may not be

@@ -1,10 +1,10 @@
 //! What all workers and all callers of a scheduler share.
 
-use crate::cell::ProcessCell;
 use crate::census::Census;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
+use crate::core::Item;
 use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
@@ -24,7 +24,8 @@ use crate::waiters::Waiters;
 use crate::{Task, local, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
-use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -300,7 +301,7 @@ impl Shared {
     }
 
     /// Sends a package to a process of this scheduler, or on to the router.
-    pub(crate) fn route(&self, package: Package) -> Result<(), SendError> {
+    pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
             return self.deliver(package);
         }
@@ -322,35 +323,50 @@ impl Shared {
     }
 
     /// Sends a package to a process of this scheduler.
-    pub(crate) fn deliver(&self, package: Package) -> Result<(), SendError> {
-        self.deliver_by(package, ProcessCell::deliver)
+    #[inline]
+    pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        let Package { target, message } = package;
+        if !self.is_local(target) {
+            return Err(SendError::new(self.unroutable(target), message.to(target)));
+        }
+        // In its node before anybody is looked up, whom it might keep waiting.
+        let mut items = Some(Batch::of(Item::Event(Event::Message(message))));
+        let put = |task: &Task| task.put(items.take().unwrap_or_default());
+        let (kind, refused) = match self.registry.read(target.id(), put) {
+            Some(Ok(None)) => return Ok(()),
+            Some(Ok(Some(token))) => {
+                self.schedule(token);
+                return Ok(());
+            }
+            Some(Err((kind, refused))) => (kind, refused),
+            None => (self.unknown(), items.unwrap_or_default()),
+        };
+        Err(give_back(kind, refused, target))
     }
 
     /// Sends a control message to a process of this scheduler.
     pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
-        self.deliver_by(package, ProcessCell::deliver_control)
-    }
-
-    #[inline]
-    fn deliver_by(
-        &self,
-        package: Package,
-        deliver: impl FnOnce(&Task, Message) -> Result<(), (SendErrorKind, Message)>,
-    ) -> Result<(), SendError> {
         let Package { target, message } = package;
         let (kind, message) = if !self.is_local(target) {
             (self.unroutable(target), message)
         } else if let Some(task) = self.registry.get(target.id()) {
-            match deliver(&task, message) {
+            match task.deliver_control(message) {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             }
-        } else if self.shutdown.is_halted() {
-            (SendErrorKind::Stopping, message)
         } else {
-            (SendErrorKind::NotFound, message)
+            (self.unknown(), message)
         };
         Err(SendError::new(kind, message.to(target)))
+    }
+
+    /// Why there is no process of a PID that is this scheduler's.
+    fn unknown(&self) -> SendErrorKind {
+        if self.shutdown.is_halted() {
+            SendErrorKind::Stopping
+        } else {
+            SendErrorKind::NotFound
+        }
     }
 
     fn unroutable(&self, target: Pid) -> SendErrorKind {
@@ -359,6 +375,15 @@ impl Shared {
         } else {
             SendErrorKind::NodeNotFound
         }
+    }
+}
+
+/// The error of a message, which is the only item, that was not taken.
+#[cold]
+fn give_back(kind: SendErrorKind, mut refused: Batch<Item>, target: Pid) -> SendError {
+    match refused.pop_front() {
+        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(target)),
+        _ => unreachable!("what was refused is what was sent"),
     }
 }
 

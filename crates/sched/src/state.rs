@@ -322,17 +322,18 @@ impl<T> State<T> {
         if self.is_terminating() {
             return Leave::Terminate;
         }
-        self.enter(match waiting {
-            Waiting::Blocked => BLOCKED,
-            Waiting::Idle => IDLE,
-        });
-        match self.mailbox.park() {
-            Park::Parked => Leave::Parked,
-            Park::NotEmpty | Park::Closed => {
-                self.enter(READY);
-                Self::lane(self.marks())
+        // An exchange that is bound to fail costs as much as one that does not.
+        if !self.has_events() {
+            self.enter(match waiting {
+                Waiting::Blocked => BLOCKED,
+                Waiting::Idle => IDLE,
+            });
+            if self.mailbox.park() == Park::Parked {
+                return Leave::Parked;
             }
         }
+        self.enter(READY);
+        Self::lane(self.marks())
     }
 
     /// How a process with these marks is queued again.

@@ -31,6 +31,33 @@ impl Shared {
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
+        let (_, task) = self.begin(pid, process, method, input, Arc::clone)?;
+        Ok(ProcessHandle::new(task))
+    }
+
+    /// As [`submit`](Self::submit), for a process whose end nobody waits for.
+    pub(crate) fn submit_detached(
+        self: &Arc<Self>,
+        process: Arrival,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let abandon = |task: &Task| task.exit.abandon_unseen();
+        let (pid, ()) = self.begin(None, process, method, input, abandon)?;
+        Ok(pid)
+    }
+
+    /// What submits have in common: calls `hold` before anybody else knows of the process, which may take a
+    /// reference for a handle.
+    #[inline]
+    fn begin<H>(
+        self: &Arc<Self>,
+        pid: Option<Pid>,
+        process: Arrival,
+        method: Symbol,
+        input: Payloads,
+        hold: impl FnOnce(&Task) -> H,
+    ) -> Result<(Pid, H), SubmitError> {
         let mut place = match Place::take(self, pid) {
             Ok(place) => place,
             Err(kind) => {
@@ -43,14 +70,20 @@ impl Shared {
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
+        let held = hold(&task);
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the process
+        // has ended, which it does after it has been queued, or until it is rolled back. It is not
+        // dropped, so that it need not be counted.
+        let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
-        unsafe { self.registry.insert(&task) };
+        unsafe { self.registry.insert(task) };
+        let task = &*alias;
         // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either whoever stops
         // the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(place.pid, method) {
-            return Err(self.roll_back(&task, kind));
+            return Err(self.roll_back(task, kind));
         }
         self.own_counters().started.bump();
         log(
@@ -65,16 +98,17 @@ impl Shared {
         if self.shutdown.is_terminating() || self.shutdown.is_halted() {
             task.terminate();
         }
+        let pid = place.pid;
         // SAFETY: the submitter owns the token, and has registered the process.
-        self.schedule(unsafe { Token::new(&task) });
-        Ok(ProcessHandle::new(task))
+        self.schedule(unsafe { Token::new(task) });
+        Ok((pid, held))
     }
 
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
-        if let Some(mut task) = place.cell.take()
-            && let Some(cell) = Arc::get_mut(&mut task)
-        {
+        if let Some(task) = place.cell.take() {
+            // SAFETY: nobody else has a reference to what was in the pool.
+            let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
             cell.renew(place.pid, method, process);
             return task;
         }
