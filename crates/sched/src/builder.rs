@@ -1,5 +1,6 @@
 //! Setting a scheduler up.
 
+use crate::backtraces::Backtraces;
 use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
 use crate::pinning::{Pinning, Pins};
 use crate::room::MAX_LIMIT;
@@ -132,6 +133,51 @@ impl Builder {
         self.with(|config| config.report_interval = interval)
     }
 
+    /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on x86-64
+    /// and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no.
+    ///
+    /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
+    /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
+    /// allocation or a call. The thread that writes the report waits for that, 10 ms at the most, and
+    /// makes text of it, which may take it a moment where there is much debug information; meanwhile it
+    /// counts as one whose step takes long. There is no backtrace when the step is over by then, when the
+    /// thread was given no processor in time or blocks the signal, or when the signal's handler has been
+    /// replaced.
+    ///
+    /// What a step has to know:
+    /// - Calls that the system does not begin again after a signal return `EINTR`, whatever the handler's
+    ///   flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on sockets with a timeout
+    ///   (`man 7 signal` lists them). The standard library's sleeps, locks, reads and writes begin again
+    ///   by themselves; C libraries may not.
+    /// - On a stack that is not the thread's own (a coroutine's), only the innermost function is seen.
+    /// - Without symbols, in a program that was stripped, there are addresses. Lines need debug
+    ///   information (`debug = "line-tables-only"`).
+    ///
+    /// Each thread of the scheduler needs 64 KiB for it.
+    ///
+    /// ```
+    /// use ganger_sched::{BuildError, Scheduler};
+    /// let built = Scheduler::builder().long_step_backtraces(true).build();
+    /// match built {
+    ///     Ok(_) => assert!(cfg!(target_os = "linux")),
+    ///     Err(error) => assert!(matches!(error, BuildError::Backtraces(_))),
+    /// }
+    /// ```
+    #[cfg(feature = "backtraces")]
+    pub fn long_step_backtraces(self, are_taken: bool) -> Self {
+        self.with(|config| config.long_step_backtraces = are_taken)
+    }
+
+    /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN` to
+    /// `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63.
+    ///
+    /// The handler is the whole program's; all schedulers share it, and it stays when they are gone.
+    /// [`build`](Self::build) refuses a signal that somebody else handles or ignores.
+    #[cfg(feature = "backtraces")]
+    pub fn backtrace_signal(self, signal: i32) -> Self {
+        self.with(|config| config.backtrace_signal = Some(signal))
+    }
+
     /// How many threads there may be beside the workers, to take the places of those whose steps block
     /// or compute for long. They are started when they are needed. Default: 64; with 0 such a step
     /// costs the worker that runs it.
@@ -234,6 +280,7 @@ impl Builder {
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
         let pins = Pins::new(&self.config.pinning)?;
+        let backtraces = Backtraces::new(&self.config, workers + self.config.max_spares)?;
         let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
             what: "host",
             name: self.host,
@@ -252,6 +299,7 @@ impl Builder {
             node.transpose()?,
             self.config,
             pins,
+            backtraces,
         )))
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) blocked_step: Duration,
     pub(crate) long_step: Duration,
     pub(crate) report_interval: Duration,
+    pub(crate) long_step_backtraces: bool,
+    pub(crate) backtrace_signal: Option<i32>,
     pub(crate) max_spares: usize,
     pub(crate) keep_spares: Duration,
     pub(crate) max_processes: Option<usize>,
@@ -74,6 +76,20 @@ pub enum BuildError {
     /// The system does not say which cores the process may use. Only Linux does.
     #[error("pin_workers: can't pin threads on this system ({0}); use `Pinning::Off`")]
     Affinity(#[source] std::io::Error),
+    /// There are no backtraces of long steps on this system: only on Linux, on x86-64 and AArch64.
+    #[error(
+        "long_step_backtraces: the system can't interrupt a thread to see where it is ({0}); turn it off"
+    )]
+    Backtraces(#[source] std::io::Error),
+    /// The signal that backtraces of long steps need has a handler, or is ignored.
+    #[error(
+        "long_step_backtraces: somebody else in this program handles or ignores signal {signal}; name \
+         another real-time signal with `backtrace_signal`"
+    )]
+    SignalTaken {
+        /// Its number.
+        signal: i32,
+    },
     /// The host's or the node's name is none.
     #[error("{name:?} is no name for a {what}: {error}")]
     Name {
@@ -100,6 +116,8 @@ impl Default for Config {
             blocked_step: Duration::from_millis(1),
             long_step: Duration::from_millis(10),
             report_interval: Duration::from_secs(1),
+            long_step_backtraces: false,
+            backtrace_signal: None,
             max_spares: 64,
             keep_spares: Duration::from_secs(10),
             max_processes: None,

@@ -92,6 +92,8 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Relief {
     pub(crate) step: LongStep,
+    /// The number of its worker's turn.
+    pub(crate) turn: u64,
     /// Whether the spare is to report it.
     pub(crate) line: Line,
 }
@@ -183,6 +185,15 @@ impl Crew {
         let _spares = lock(&self.spares);
         // Ordering: Relaxed: the lock orders it.
         self.slots[index].thread.store(0, Ordering::Relaxed);
+    }
+
+    /// Calls `f` with the id of the worker's thread, which does not end meanwhile; false when there is
+    /// none. Nobody has just begun to relieve the worker then.
+    pub(crate) fn with_thread(&self, index: usize, f: impl FnOnce(u32) -> bool) -> bool {
+        let _spares = lock(&self.spares);
+        // Ordering: Relaxed: the lock orders it.
+        let thread = self.slots[index].thread.load(Ordering::Relaxed);
+        thread != 0 && f(thread)
     }
 
     /// Pins this thread, which goes on duty, to the core of its place, if it has one.
@@ -302,9 +313,9 @@ impl Crew {
             }
         };
         // Before the worker can know, and say that the step is over.
-        if let Some(Relief { step, line }) = relief {
+        if let Some(Relief { step, turn, line }) = relief {
             let interval = shared.config.report_interval;
-            shared.reports.add(step, line, interval);
+            shared.reports.add(step, turn, line, interval);
         }
         // Ordering: Relaxed, as above.
         slot.relieved.store(true, Ordering::Relaxed);

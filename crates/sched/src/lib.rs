@@ -1,5 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(all(
+    feature = "backtraces",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(loom)
+))]
+mod backtraces;
+#[cfg(not(all(
+    feature = "backtraces",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(loom)
+)))]
+#[path = "backtraces_off.rs"]
+mod backtraces;
 mod builder;
 mod cell;
 mod census;

@@ -215,9 +215,11 @@ impl<'a> Monitor<'a> {
                 kind,
                 lasted,
                 is_over: false,
+                backtrace: None,
             });
             let relief = step.map(|step| Relief {
                 line: shared.reports.line(step.method, config.report_interval),
+                turn: watched.turns,
                 step,
             });
             if shared.crew.relieve(shared, worker, relief) {

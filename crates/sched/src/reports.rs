@@ -12,6 +12,7 @@ use crate::clock::Since;
 use ganger_proc_api::{Pid, Symbol};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How many of the last steps are kept.
@@ -36,6 +37,10 @@ pub struct LongStep {
     pub lasted: Duration,
     /// Whether it is over.
     pub is_over: bool,
+    /// Where it was when it was reported, where [`Builder`](crate::Builder) says that backtraces are to be
+    /// taken and one could be: a line for each function, the innermost first. Only of those steps that
+    /// have a line in the log.
+    pub backtrace: Option<Arc<str>>,
 }
 
 /// What is wrong with a step.
@@ -62,14 +67,21 @@ pub(crate) struct Reports(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// The oldest first, each with its number.
+    /// The oldest first, each with the number of its worker's turn.
     last: VecDeque<(u64, LongStep)>,
-    /// The number that is next.
-    next: u64,
-    /// Steps that are not over: worker, number, beginning.
+    /// Steps that are not over: worker, turn, beginning.
     open: Vec<(usize, u64, Since)>,
     longest: Duration,
     told: Vec<Told>,
+}
+
+impl Known {
+    /// The worker's step in that turn, if it is among the last.
+    fn find(&mut self, worker: usize, turn: u64) -> Option<&mut LongStep> {
+        let mut last = self.last.iter_mut();
+        let found = last.find(|(it, step)| (step.worker, *it) == (worker, turn));
+        found.map(|(_, step)| step)
+    }
 }
 
 /// A method that has had a line.
@@ -107,8 +119,8 @@ impl Reports {
         }
     }
 
-    /// A worker has been relieved because of that step, which has had that line.
-    pub(crate) fn add(&self, step: LongStep, line: Line, interval: Duration) {
+    /// A worker has been relieved because of that step in that turn, which has had that line.
+    pub(crate) fn add(&self, step: LongStep, turn: u64, line: Line, interval: Duration) {
         let mut known = lock(&self.0);
         let place = known.told.iter().position(|it| it.method == step.method);
         match (place, line) {
@@ -127,11 +139,9 @@ impl Reports {
                 });
             }
         }
-        let number = known.next;
-        known.next += 1;
         let since = Since::before(step.lasted);
-        known.open.push((step.worker, number, since));
-        known.last.push_back((number, step));
+        known.open.push((step.worker, turn, since));
+        known.last.push_back((turn, step));
         if known.last.len() > KEPT {
             known.last.pop_front();
         }
@@ -142,12 +152,18 @@ impl Reports {
         let mut known = lock(&self.0);
         let place = known.open.iter().position(|&(it, ..)| it == worker);
         let Some(place) = place else { return };
-        let (_, number, since) = known.open.swap_remove(place);
+        let (_, turn, since) = known.open.swap_remove(place);
         let lasted = since.elapsed();
         known.longest = known.longest.max(lasted);
-        let mut last = known.last.iter_mut();
-        if let Some((_, step)) = last.find(|(it, _)| *it == number) {
+        if let Some(step) = known.find(worker, turn) {
             (step.lasted, step.is_over) = (lasted, true);
+        }
+    }
+
+    /// Where the worker's step was in that turn.
+    pub(crate) fn set_backtrace(&self, worker: usize, turn: u64, backtrace: &Arc<str>) {
+        if let Some(step) = lock(&self.0).find(worker, turn) {
+            step.backtrace = Some(Arc::clone(backtrace));
         }
     }
 
@@ -178,12 +194,13 @@ mod tests {
             kind: LongStepKind::Blocked,
             lasted: HOUR,
             is_over: false,
+            backtrace: None,
         }
     }
 
     fn add(reports: &Reports, method: &'static str, interval: Duration) -> Line {
         let line = reports.line(Some(method.into()), interval);
-        reports.add(step(0, method), line, interval);
+        reports.add(step(0, method), 0, line, interval);
         reports.end(0);
         line
     }
@@ -222,7 +239,7 @@ mod tests {
     fn the_last_are_kept_and_the_longest_is_remembered() {
         let reports = Reports::default();
         for worker in 0..KEPT + 3 {
-            reports.add(step(worker, "a"), Line::Suppress, HOUR);
+            reports.add(step(worker, "a"), 0, Line::Suppress, HOUR);
         }
         assert_eq!(reports.longest(), Duration::ZERO, "none is over");
         let workers = |reports: &Reports| -> Vec<_> {

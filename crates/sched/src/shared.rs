@@ -1,5 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::backtraces::Backtraces;
 use crate::census::Census;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) check: Check,
     pub(crate) crew: Crew,
     pub(crate) reports: Reports,
+    /// Of threads, where they are asked for.
+    pub(crate) backtraces: Option<Backtraces>,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
@@ -82,6 +85,7 @@ impl Shared {
         node: Option<NodeName>,
         config: Config,
         pins: Option<Pins>,
+        backtraces: Option<Backtraces>,
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -108,6 +112,7 @@ impl Shared {
             check: Check::new(&config, slots),
             crew: Crew::new(workers, slots, pins),
             reports: Reports::default(),
+            backtraces,
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
             live: Census::new(slots),

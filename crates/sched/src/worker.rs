@@ -58,6 +58,8 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         let runner = || Runner::new(&queue.shared, Some(&queue));
         let mut current = runner();
         let _bomb = AbortOnPanic;
+        let backtraces = queue.shared.backtraces.as_ref();
+        let _entered = backtraces.map(|it| it.enter(index));
         worker.look_on();
         worker.report();
         while let Some(token) = worker.next() {
@@ -396,6 +398,7 @@ impl<'a> Worker<'a> {
         let relief = self.shared.crew.take_report(self.queue.index);
         let Some(Relief {
             step,
+            turn,
             line: Line::Tell { suppressed },
         }) = relief
         else {
@@ -403,16 +406,31 @@ impl<'a> Worker<'a> {
         };
         self.is_looking = false;
         self.shared.crew.set_looking(self.queue.index, false);
+        let backtrace = self.backtrace(&step, turn);
         log(Level::WARN, || {
             let LongStep { pid, worker, .. } = step;
+            let backtrace = backtrace.as_deref().map(tracing::field::display);
             let (method, what) = (step.method.map(tracing::field::display), step.kind.text());
             let lasted_us = u64::try_from(step.lasted.as_micros()).unwrap_or(u64::MAX);
             tracing::warn!(
                 target: "ganger::sched", %pid, method, worker, lasted_us, what, suppressed,
-                "a step keeps others waiting; a spare thread takes its worker's place"
+                backtrace, "a step keeps others waiting; a spare thread takes its worker's place"
             );
         });
         self.look_on();
+    }
+
+    /// Where the step is, if backtraces are taken and it is still in that turn of its worker; and adds it
+    /// to what is known of the step.
+    fn backtrace(&self, step: &LongStep, turn: u64) -> Option<Arc<str>> {
+        let (shared, worker) = (self.shared, step.worker);
+        let backtraces = shared.backtraces.as_ref()?;
+        let turns = &shared.counters.of(Some(worker)).turns;
+        let is_current = || turns.get() == turn && shared.running_on(worker) == Some(step.pid);
+        let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(worker, f);
+        let backtrace = backtraces.of(worker, is_current, with_thread)?;
+        shared.reports.set_backtrace(worker, turn, &backtrace);
+        Some(backtrace)
     }
 
     fn sleep(&mut self) {

@@ -30,6 +30,7 @@ fn unstarted() -> Scheduler {
 
 fn relief(pid: Pid) -> Relief {
     Relief {
+        turn: 0,
         step: LongStep {
             pid,
             method: None,
@@ -37,6 +38,7 @@ fn relief(pid: Pid) -> Relief {
             kind: LongStepKind::Blocked,
             lasted: Duration::from_millis(1),
             is_over: false,
+            backtrace: None,
         },
         line: Line::Tell { suppressed: 0 },
     }
