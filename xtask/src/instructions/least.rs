@@ -62,8 +62,7 @@ pub(super) const LEAST: [Least; 13] = [
         rmws: 2.0,
         allocations: 0.0,
         why: "As by handle: one who looks the process up could announce that by a store of its own \
-              and a light fence. Here it counts itself in and out of the slot, and takes and drops \
-              a reference.",
+              and a light fence. Here it counts itself in and out of the slot.",
     },
     Least {
         act: "send-ready",
@@ -86,7 +85,7 @@ pub(super) const LEAST: [Least; 13] = [
         rmws: 1.0,
         allocations: 0.0,
         why: "The push: the process does not park. Here the drain takes one, so that a sender may \
-              be suspended anywhere and hide nobody's message; and a park is tried that fails.",
+              be suspended anywhere and hide nobody's message.",
     },
     Least {
         act: "send-pid-running",
@@ -102,7 +101,7 @@ pub(super) const LEAST: [Least; 13] = [
         allocations: 1.0,
         why: "The mailbox is closed against senders (R2), and this process keeps its context, \
               which takes a reference and drops it; its state is in a box. Here the mark of its \
-              end, its slot, its exit reason and the references to its cell take more.",
+              end and its slot take more.",
     },
     Least {
         act: "spawn-outside",
