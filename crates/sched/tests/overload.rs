@@ -260,14 +260,14 @@ fn under_ten_times_the_load_memory_is_flat_and_a_cancellation_gets_through() {
     assert!(matches!(reason, ExitReason::Done(_)), "{reason}");
 }
 
-// pins: P4, P13
+// pins: P13
 #[test]
 fn under_ten_times_the_load_memory_is_flat_and_control_messages_get_through() {
     const CONTROLS: u64 = 200;
     let reason = overload(|scheduler, handle, handled| {
         let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
         for number in 1..=CONTROLS {
-            // However full of messages the mailbox is, none is refused, and none waits behind them.
+            // However full of messages the mailbox is, none is refused.
             handle
                 .send_control(Message::new("control", number))
                 .unwrap();
