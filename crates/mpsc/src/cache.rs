@@ -63,7 +63,12 @@ static LIMIT: AtomicUsize = AtomicUsize::new(SLOTS);
 static LIMIT: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(SLOTS));
 
 thread_local! {
-    static LOCAL: Local = const { Local([const { Blocks::new() }; SIZES]) };
+    static LOCAL: Local = const {
+        Local {
+            nodes: [const { Blocks::new() }; SIZES],
+            values: [const { Blocks::new() }; SIZES],
+        }
+    };
     /// Gives up what is in the other one when the thread ends.
     static END: End = const { End };
 }
@@ -71,13 +76,22 @@ thread_local! {
 /// What one thread keeps. Without a destructor, so that reaching it needs no look at whether it is
 /// there; except where threads have keys in the place of memory of their own, because they would lose
 /// it otherwise if its turn came before `END`'s.
-struct Local([Blocks; SIZES]);
+struct Local {
+    nodes: AllSizes,
+    /// For what [`allocate`] gives. Such values may stay for long, and each keeps its slab: so nodes, of
+    /// which there are many more, are not to share slabs with them.
+    values: AllSizes,
+}
+
+type AllSizes = [Blocks; SIZES];
 
 impl Local {
     /// Gives everything up; slabs that are complete then, to `keep`.
     fn release(&self, keep: fn(NonNull<Slab>)) {
-        for (index, blocks) in self.0.iter().enumerate() {
-            blocks.release(Size(index), keep);
+        for all in [&self.nodes, &self.values] {
+            for (index, blocks) in all.iter().enumerate() {
+                blocks.release(Size(index), keep);
+            }
         }
     }
 }
@@ -119,7 +133,8 @@ fn release(keep: fn(NonNull<Slab>)) {
 /// [`DEFAULT_LIMIT`], in steps of [`SLAB_BYTES`].
 ///
 /// Beside these, each thread keeps at most one unused slab for each size of nodes that it has used, and
-/// parts of ten: of those that it takes nodes from, and of those that it freed nodes in. Sizes are 16
+/// parts of ten: of those that it takes nodes from, and of those that it freed nodes in; and as much again
+/// for what [`allocate`] gives. Sizes are 16
 /// bytes, 32 and so on up to 256; larger nodes come from the allocator one by one. What is kept above a
 /// lower limit is used up; [`clear`] returns it at once. Memory that holds an item is not counted: it is
 /// in use, with all of its slab.
@@ -163,7 +178,7 @@ pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     if cfg!(loom) {
         return None;
     }
-    Size::of(layout).map(take)
+    Size::of(layout).map(|size| take_from(size, |local| &local.values))
 }
 
 /// Takes memory back that [`allocate`] gave, on any thread. O(1).
@@ -174,15 +189,20 @@ pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 pub unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     if let Some(size) = Size::of(layout) {
         // SAFETY: as this function's.
-        unsafe { give(Set::of(memory, size), size) };
+        unsafe { give_to(Set::of(memory, size), size, |local| &local.values) };
     }
 }
 
 /// Memory for a value of that size, with anything in it. O(1).
 #[inline]
 pub(crate) fn take(size: Size) -> NonNull<u8> {
+    take_from(size, |local| &local.nodes)
+}
+
+#[inline]
+fn take_from(size: Size, which: impl FnOnce(&Local) -> &AllSizes) -> NonNull<u8> {
     let taken = LOCAL.try_with(|local| {
-        let blocks = &local.0[size.0];
+        let blocks = &which(local)[size.0];
         blocks.take(size).unwrap_or_else(|| refill(blocks, size))
     });
     taken.unwrap_or_else(|_gone| take_alone(size))
@@ -229,8 +249,18 @@ extern "C" fn take_alone(size: Size) -> NonNull<u8> {
 /// It came from [`take`] with the same size, and nobody uses it any longer.
 #[inline]
 pub(crate) unsafe fn give(set: Set, size: Size) {
+    // SAFETY: as this function's.
+    unsafe { give_to(set, size, |local| &local.nodes) };
+}
+
+/// As [`give`], with what is kept of that kind.
+///
+/// # Safety
+/// As for [`give`].
+#[inline]
+unsafe fn give_to(set: Set, size: Size, which: impl FnOnce(&Local) -> &AllSizes) {
     let given = LOCAL.try_with(|local| {
-        let blocks = &local.0[size.0];
+        let blocks = &which(local)[size.0];
         if !blocks.give(set) {
             // SAFETY: by the contract of this function the blocks are ours.
             unsafe { begin(blocks, set, size) };

@@ -10,8 +10,9 @@
 //! **State.** One word counts the workers that *search* (awake, looking at other workers' deques)
 //! and those that *sleep*; a list under a lock says who sleeps. Everybody else is *busy*.
 //!
-//! **Protocol of a pusher** ([`notify`](Idle::notify)): 1. push; 2. fence; 3. read the word: if
-//! somebody searches, or nobody sleeps, nothing is owed; 4. under the lock take a sleeper, count it as
+//! **Protocol of a pusher** ([`notify`](Idle::notify)): 1. push; 2. light fence; 3. read the word: if
+//! nobody searches or sleeps, nothing is owed; if somebody searches, full fence, and read it again: if
+//! somebody still does, nothing is owed; 4. under the lock take a sleeper, count it as
 //! searching, wake it.
 //!
 //! **Protocol of a worker without work**: 1. search, if there are not too many searchers
@@ -23,7 +24,10 @@
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
 //! searcher owes nothing, because the last searcher either finds work, looks again and notifies, or
-//! announces its sleep and then looks at everything.
+//! announces its sleep and then looks at everything. Beside the fence of one who ends its search a light
+//! one is nothing, hence the full one. Who falls asleep reads only after its heavy fence whether somebody
+//! searches: a search that ended before that may have missed a push that the heavy fence has brought to
+//! light.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -140,9 +144,8 @@ impl Idle {
         if before.searching != 1 {
             return;
         }
-        // Ordering: SeqCst, pairs with the one in `notify_from_outside`: either the push is seen below, or
-        // the pusher sees that nobody searches. One who has pushed to a deque of its own has made a
-        // light fence only, and may be overlooked: it looks there itself, and meanwhile the monitor.
+        // Ordering: SeqCst, pairs with those in `notify_from_outside` and `notify`: either the push is seen
+        // below, or the pusher sees that nobody searches.
         fence(Ordering::SeqCst);
         if has_work() {
             self.notify();
@@ -165,9 +168,16 @@ impl Idle {
         // load below sees the sleeper.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        let now = Snapshot::from(self.word.load(Ordering::Relaxed));
+        let mut now = Snapshot::from(self.word.load(Ordering::Relaxed));
         if now.searching > 0 {
-            return false;
+            // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees the push,
+            // or the load below sees that it has ended its search.
+            fence(Ordering::SeqCst);
+            // Ordering: Relaxed, because the fence orders it.
+            now = Snapshot::from(self.word.load(Ordering::Relaxed));
+            if now.searching > 0 {
+                return false;
+            }
         }
         if now.sleeping > 0 {
             return self.wake_one();
@@ -240,10 +250,12 @@ impl Idle {
         has_work: impl FnOnce() -> bool,
         blocks: impl FnOnce(),
     ) -> Woken {
-        let others = self.announce(index, searching);
+        self.announce(index, searching);
         // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
         // sees the announcement.
         asymmetric::heavy();
+        // Ordering: Relaxed, because the fence orders it.
+        let others = Snapshot::from(self.word.load(Ordering::Relaxed));
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
         if stay_awake && self.withdraw(index) {
             return Woken::Withdrawn;
@@ -253,14 +265,13 @@ impl Idle {
         Woken::Notified
     }
 
-    /// Counts the worker as sleeping. Returns the word as it is then.
-    fn announce(&self, index: usize, searching: bool) -> Snapshot {
+    /// Counts the worker as sleeping.
+    fn announce(&self, index: usize, searching: bool) {
         let mut sleepers = lock(&self.sleepers);
         sleepers.push(index);
         let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        let before = self.word.fetch_add(change, Ordering::SeqCst);
-        before.wrapping_add(change).into()
+        self.word.fetch_add(change, Ordering::SeqCst);
     }
 
     /// Counts the worker as busy again; `false` when somebody is just waking it.

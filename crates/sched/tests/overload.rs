@@ -137,9 +137,11 @@ struct Handled {
     messages: AtomicU64,
     cancelled_at: AtomicU64,
     is_cancelled: AtomicBool,
+    controls: AtomicU64,
+    controlled_at: AtomicU64,
 }
 
-/// Handles one message a step, while `may_handle`; looks for a cancellation first.
+/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation first.
 fn consumer(
     handled: &Arc<Handled>,
     mut may_handle: impl FnMut(u64) -> bool + Send + 'static,
@@ -148,6 +150,10 @@ fn consumer(
     let handled = Arc::clone(handled);
     process(move |_, events, out| {
         let step = handled.steps.fetch_add(1, Ordering::SeqCst) + 1;
+        while let Some(_control) = events.take_where(|event| matches!(event, Event::Control(_))) {
+            handled.controlled_at.store(step, Ordering::SeqCst);
+            handled.controls.fetch_add(1, Ordering::SeqCst);
+        }
         if let Some(_cancel) = events.take_where(|event| matches!(event, Event::Cancel(_))) {
             handled.cancelled_at.store(step, Ordering::SeqCst);
             handled.is_cancelled.store(true, Ordering::SeqCst);
@@ -250,6 +256,27 @@ fn under_ten_times_the_load_memory_is_flat_and_a_cancellation_gets_through() {
             .load(Ordering::SeqCst)
             .saturating_sub(steps);
         assert!(took <= 2, "{took} steps from the cancellation to its event");
+    });
+    assert!(matches!(reason, ExitReason::Done(_)), "{reason}");
+}
+
+// pins: P13
+#[test]
+fn under_ten_times_the_load_memory_is_flat_and_control_messages_get_through() {
+    const CONTROLS: u64 = 200;
+    let reason = overload(|scheduler, handle, handled| {
+        let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
+        for number in 1..=CONTROLS {
+            // However full of messages the mailbox is, none is refused.
+            handle
+                .send_control(Message::new("control", number))
+                .unwrap();
+            let steps = load(&handled.steps);
+            until("it is told", || load(&handled.controls) == number);
+            let took = load(&handled.controlled_at).saturating_sub(steps);
+            assert!(took <= 2, "{took} steps from the {number}th to its event");
+        }
+        scheduler.cancel(handle.pid(), "enough").unwrap();
     });
     assert!(matches!(reason, ExitReason::Done(_)), "{reason}");
 }

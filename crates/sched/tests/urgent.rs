@@ -499,7 +499,10 @@ fn at_the_deadline_nothing_stays_in_the_lane_though_the_worker_is_stuck() {
     let scheduler = start(1);
     let crowd = crowd(&scheduler, true);
     let report = scheduler.stop(Duration::ZERO);
-    assert_eq!(report.stuck, [crowd.holder.pid()]);
+    assert!(report.stuck.contains(&crowd.holder.pid()));
+    // One that the reaper is just closing may count as well.
+    let is_alone = report.stuck.len() == 1;
+    assert!(is_alone || report.closing > 0, "{:?}", report.stuck);
     assert_eq!(report.completed, 0);
     // Those that could not be closed in time are closed by the reaper.
     let mut ends = crowd.handles.into_iter().map(exit);

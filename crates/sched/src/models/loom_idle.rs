@@ -207,3 +207,32 @@ fn a_batch_on_its_way_to_a_workers_own_deque() {
         }
     });
 }
+
+/// A worker that is in a step without an end pushes to its own deque while the last searcher finds
+/// something else. No fence in this is a heavy one, so that light fences order nothing.
+// pins: G2
+#[test]
+fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
+    let body = || {
+        let idle = Arc::new(Idle::new(3, 3));
+        let deque = Arc::new(AtomicUsize::new(0));
+        assert!(idle.begin_search());
+        let race = || {
+            let (searching, stealer) = (Arc::clone(&idle), Arc::clone(&deque));
+            let searcher = thread::spawn(move || {
+                // Ordering: Relaxed, as the real look.
+                searching.end_search(|| stealer.load(Ordering::Relaxed) > 0);
+            });
+            // Ordering: Release, as the owner of a real deque pushes.
+            deque.store(1, Ordering::Release);
+            idle.notify();
+            searcher.join().unwrap();
+        };
+        let woken = idle.sleep(2, false, || false, || false, race);
+        assert_eq!(woken, Woken::Notified);
+    };
+    #[cfg(loom)]
+    ganger_sync::fence::without_light(|| model::check(3, body));
+    #[cfg(not(loom))]
+    model::check(3, body);
+}

@@ -1,0 +1,83 @@
+//! What processes that stay keep of memory while messages and other processes come and go.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_mpsc::node_cache;
+use ganger_proc_api::{BoxError, Events, Message, Process, StepOutput};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use support::*;
+
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: what the system's allocator does, and a count.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Ordering: Relaxed: a count.
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: as this function's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // Ordering: Relaxed: a count.
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as this function's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// As large as the node of a message, 64 bytes; ends at its first message.
+struct Idler([u64; 8]);
+
+impl Process for Idler {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if events.next().is_some() {
+            out.done(self.0[0]);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that each of many processes that stay takes, when so many messages are sent between any two.
+fn bytes_each(messages: u64) -> usize {
+    const STAY: usize = 2_000;
+    let scheduler = start(1);
+    let sink = scheduler.submit(waiter(), "main", ()).unwrap();
+    let mut stay = Vec::with_capacity(STAY);
+    node_cache::clear();
+    // Ordering: Relaxed: a count, of what this thread has seen done.
+    let before = LIVE.load(Ordering::Relaxed);
+    for _ in 0..STAY {
+        stay.push(scheduler.submit(Idler([0; 8]), "main", ()).unwrap());
+        for n in 0..messages {
+            sink.send(Message::new("n", n)).unwrap();
+        }
+    }
+    for pid in stay.iter().map(|handle| handle.pid()).chain([sink.pid()]) {
+        until_state(&scheduler, pid, ganger_sched::ProcessState::Idle);
+    }
+    // What is unused and kept for others does not count.
+    node_cache::clear();
+    // Ordering: Relaxed, as above.
+    let after = LIVE.load(Ordering::Relaxed);
+    after.saturating_sub(before) / STAY
+}
+
+// pins: P13
+#[test]
+fn processes_that_stay_do_not_keep_the_memory_of_messages_that_have_gone() {
+    let alone = bytes_each(0);
+    let among = bytes_each(200);
+    assert!(
+        among <= 2 * alone,
+        "{among} bytes a process among messages, {alone} without"
+    );
+}
