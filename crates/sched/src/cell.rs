@@ -5,7 +5,7 @@ use crate::check::ProcessCheck;
 use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::ExitSlot;
-use crate::home::{Arrival, Home};
+use crate::home::Home;
 use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
@@ -280,7 +280,7 @@ impl ContextBackend for ProcessCell {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let process = Arrival::boxed(process);
+        let process = Home::boxed(process);
         self.shared.submit_detached(process, method, input)
     }
 

@@ -4,7 +4,7 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::commands::{CommandRegistry, RegisterError};
 use crate::factories::FactoryError;
-use crate::home::Arrival;
+use crate::home::Home;
 use crate::process_handle::{Address, ProcessHandle};
 use crate::reports::LongStep;
 use crate::shared::Shared;
@@ -79,7 +79,7 @@ impl Handle {
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared
-            .submit(None, Arrival::new(process), method.into(), input.into())
+            .submit(None, Home::new(process), method.into(), input.into())
     }
 
     /// As [`submit`](Self::submit), under a PID that the caller chooses: with this scheduler's host,
@@ -94,12 +94,8 @@ impl Handle {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.shared.submit(
-            Some(pid),
-            Arrival::new(process),
-            method.into(),
-            input.into(),
-        )
+        self.shared
+            .submit(Some(pid), Home::new(process), method.into(), input.into())
     }
 
     /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.

@@ -1,8 +1,12 @@
-//! Where a process itself is: the box that it came in, or memory that goes from one thread to another at
-//! little cost.
+//! Where a process itself is: a box, or memory that goes from one thread to another at little cost.
 //!
-//! A process is often made by one thread and dropped by another, which is what general allocators are
-//! slowest at. The memory of mailboxes' nodes is made for just that, so small processes live there.
+//! **Problem.** A process is often made by one thread and dropped by another, which is what general
+//! allocators are slowest at. Memory for just that is the one that mailboxes' nodes come from; but there a
+//! few that stay keep slabs from being used again, as nodes do not and processes may.
+//!
+//! **Protocol.** A small process begins in a block of such a slab. When it has waited [`SETTLED`] times,
+//! before its next step it is moved to a box: it has lived for long by then, as far as anybody knows, and
+//! the price is paid once. The block begins with what knows the type.
 
 use ganger_mpsc::node_cache;
 use ganger_proc_api::Process;
@@ -11,23 +15,47 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::{fmt, mem};
 
+/// How often a process has waited when it moves to a box.
+const SETTLED: u8 = 2;
+
 /// A process, and the memory that it is in.
 pub(crate) struct Home {
     process: NonNull<dyn Process>,
     is_boxed: bool,
+    /// How often it has waited; counted in a block only.
+    waits: u8,
 }
 
 // SAFETY: it owns the process, which is `Send`, and memory that may go back on any thread.
 unsafe impl Send for Home {}
 
-/// A process that is to be submitted, and may have to be given back in a box.
-pub(crate) struct Arrival {
-    home: Home,
+/// Moves the process, which is of the type that it was made for, from its block to a box.
+type IntoBox = fn(NonNull<u8>) -> Box<dyn Process>;
+
+/// What a slab has of a process.
+#[repr(C)]
+struct Block<P> {
     into_box: IntoBox,
+    process: P,
 }
 
-/// Puts a process into a box that is of the type that it was made for.
-pub(crate) type IntoBox = fn(Home) -> Box<dyn Process>;
+impl<P: Process> Block<P> {
+    fn into_box(block: NonNull<u8>) -> Box<dyn Process> {
+        // SAFETY: the caller has such a block to itself, and uses the process in it no more.
+        let process = unsafe { (&raw mut (*block.cast::<Self>().as_ptr()).process).read() };
+        // SAFETY: it came from `allocate` with this layout, and is empty.
+        unsafe { node_cache::deallocate(block, Layout::new::<Self>()) };
+        Box::new(process)
+    }
+}
+
+/// The layout of the block that a process of that layout is in, and where it is there.
+fn block_of(process: Layout) -> (Layout, usize) {
+    let (block, at) = Layout::new::<IntoBox>()
+        .extend(process)
+        .unwrap_or_else(|_| unreachable!("there is such a block"));
+    (block.pad_to_align(), at)
+}
 
 impl Home {
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
@@ -35,37 +63,64 @@ impl Home {
             // SAFETY: a box is not null.
             process: unsafe { NonNull::new_unchecked(Box::into_raw(process)) },
             is_boxed: true,
+            waits: 0,
         }
     }
 
     #[inline]
-    fn new<P: Process>(process: P) -> Self {
-        let Some(memory) = node_cache::allocate(Layout::new::<P>()) else {
+    pub(crate) fn new<P: Process>(process: P) -> Self {
+        let Some(memory) = node_cache::allocate(Layout::new::<Block<P>>()) else {
             return Self::boxed(Box::new(process));
         };
-        let place = memory.cast::<P>();
+        let block = memory.cast::<Block<P>>();
+        let into_box = Block::<P>::into_box;
         // SAFETY: fresh memory of its layout.
-        unsafe { place.write(process) };
+        unsafe { block.write(Block { into_box, process }) };
+        // SAFETY: a part of it.
+        let process = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).process) };
         Self {
-            process: place as NonNull<dyn Process>,
+            process: process as NonNull<dyn Process>,
             is_boxed: false,
+            waits: 0,
         }
     }
 
-    /// Puts the process, which is a `P`, into a box.
-    fn into_box<P: Process>(self) -> Box<dyn Process> {
-        let (process, is_boxed) = (self.process, self.is_boxed);
-        mem::forget(self);
-        if is_boxed {
-            // SAFETY: it came from a box, and is used no more here.
-            return unsafe { Box::from_raw(process.as_ptr()) };
+    /// The process waits. Moves it when it has lived for long.
+    #[inline]
+    pub(crate) fn wait(&mut self) {
+        if !self.is_boxed {
+            self.waits += 1;
+            if self.waits == SETTLED {
+                self.settle();
+            }
         }
-        let place = process.cast::<P>();
-        // SAFETY: a `P`, as the caller says, which is moved out.
-        let value = unsafe { place.read() };
-        // SAFETY: it came from `allocate` with this layout, and is empty.
-        unsafe { node_cache::deallocate(place.cast(), Layout::new::<P>()) };
-        Box::new(value)
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        let block = self.block().0;
+        // SAFETY: a block, and this home's, which has another process from here on.
+        let boxed = unsafe { block.cast::<IntoBox>().read()(block) };
+        let old = mem::replace(self, Self::boxed(boxed));
+        mem::forget(old);
+    }
+
+    /// The block that the process is in, if it is not in a box, and its layout.
+    fn block(&self) -> (NonNull<u8>, Layout) {
+        let (layout, at) = block_of(Layout::for_value::<dyn Process>(&**self));
+        // SAFETY: there is a block around it, in which it is at that place.
+        (unsafe { self.process.cast::<u8>().byte_sub(at) }, layout)
+    }
+
+    /// Puts the process into a box.
+    pub(crate) fn into_box(mut self) -> Box<dyn Process> {
+        if !self.is_boxed {
+            self.settle();
+        }
+        let process = self.process;
+        mem::forget(self);
+        // SAFETY: it came from a box, and is used no more here.
+        unsafe { Box::from_raw(process.as_ptr()) }
     }
 }
 
@@ -101,10 +156,8 @@ impl Drop for Home {
             // SAFETY: it came from a box, and is used no more.
             drop(unsafe { Box::from_raw(self.process.as_ptr()) });
         } else {
-            let _memory = Memory(
-                self.process.cast(),
-                Layout::for_value::<dyn Process>(&**self),
-            );
+            let (block, layout) = self.block();
+            let _memory = Memory(block, layout);
             // SAFETY: it is used no more.
             unsafe { ptr::drop_in_place(self.process.as_ptr()) };
         }
@@ -116,38 +169,6 @@ impl fmt::Debug for Home {
         f.debug_struct("Home")
             .field("is_boxed", &self.is_boxed)
             .finish_non_exhaustive()
-    }
-}
-
-impl Arrival {
-    #[inline]
-    pub(crate) fn new<P: Process>(process: P) -> Self {
-        Self {
-            home: Home::new(process),
-            into_box: Home::into_box::<P>,
-        }
-    }
-
-    /// One that came in a box.
-    pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
-        Self {
-            home: Home::boxed(process),
-            into_box: |home| {
-                let process = home.process;
-                mem::forget(home);
-                // SAFETY: it came from a box, and is used no more here.
-                unsafe { Box::from_raw(process.as_ptr()) }
-            },
-        }
-    }
-
-    pub(crate) fn into_box(self) -> Box<dyn Process> {
-        (self.into_box)(self.home)
-    }
-
-    /// The process in its home, and what puts it into a box should it come back.
-    pub(crate) fn into_parts(self) -> (Home, IntoBox) {
-        (self.home, self.into_box)
     }
 }
 
@@ -205,18 +226,26 @@ mod tests {
 
     fn check<const N: usize, A: Send + 'static>(is_boxed: bool) {
         let held = Arc::new(());
-        let (mut home, into_box) = Arrival::new(sized::<N, A>(&held, false)).into_parts();
+        let new = |is_bomb| Home::new(sized::<N, A>(&held, is_bomb));
+        let mut home = new(false);
         assert_eq!(home.is_boxed, is_boxed);
         assert_eq!(home.process.addr().get() % align_of::<Sized<N, A>>(), 0);
         assert_eq!(sum(&mut *home), Some(N as u64));
-        let mut back = into_box(home);
+        let mut back = home.into_box();
         assert_eq!(sum(&mut *back), Some(N as u64));
-        let (home, _) = Arrival::boxed(back).into_parts();
+        let home = Home::boxed(back);
         assert!(home.is_boxed);
         drop(home);
-        drop(Arrival::new(sized::<N, A>(&held, false)).into_parts());
+        let mut home = new(false);
+        for waits in 0..3 {
+            assert_eq!(home.is_boxed, is_boxed || waits >= SETTLED);
+            home.wait();
+            assert_eq!(sum(&mut *home), Some(N as u64));
+        }
+        drop(home);
+        drop(new(false));
         assert_eq!(Arc::strong_count(&held), 1);
-        let home = Arrival::new(sized::<N, A>(&held, true)).into_parts().0;
+        let home = new(true);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(home))).is_err());
         assert_eq!(Arc::strong_count(&held), 1);
     }
@@ -227,7 +256,7 @@ mod tests {
         check::<0, u8>(false);
         check::<3, u64>(false);
         check::<100, u128>(false);
-        check::<239, u8>(false);
+        check::<231, u8>(false);
         check::<1_000, u8>(true);
         check::<8, Wide>(true);
     }

@@ -137,6 +137,9 @@ impl Buffers {
             }
         };
         self.inline.end();
+        if let (Turn::Wait(_), Some(process)) = (turn, &mut core.process) {
+            process.wait();
+        }
         turn
     }
 

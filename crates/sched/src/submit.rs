@@ -4,7 +4,7 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, log};
 use crate::finish::{close, discard_events};
-use crate::home::{Arrival, Home, IntoBox};
+use crate::home::Home;
 use crate::local::{self, Held, Hold};
 use crate::process_handle::ProcessHandle;
 use crate::reaper;
@@ -27,7 +27,7 @@ impl Shared {
     pub(crate) fn submit(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Arrival,
+        process: Home,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
@@ -38,7 +38,7 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end nobody waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
-        process: Arrival,
+        process: Home,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
@@ -53,7 +53,7 @@ impl Shared {
     fn begin<H>(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Arrival,
+        process: Home,
         method: Symbol,
         input: Payloads,
         hold: impl FnOnce(&Task) -> H,
@@ -64,9 +64,8 @@ impl Shared {
                 return Err(SubmitError::new(kind).with_process(process.into_box(), input));
             }
         };
-        let (process, into_box) = process.into_parts();
         let task = self.cell(&mut place, method, process);
-        self.init(&task, method, input, into_box)?;
+        self.init(&task, method, input)?;
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -116,13 +115,7 @@ impl Shared {
         Arc::new(ProcessCell::new(shared, place.pid, method, process))
     }
 
-    fn init(
-        &self,
-        task: &Task,
-        method: Symbol,
-        input: Payloads,
-        into_box: IntoBox,
-    ) -> Result<(), SubmitError> {
+    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
         // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns. It is
         // not dropped, so that it need not be counted; who keeps the context clones it.
         let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
@@ -147,7 +140,7 @@ impl Shared {
         let counters = self.own_counters();
         match (self.discard(task), &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
-                Err(error.with_process(into_box(process), Payloads::new()))
+                Err(error.with_process(process.into_box(), Payloads::new()))
             }
             (process, _) => {
                 discard(counters, process);

@@ -81,3 +81,64 @@ fn processes_that_stay_do_not_keep_the_memory_of_messages_that_have_gone() {
         "{among} bytes a process among messages, {alone} without"
     );
 }
+
+/// Waits twice before it may stay, or ends at once.
+struct Passing {
+    stays: bool,
+    wakes: u8,
+    _size: [u64; 6],
+}
+
+impl Process for Passing {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        if !self.stays {
+            out.done(());
+            return Ok(());
+        }
+        self.wakes += u8::from(events.next().is_some());
+        out.idle();
+        Ok(())
+    }
+}
+
+// pins: P13
+#[test]
+fn processes_that_stay_do_not_keep_the_memory_of_those_that_have_gone() {
+    const STAY: usize = 500;
+    let bytes_each = |passing: usize| {
+        let scheduler = start(1);
+        let mut stay = Vec::with_capacity(STAY);
+        node_cache::clear();
+        // Ordering: Relaxed: a count, of what this thread has seen done.
+        let before = LIVE.load(Ordering::Relaxed);
+        let submit = |stays| {
+            let _size = [0; 6];
+            let passing = Passing {
+                stays,
+                wakes: 0,
+                _size,
+            };
+            scheduler.submit(passing, "main", ()).unwrap()
+        };
+        for _ in 0..STAY {
+            let handle = submit(true);
+            for _ in 0..2 {
+                until_state(&scheduler, handle.pid(), ganger_sched::ProcessState::Idle);
+                handle.send(Message::new("wake", ())).unwrap();
+            }
+            stay.push(handle);
+            for _ in 0..passing {
+                drop(submit(false));
+            }
+        }
+        until("others have gone", || scheduler.stats().live == STAY);
+        scheduler.release_memory();
+        // Ordering: Relaxed, as above.
+        LIVE.load(Ordering::Relaxed).saturating_sub(before) / STAY
+    };
+    let (alone, among) = (bytes_each(0), bytes_each(100));
+    assert!(
+        among <= 3 * alone,
+        "{among} bytes a process among others, {alone} without"
+    );
+}

@@ -2,6 +2,7 @@
 
 use crate::exit_slot::ExitSlot;
 use ganger_proc_api::ExitReason;
+use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 use std::task::{Context, Wake, Waker};
@@ -62,5 +63,74 @@ fn a_reason_goes_to_the_handle_or_comes_back() {
         let was_filled = worker.join().unwrap();
         assert!(!taken || was_filled, "a reason came from nowhere");
         assert!(!slot.is_filled());
+    });
+}
+
+/// A slot, and something that one side writes before it uses the slot.
+struct Told(ExitSlot, UnsafeCell<u32>);
+
+// SAFETY: the cell is read by who has learnt of its writer through the slot alone, which is what the
+// models check.
+unsafe impl Sync for Told {}
+// SAFETY: as above.
+unsafe impl Send for Told {}
+
+impl Told {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(ExitSlot::new(), UnsafeCell::new(0)))
+    }
+
+    fn write(&self) {
+        // SAFETY: the other side looks when it has learnt of this.
+        self.1.with_mut(|before| unsafe { *before = 7 });
+    }
+
+    fn assert_written(&self) {
+        // SAFETY: written before the slot was used, and not after it.
+        self.1.with(|before| assert_eq!(unsafe { *before }, 7));
+    }
+}
+
+/// Whoever learns of the end sees what the process has done.
+// pins: P12
+#[test]
+fn who_finds_the_reason_sees_what_was_done_before_it() {
+    for is_there in [|slot: &ExitSlot| slot.take().is_some(), ExitSlot::is_filled] {
+        model::check(5, move || {
+            let told = Told::new();
+            let owner = {
+                let told = Arc::clone(&told);
+                // Not in this thread, whose look would come first: loom does not find that the
+                // exchange in `fill` depends on it, because a load of the same thread is in between.
+                thread::spawn(move || {
+                    if is_there(&told.0) {
+                        told.assert_written();
+                    }
+                })
+            };
+            told.write();
+            assert!(end(&told.0));
+            owner.join().unwrap();
+        });
+    }
+}
+
+/// The worker that drops a reason sees what was done by whoever did not want it.
+// pins: P12
+#[test]
+fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
+    model::check(5, || {
+        let told = Told::new();
+        let owner = {
+            let told = Arc::clone(&told);
+            thread::spawn(move || {
+                told.write();
+                told.0.abandon();
+            })
+        };
+        if !end(&told.0) {
+            told.assert_written();
+        }
+        owner.join().unwrap();
     });
 }

@@ -236,3 +236,25 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     #[cfg(not(loom))]
     model::check(3, body);
 }
+
+/// A push that is left to the worker which has made it, against the monitor, which is about to sleep.
+// pins: G2
+#[test]
+fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
+    model::check(5, || {
+        let pool = Pool::new(1, 1);
+        let monitor = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                // Were it not roused, it would sleep for ever, which loom reports.
+                while !pool.has_work() {
+                    pool.idle.doze(|| pool.has_work(), || ());
+                }
+            })
+        };
+        // Ordering: Relaxed, less than a real deque: the fence in `defer` orders it.
+        pool.queued.fetch_add(1, Ordering::Relaxed);
+        pool.idle.defer();
+        monitor.join().unwrap();
+    });
+}

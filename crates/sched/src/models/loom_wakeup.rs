@@ -18,6 +18,14 @@ struct Process {
     core: UnsafeCell<Core>,
 }
 
+/// A state, and something that is written before a mark is set in it.
+struct Marked(State<u32>, UnsafeCell<u32>);
+
+// SAFETY: the cell is read by who has found the mark alone, which is what the models check.
+unsafe impl Sync for Marked {}
+// SAFETY: as above.
+unsafe impl Send for Marked {}
+
 #[derive(Default, Clone, Copy)]
 struct Core {
     /// Put there by who woke the process.
@@ -186,5 +194,58 @@ fn two_terminators_against_the_worker() {
         let accepted = [first.join().unwrap(), second.join().unwrap()];
         assert!(accepted.contains(&true));
         assert_eq!(process.core(|core| core.ends), 1);
+    });
+}
+
+/// What whoever terminates or cancels a process has done before is seen by who finds it so.
+// pins: P9, P10
+#[test]
+fn who_finds_a_mark_sees_what_was_done_before_it() {
+    for mark in [
+        |state: &State<u32>| assert!(state.terminate(NUDGE).is_ok()),
+        State::cancel,
+    ] {
+        model::check(4, move || {
+            let (state, before) = (State::new(), UnsafeCell::new(0));
+            let shared = Arc::new(Marked(state, before));
+            let marker = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    // SAFETY: the other thread looks when it has found the mark.
+                    shared.1.with_mut(|before| unsafe { *before = 7 });
+                    mark(&shared.0);
+                })
+            };
+            if shared.0.is_terminating() || shared.0.is_cancelled() {
+                // SAFETY: written before the mark, and not after it.
+                shared.1.with(|before| assert_eq!(unsafe { *before }, 7));
+            }
+            marker.join().unwrap();
+        });
+    }
+}
+
+/// The worker that completes a process may learn no earlier that it was to be terminated.
+// pins: P9
+#[test]
+fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
+    model::check(4, || {
+        let shared = Arc::new(Marked(State::new(), UnsafeCell::new(0)));
+        let terminator = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                // SAFETY: the other thread looks when it has found the mark.
+                shared.1.with_mut(|before| unsafe { *before = 7 });
+                shared.0.terminate(NUDGE).is_ok()
+            })
+        };
+        let (Begin::Step | Begin::Terminate) = shared.0.begin();
+        let (was_terminated, rest) = shared.0.complete();
+        if was_terminated {
+            // SAFETY: written before the mark, and not after it.
+            shared.1.with(|before| assert_eq!(unsafe { *before }, 7));
+        }
+        drop(rest);
+        assert_eq!(terminator.join().unwrap(), was_terminated);
     });
 }
