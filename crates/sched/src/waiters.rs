@@ -200,7 +200,7 @@ impl<T> Waiters<T> {
 
     fn stripe(&self, room: &Room) -> &Mutex<Stripe<T>> {
         // What is in one allocation with the room takes a cache line at the least.
-        &self.stripes[key(room) / 64 % STRIPES]
+        &self.stripes[key(room) / 64 % self.stripes.len()]
     }
 }
 
