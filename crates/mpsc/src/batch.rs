@@ -169,6 +169,23 @@ impl<T> Batch<T> {
         (!self.is_empty()).then(|| unsafe { Node::item(self.front) })
     }
 
+    /// The oldest item, to be changed. O(1).
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=3).collect();
+    /// if let Some(oldest) = batch.front_mut() {
+    ///     *oldest += 10;
+    /// }
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [11, 2, 3]);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: not null, so a node of ours; it is borrowed for as long as the batch.
+        (!self.is_empty()).then(|| unsafe { Node::item_mut(self.front) })
+    }
+
     /// Takes the oldest item out and frees its node. O(1).
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {

@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// One item and a link. `next` is written by whoever owns the list that the node is in, and the
-/// item is not written after creation.
+/// item is not written after creation, but by who owns the list.
 #[repr(C)]
 pub(crate) struct Node<T> {
     next: UnsafeCell<*mut Node<T>>,
@@ -149,8 +149,18 @@ impl<T> Node<T> {
     /// `node` stays valid and is not freed for as long as the reference is used.
     #[inline]
     pub(crate) unsafe fn item<'a>(node: *mut Self) -> &'a T {
-        // SAFETY: valid for 'a (precondition), and no item is written after creation.
+        // SAFETY: valid for 'a (precondition), and not written meanwhile, because who owns the list can do so
+        // only through a `&mut` to it.
         unsafe { (*node).item.with(|item| &*item) }
+    }
+
+    /// # Safety
+    /// `node` is valid, the caller owns the list that it is in, and uses it for nothing else for as long as
+    /// the reference is used.
+    #[inline]
+    pub(crate) unsafe fn item_mut<'a>(node: *mut Self) -> &'a mut T {
+        // SAFETY: valid for 'a, and used by nobody else (precondition).
+        unsafe { (*node).item.with_mut(|item| &mut *item) }
     }
 
     /// Lets the node be reached through its bare address from now on: what a chain's walker needs.

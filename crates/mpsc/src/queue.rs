@@ -173,14 +173,8 @@ impl<T> Queue<T> {
         for item in iter {
             chain.push(item);
         }
-        let Some((newest, oldest)) = chain.into_ends() else {
-            return Ok(Pushed::Queued);
-        };
         // SAFETY: the chain was ours, and its nodes are exposed.
-        match unsafe { self.publish(newest, oldest) } {
-            Ok(pushed) => Ok(pushed),
-            Err(Refused) => Err(Self::take_back(newest, oldest)),
-        }
+        unsafe { self.publish_chain(chain.into_ends()) }
     }
 
     /// Puts all items of a batch behind all others, in order and with nothing of anybody else's between
@@ -203,10 +197,23 @@ impl<T> Queue<T> {
     /// ```
     #[inline]
     pub fn push_batch(&self, batch: Batch<T>) -> Result<Pushed, Closed<Batch<T>>> {
-        let Some((newest, oldest)) = batch.into_chain() else {
+        // SAFETY: the chain was ours, and its nodes are exposed.
+        unsafe { self.publish_chain(batch.into_chain()) }
+    }
+
+    /// Puts the chain with these ends, the newest node and the oldest, behind all others, if there is one.
+    ///
+    /// # Safety
+    /// The caller owns the chain and gives it away. Its nodes are exposed.
+    #[inline]
+    unsafe fn publish_chain(
+        &self,
+        ends: Option<(*mut Node<T>, *mut Node<T>)>,
+    ) -> Result<Pushed, Closed<Batch<T>>> {
+        let Some((newest, oldest)) = ends else {
             return Ok(Pushed::Queued);
         };
-        // SAFETY: the chain was ours, and its nodes are exposed.
+        // SAFETY: as this function's.
         match unsafe { self.publish(newest, oldest) } {
             Ok(pushed) => Ok(pushed),
             Err(Refused) => Err(Self::take_back(newest, oldest)),

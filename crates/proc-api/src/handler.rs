@@ -1,6 +1,6 @@
 //! Carrying commands out, and answering.
 
-use crate::{BoxError, Command, CommandError, Completion, Payload, Pid, Tag};
+use crate::{BoxError, Command, CommandError, Completion, Payload, Pid, Placed, Tag};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,14 +27,38 @@ pub trait Handler: Send + Sync + 'static {
     /// An error completes the yield with [`CommandError::Failed`], unless the completer has been
     /// used before. A panic is contained and completes it with [`CommandError::Panicked`].
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
+
+    /// As [`handle`](Self::handle), which it calls, with a command that lies somewhere; for schedulers.
+    ///
+    /// # Errors
+    /// As for `handle`.
+    #[doc(hidden)]
+    #[inline]
+    fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        completer: Completer,
+    ) -> Result<(), BoxError> {
+        self.handle(command.take(), completer)
+    }
 }
 
 impl<F> Handler for F
 where
     F: Fn(Command, Completer) -> Result<(), BoxError> + Send + Sync + 'static,
 {
+    #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
         self(command, completer)
+    }
+
+    #[inline]
+    fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        completer: Completer,
+    ) -> Result<(), BoxError> {
+        self(command.take(), completer)
     }
 }
 
@@ -42,6 +66,13 @@ where
 pub trait CompletionSink: Send + Sync {
     /// Takes the one completion of the yield that its token names.
     fn complete(self: Arc<Self>, completion: Completion);
+
+    /// Takes notice that the completer of the yield was dropped unused, which completes it with
+    /// [`CommandError::Dropped`].
+    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        let result = Err(CommandError::Dropped);
+        self.complete(Completion::of(tag, token, result));
+    }
 
     /// The process that waits for the completion.
     fn pid(&self) -> Pid;
@@ -104,7 +135,9 @@ impl Completer {
     /// Answers with either. Never blocks.
     #[inline]
     pub fn finish(mut self, result: Result<Payload, CommandError>) {
-        self.answer(result);
+        if let Some(sink) = self.sink.take() {
+            sink.complete(Completion::of(self.tag, self.token, result));
+        }
     }
 
     /// The process that waits for the answer.
@@ -124,19 +157,14 @@ impl Completer {
     pub fn is_cancelled(&self) -> bool {
         self.sink.as_ref().is_some_and(|sink| sink.is_cancelled())
     }
-
-    #[inline]
-    fn answer(&mut self, result: Result<Payload, CommandError>) {
-        if let Some(sink) = self.sink.take() {
-            sink.complete(Completion::of(self.tag, self.token, result));
-        }
-    }
 }
 
 impl Drop for Completer {
     #[inline]
     fn drop(&mut self) {
-        self.answer(Err(CommandError::Dropped));
+        if let Some(sink) = self.sink.take() {
+            sink.complete_dropped(self.tag, self.token);
+        }
     }
 }
 

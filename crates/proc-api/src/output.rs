@@ -1,7 +1,11 @@
 //! What a step decides: the commands that it yields, and how the process goes on.
 
+use crate::placed::Placed;
 use crate::{Command, Payload, Tag, UpgradeRequest};
 use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr;
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -63,7 +67,17 @@ impl StepOutput {
     /// completions then go nowhere). A step that panics has yielded nothing.
     #[inline]
     pub fn yield_command(&mut self, command: Command, tag: Tag) {
-        self.yields.push(Yield { command, tag });
+        if self.yields.len() == self.yields.capacity() {
+            grow(&mut self.yields);
+        }
+        // Where it belongs from the beginning: a command that is moved costs as much as a short handler.
+        // SAFETY: there is room for one more, and it is written before it counts.
+        unsafe {
+            let yields = self.yields.len();
+            let place = self.yields.as_mut_ptr().add(yields);
+            place.write(Yield { command, tag });
+            self.yields.set_len(yields + 1);
+        }
     }
 
     /// Step again as soon as the process's turn comes: the default.
@@ -110,8 +124,17 @@ impl StepOutput {
 
     /// Takes the commands out, in order; for schedulers.
     #[inline]
-    pub fn drain_yields(&mut self) -> impl ExactSizeIterator<Item = Yield> + '_ {
-        self.yields.drain(..)
+    pub fn drain_yields(&mut self) -> DrainYields<'_> {
+        let count = self.yields.len();
+        // SAFETY: none is left that would have to be there.
+        unsafe { self.yields.set_len(0) };
+        let start = self.yields.as_mut_ptr();
+        // SAFETY: so many were there. Nobody else uses their places before the iterator is dropped.
+        let end = unsafe { start.add(count) };
+        DrainYields {
+            yields: start..end,
+            out: PhantomData,
+        }
     }
 
     /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.
@@ -125,5 +148,74 @@ impl StepOutput {
     pub fn clear(&mut self) {
         self.yields.clear();
         self.outcome = Outcome::Continue;
+    }
+}
+
+/// Makes room for one more.
+///
+/// Does not unwind, as its ABI says, so that nobody has to drop the command on the way out.
+#[cold]
+extern "C" fn grow(yields: &mut SmallVec<[Yield; 2]>) {
+    yields.reserve(1);
+}
+
+/// # Safety
+/// The caller has what is there, and does not use it again.
+#[cold]
+unsafe fn drop_all(yields: Range<*mut Yield>) {
+    // SAFETY: the range is of places in one buffer, and what is there is the caller's.
+    unsafe {
+        let count = yields.end.offset_from_unsigned(yields.start);
+        ptr::slice_from_raw_parts_mut(yields.start, count).drop_in_place();
+    }
+}
+
+/// The commands of a step, as [`StepOutput::drain_yields`] takes them out. What is not taken is dropped
+/// with it.
+#[derive(Debug)]
+pub struct DrainYields<'a> {
+    yields: Range<*mut Yield>,
+    out: PhantomData<&'a mut StepOutput>,
+}
+
+impl DrainYields<'_> {
+    /// Calls `f` with the next command, where it lies, and its tag; for schedulers.
+    #[inline]
+    pub fn next_with<R>(&mut self, f: impl FnOnce(Placed<'_, Command>, Tag) -> R) -> Option<R> {
+        let place = self.advance()?;
+        // SAFETY: a command that was taken out, and is not used again here.
+        let (command, tag) = unsafe { (Placed::new(&raw mut (*place).command), (*place).tag) };
+        Some(f(command, tag))
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Option<*mut Yield> {
+        if self.yields.start == self.yields.end {
+            return None;
+        }
+        let place = self.yields.start;
+        // SAFETY: one of the places in the range, which are neighbours.
+        self.yields.start = unsafe { place.add(1) };
+        Some(place)
+    }
+}
+
+impl Iterator for DrainYields<'_> {
+    type Item = Yield;
+
+    #[inline]
+    fn next(&mut self) -> Option<Yield> {
+        // SAFETY: it was taken out, and is not used again here.
+        self.advance().map(|place| unsafe { place.read() })
+    }
+}
+
+impl Drop for DrainYields<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.yields.start != self.yields.end {
+            // SAFETY: they were taken out, and are not used again.
+            unsafe { drop_all(self.yields.clone()) };
+        }
     }
 }

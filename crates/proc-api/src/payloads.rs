@@ -95,7 +95,7 @@ impl Payloads {
         match self.0 {
             Repr::One(payload) => payload,
             Repr::None => Payload::UNIT,
-            Repr::Many(many) => many.into_iter().next().unwrap_or_default(),
+            Repr::Many(many) => first_of(*many),
         }
     }
 
@@ -103,6 +103,12 @@ impl Payloads {
     pub fn iter(&self) -> std::slice::Iter<'_, Payload> {
         self.as_slice().iter()
     }
+}
+
+#[cold]
+#[inline(never)]
+fn first_of(many: Vec<Payload>) -> Payload {
+    many.into_iter().next().unwrap_or_default()
 }
 
 impl fmt::Debug for Payloads {

@@ -5,6 +5,9 @@ use ganger_proc_api::{
 };
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Debug, Clone)]
 enum Write {
@@ -112,4 +115,57 @@ proptest! {
         let left: Vec<_> = queue.iter().map(number).collect();
         prop_assert_eq!(left, Vec::from(model));
     }
+}
+
+/// Counts how often it is dropped, and panics there if it is told to.
+struct Counted(Arc<AtomicUsize>, bool);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        assert!(!self.1, "on purpose: destructor");
+    }
+}
+
+/// A buffer with that many commands, of which the one with the tag `panics` panics when it is dropped.
+fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let mut out = StepOutput::new();
+    for tag in 0..commands {
+        let value = Counted(Arc::clone(&dropped), panics == Some(tag));
+        let command = Command::new(CommandId::new(1), Payload::any(value));
+        out.yield_command(command, tag);
+    }
+    (out, dropped)
+}
+
+#[test]
+fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
+    for commands in [1, 2, 3, 7] {
+        let (mut out, dropped) = full(commands, None);
+        let count = || dropped.load(Ordering::SeqCst);
+        let mut yields = out.drain_yields();
+        let taken = yields.next_with(|command, tag| (command.get().id, tag, command.take()));
+        let (id, tag, command) = taken.unwrap();
+        assert_eq!((id, tag, count()), (CommandId::new(1), 0, 0));
+        drop(command);
+        assert_eq!(count(), 1);
+        // One that nobody takes.
+        assert_eq!(yields.next_with(|_, tag| tag), (commands > 1).then_some(1));
+        assert_eq!(yields.next().map(|it| it.tag), (commands > 2).then_some(2));
+        drop(yields);
+        assert_eq!(count() as u64, commands);
+        assert!(out.yields().is_empty());
+        out.yield_command(Command::new(CommandId::new(2), 5), 9);
+        assert_eq!(out.yields()[0].tag, 9);
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_costs_the_other_commands_nothing() {
+    let (mut out, dropped) = full(5, Some(1));
+    let panicked = catch_unwind(AssertUnwindSafe(|| drop(out.drain_yields())));
+    assert!(panicked.is_err());
+    assert_eq!(dropped.load(Ordering::SeqCst), 5);
+    assert!(out.yields().is_empty());
 }

@@ -14,7 +14,7 @@ use crate::{Task, dispatch, local};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
-    Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest,
+    Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
 };
 use ganger_sync::cell::UnsafeCell;
 use std::sync::Arc;
@@ -236,6 +236,16 @@ impl ProcessCell {
         self.state.push_batch(items).map(|wake| self.settle(wake))
     }
 
+    /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
+    #[inline(never)]
+    pub(crate) fn complete_behind(self: &Task, completion: Completion) {
+        if let Err(item) = self.push(Item::Event(Event::Completion(completion))) {
+            let counters = self.shared.own_counters();
+            counters.stale_completions.bump();
+            discard(counters, item);
+        }
+    }
+
     /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
     fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let wake = self.state.push_system(item);
@@ -324,14 +334,11 @@ impl ProcessCell {
 
 impl CompletionSink for ProcessCell {
     fn complete(self: Arc<Self>, completion: Completion) {
-        let Err((task, completion)) = dispatch::intercept(self, completion) else {
-            return;
-        };
-        if let Err(item) = task.push(Item::Event(Event::Completion(completion))) {
-            let counters = task.shared.own_counters();
-            counters.stale_completions.bump();
-            discard(counters, item);
-        }
+        dispatch::complete(self, completion);
+    }
+
+    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        dispatch::complete_dropped(self, tag, token);
     }
 
     fn pid(&self) -> Pid {

@@ -12,7 +12,8 @@ use crate::core::{Core, Item};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    Command, CommandError, CommandId, Completer, Completion, Event, StepOutput, Yield,
+    Command, CommandError, CommandId, Completer, Completion, Event, Payload, Placed, StepOutput,
+    Tag,
 };
 use std::cell::Cell;
 use std::ptr;
@@ -44,34 +45,68 @@ enum Answer {
     Given,
     /// It has been used, and the answer has gone through the mailbox.
     Sent,
-    /// It has been dropped unused, or somebody has answered so.
+    /// It has been dropped unused.
     Dropped,
     /// Somebody may have it.
     Later,
 }
 
-/// Keeps the completion when it belongs to the handler that is on this thread's stack; else gives it
-/// back. An answer that comes when the handler has already had something else sent to the process goes
-/// through the mailbox, behind that.
-pub(crate) fn intercept(task: Task, completion: Completion) -> Result<(), (Task, Completion)> {
-    // SAFETY: null, or a call on this thread's stack: `call` puts back what was there before.
-    let call = unsafe { CURRENT.get().as_ref() }
-        .filter(|call| call.cell == Arc::as_ptr(&task) && call.token == completion.token());
-    let Some(call) = call else {
-        return Err((task, completion));
-    };
-    if matches!(completion.result, Err(CommandError::Dropped)) {
-        call.answer.set(Answer::Dropped);
-    } else if task.state.has_events() {
-        call.answer.set(Answer::Sent);
-        return Err((task, completion));
-    } else {
-        call.answer.set(Answer::Given);
-        call.completion
-            .set(Batch::of(Item::Event(Event::Completion(completion))));
+/// The handler that is on this thread's stack, if the process and the token are those of its yield.
+///
+/// # Safety
+/// The result is not used after the caller has returned.
+#[inline]
+unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
+    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts back what
+    // was there before.
+    unsafe { CURRENT.get().as_ref() }
+        .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
+}
+
+/// Keeps the completion when it belongs to the handler that is on this thread's stack; else it goes
+/// through the mailbox, and so does an answer that comes when the handler has already had something else
+/// sent to the process, behind that.
+#[inline]
+pub(crate) fn complete(task: Task, completion: Completion) {
+    // SAFETY: it is used here only.
+    match unsafe { current(&task, completion.token()) } {
+        Some(call) if !task.state.has_events() => {
+            call.completion.set(in_its_node(completion));
+            call.answer.set(Answer::Given);
+            call.task.set(Some(task));
+        }
+        Some(call) => {
+            call.answer.set(Answer::Sent);
+            task.complete_behind(completion);
+        }
+        None => task.complete_behind(completion),
     }
-    call.task.set(Some(task));
-    Ok(())
+}
+
+/// A batch of one completion.
+#[inline]
+fn in_its_node(completion: Completion) -> Batch<Item> {
+    let unit = Completion::of(0, 0, Ok(Payload::UNIT));
+    let mut batch = Batch::of(Item::Event(Event::Completion(unit)));
+    if let Some(Item::Event(Event::Completion(place))) = batch.front_mut() {
+        // To where it stays: an event with a completion in it would be built on the stack first.
+        // SAFETY: a place for a completion; in the one that is there is nothing that has a destructor.
+        unsafe { ptr::from_mut(place).write(completion) };
+    }
+    batch
+}
+
+/// Notes that the completer of the handler that is on this thread's stack was dropped; if it is another's,
+/// the completion goes through the mailbox.
+pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
+    // SAFETY: it is used here only.
+    if let Some(call) = unsafe { current(&task, token) } {
+        call.answer.set(Answer::Dropped);
+        call.task.set(Some(task));
+        return;
+    }
+    let result = Err(CommandError::Dropped);
+    task.complete_behind(Completion::of(tag, token, result));
 }
 
 /// What a dispatch leaves to the turn that it is a part of.
@@ -125,39 +160,53 @@ fn dispatch_all(
     inline: &mut Inline,
     counters: &Counters,
 ) {
-    for Yield { command, tag } in out.drain_yields() {
-        counters.yields.bump();
-        let token = core.yields.begin();
-        // What has arrived before its answer stays before it.
-        core.receive(&task.state);
-        let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
-        let completer = Completer::new(sink, tag, token);
-        let call = Call {
-            cell: Arc::as_ptr(task),
-            token,
-            answer: Cell::new(Answer::Later),
-            completion: Cell::default(),
-            task: Cell::new(None),
-        };
-        let id = command.id;
-        let error = call.make(task, command, completer, counters);
-        inline.spare = call.task.into_inner();
-        match (call.answer.get(), error) {
-            (Answer::Given, error) => {
-                inline.add(core, call.completion.into_inner());
-                if let Some(error) = error {
-                    report_late(task, id, error, counters);
-                }
+    let mut yields = out.drain_yields();
+    let mut carry_out = |command: Placed<'_, Command>, tag| {
+        dispatch_one(task, core, inline, counters, command, tag);
+    };
+    while yields.next_with(&mut carry_out).is_some() {}
+}
+
+#[inline]
+fn dispatch_one(
+    task: &Task,
+    core: &mut Core,
+    inline: &mut Inline,
+    counters: &Counters,
+    command: Placed<'_, Command>,
+    tag: Tag,
+) {
+    counters.yields.bump();
+    let token = core.yields.begin();
+    // What has arrived before its answer stays before it.
+    core.receive(&task.state);
+    let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
+    let completer = Completer::new(sink, tag, token);
+    let call = Call {
+        cell: Arc::as_ptr(task),
+        token,
+        answer: Cell::new(Answer::Later),
+        completion: Cell::default(),
+        task: Cell::new(None),
+    };
+    let id = command.get().id;
+    let error = call.make(task, command, completer, counters);
+    inline.spare = call.task.into_inner();
+    match (call.answer.get(), error) {
+        (Answer::Given, error) => {
+            inline.add(core, call.completion.into_inner());
+            if let Some(error) = error {
+                report_late(task, id, error, counters);
             }
-            (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
-            (Answer::Later | Answer::Sent, None) => {}
-            (Answer::Dropped | Answer::Later, error) => {
-                // It happened when the handler returned, after whatever that has sent.
-                core.receive(&task.state);
-                let result = Err(error.unwrap_or(CommandError::Dropped));
-                let completion = Completion::of(tag, token, result);
-                inline.add(core, Batch::of(Item::Event(Event::Completion(completion))));
-            }
+        }
+        (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
+        (Answer::Later | Answer::Sent, None) => {}
+        (Answer::Dropped | Answer::Later, error) => {
+            // It happened when the handler returned, after whatever that has sent.
+            core.receive(&task.state);
+            let result = Err(error.unwrap_or(CommandError::Dropped));
+            let completion = Completion::of(tag, token, result);
+            inline.add(core, Batch::of(Item::Event(Event::Completion(completion))));
         }
     }
 }
@@ -168,16 +217,16 @@ impl Call {
     fn make(
         &self,
         task: &Task,
-        command: Command,
+        command: Placed<'_, Command>,
         completer: Completer,
         counters: &Counters,
     ) -> Option<CommandError> {
-        let id = command.id;
+        let id = command.get().id;
         let Some(handler) = task.shared.commands.get(id) else {
-            return Some(self.make_none(command, completer, counters));
+            return Some(self.make_none(command.take(), completer, counters));
         };
         let outer = CURRENT.replace(self);
-        let returned = contain(|| handler.handle(command, completer));
+        let returned = contain(|| handler.handle_placed(command, completer));
         CURRENT.set(outer);
         match returned {
             Ok(Ok(())) => None,

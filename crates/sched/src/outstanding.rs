@@ -47,6 +47,10 @@ impl Outstanding {
             }
             return found;
         }
+        if *self.few == [token] {
+            self.few.clear();
+            return true;
+        }
         match self.few.iter().position(|&t| t == token) {
             Some(at) => {
                 self.few.swap_remove(at);

@@ -68,6 +68,14 @@ fn seen(part: &str) -> Vec<String> {
         .collect()
 }
 
+/// The reports of steps of processes of that host, without those of quick ones: where the machine is busy,
+/// one of these may have to wait for longer than a step should.
+fn reports(host: &str) -> Vec<String> {
+    let mut reports = seen(&format!("pid={{{host}|"));
+    reports.retain(|report| !report.contains("method=quick"));
+    reports
+}
+
 /// A scheduler with one worker, whose events the subscriber sees.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
@@ -118,7 +126,7 @@ fn quick() -> impl Process {
 
 #[track_caller]
 fn assert_others_run(scheduler: &Scheduler) {
-    let quick = scheduler.submit(quick(), "main", ()).unwrap();
+    let quick = scheduler.submit(quick(), "quick", ()).unwrap();
     assert_eq!(exit_number(quick), 7);
 }
 
@@ -141,7 +149,7 @@ fn each_step_is_reported_while_it_lasts_and_once() {
             assert!(report.contains(field), "no {field} in {report}");
         }
         end(blocked);
-        assert_eq!(seen("pid={reported|").len(), nth);
+        assert_eq!(reports(host).len(), nth);
         until("all but one have left", || scheduler.stats().spares == 0);
     }
 }
@@ -161,10 +169,10 @@ fn a_process_that_blocks_in_each_step_does_not_fill_the_log() {
     end(other);
     until("all are counted", || {
         let total = scheduler.stats().total;
-        total.blocked_steps + total.long_steps == 21
+        total.blocked_steps + total.long_steps >= 21
     });
-    until("both are reported", || seen("pid={crowd|").len() >= 2);
-    assert_eq!(seen("pid={crowd|").len(), 2);
+    until("both are reported", || reports("crowd").len() >= 2);
+    assert_eq!(reports("crowd").len(), 2);
 }
 
 // pins: G6, P15
@@ -176,7 +184,12 @@ fn the_last_steps_and_the_longest_can_be_looked_up() {
     let blocked = block(&scheduler, "slow", || None);
     let pid = blocked.0.pid();
     assert_others_run(&scheduler);
-    let step = scheduler.long_steps().swap_remove(0);
+    let slow = || {
+        let mut steps = scheduler.long_steps();
+        steps.retain(|step| step.pid == pid);
+        steps
+    };
+    let step = slow().swap_remove(0);
     assert_eq!((step.pid, step.method), (pid, Some("slow".into())));
     assert!(!step.is_over);
     #[cfg(target_os = "linux")]
@@ -189,7 +202,7 @@ fn the_last_steps_and_the_longest_can_be_looked_up() {
     until("its worker has stood down", || {
         scheduler.stats().relieved == 0
     });
-    let over = scheduler.long_steps();
+    let over = slow();
     assert_eq!(over.len(), 1);
     assert!(over[0].is_over && over[0].lasted >= step.lasted + Duration::from_millis(5));
     assert_eq!(scheduler.stats().longest_step, over[0].lasted);
@@ -204,10 +217,10 @@ fn a_subscriber_that_waits_for_what_a_step_holds_keeps_nobody() {
     // The monitor is still there, and so are threads that take the places of others.
     let another = block(&scheduler, "blocks", || None);
     assert_others_run(&scheduler);
-    assert!(seen("pid={held|").is_empty());
+    assert!(reports("held").is_empty());
     end(holder);
     end(another);
-    until("both are reported", || seen("pid={held|").len() == 2);
+    until("both are reported", || reports("held").len() == 2);
 }
 
 // pins: G6, P8
@@ -218,7 +231,7 @@ fn a_subscriber_that_panics_at_a_report_costs_nothing() {
         let blocked = block(&scheduler, "main", || None);
         assert_others_run(&scheduler);
         end(blocked);
-        until("it is reported", || seen("pid={panics|").len() == nth);
+        until("it is reported", || reports("panics").len() == nth);
     }
     assert_eq!(scheduler.stats().total.panics, 0);
 }

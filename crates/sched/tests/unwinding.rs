@@ -9,16 +9,27 @@ use ganger_proc_api::{
 };
 use ganger_sched::{Handle, Scheduler, WeakHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 use support::*;
 
 const DO: CommandId = CommandId::new(1);
 
+/// A subscriber for all threads that have none of their own, to be there before any event: where the first
+/// event of a kind meets the first subscriber, `tracing` may take it that nobody listens to that kind.
+fn listen() {
+    static LISTENS: Once = Once::new();
+    LISTENS.call_once(|| {
+        let idle = Stops(tracing::Level::TRACE, Mutex::default(), Arc::default());
+        tracing::subscriber::set_global_default(idle).unwrap();
+    });
+}
+
 /// The mailbox is not empty when the handler answers: its answer goes there, and its error nowhere.
 // pins: P6
 #[test]
 fn an_error_after_an_answer_is_no_stale_completion() {
+    listen();
     for sends_first in [false, true] {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let weak: WeakHandle = scheduler.downgrade();
@@ -90,6 +101,7 @@ impl Process for Wild {
 // pins: P1, P2, P8
 #[test]
 fn an_init_that_does_everything_leaves_nothing_behind() {
+    listen();
     quiet_panics();
     for (stops, panics) in [(false, false), (false, true), (true, false), (true, true)] {
         let scheduler = start(1);
@@ -131,6 +143,7 @@ fn an_init_that_does_everything_leaves_nothing_behind() {
 // pins: P4, P8
 #[test]
 fn a_predicate_that_panics_takes_nothing() {
+    listen();
     quiet_panics();
     let value = Arc::new(());
     let scheduler = Scheduler::builder()
@@ -216,6 +229,7 @@ impl tracing::Subscriber for Stops {
 // pins: D2, D4
 #[test]
 fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() {
+    listen();
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
     let handle = Mutex::new(Some(scheduler.handle()));
@@ -237,6 +251,7 @@ fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() 
 // pins: D4
 #[test]
 fn a_subscriber_that_stops_the_scheduler_while_it_is_stopped_returns() {
+    listen();
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
     let handle = Mutex::new(Some(scheduler.handle()));

@@ -107,7 +107,7 @@ pub(super) const LEAST: [Least; 13] = [
         act: "spawn-outside",
         what: "spawn to exit, from a thread that is no worker",
         rmws: OUTSIDE,
-        allocations: 1.0,
+        allocations: 0.0,
         why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
               and one of the workload's own. Here such threads share a count and a cache with a \

@@ -1,0 +1,57 @@
+//! A value that is handed over where it lies.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+
+/// A value that its holder owns, in memory of somebody else's: for values that cost more to move than to
+/// use. Whoever [takes](Self::take) it where its parts are used moves those parts alone.
+pub struct Placed<'a, T> {
+    place: *mut T,
+    memory: PhantomData<(&'a mut T, T)>,
+}
+
+impl<T> Placed<'_, T> {
+    /// The value in that place.
+    ///
+    /// # Safety
+    /// There is one, the caller gives it away, and nobody else uses the place while this is there.
+    #[inline]
+    pub(crate) unsafe fn new(place: *mut T) -> Self {
+        Self {
+            place,
+            memory: PhantomData,
+        }
+    }
+
+    /// The value, moved.
+    #[must_use]
+    #[inline]
+    pub fn take(self) -> T {
+        // SAFETY: a value that is ours, and is not used in its place again.
+        let value = unsafe { self.place.read() };
+        mem::forget(self);
+        value
+    }
+
+    /// The value, left in place.
+    #[must_use]
+    #[inline]
+    pub fn get(&self) -> &T {
+        // SAFETY: ours, and borrowed like this.
+        unsafe { &*self.place }
+    }
+}
+
+impl<T> Drop for Placed<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used in its place again.
+        unsafe { self.place.drop_in_place() };
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Placed<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
