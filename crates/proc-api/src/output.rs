@@ -3,6 +3,7 @@
 use crate::placed::Placed;
 use crate::{Command, Payload, Tag, UpgradeRequest};
 use smallvec::SmallVec;
+use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr;
@@ -163,11 +164,14 @@ extern "C" fn grow(yields: &mut SmallVec<[Yield; 2]>) {
 /// The caller has what is there, and does not use it again.
 #[cold]
 unsafe fn drop_all(yields: Range<*mut Yield>) {
-    // SAFETY: the range is of places in one buffer, and what is there is the caller's.
-    unsafe {
-        let count = yields.end.offset_from_unsigned(yields.start);
-        ptr::slice_from_raw_parts_mut(yields.start, count).drop_in_place();
-    }
+    let all = ptr::slice_from_raw_parts_mut(yields.start, count(&yields));
+    // SAFETY: what is there is the caller's (precondition).
+    unsafe { all.drop_in_place() };
+}
+
+/// How many places the range of places has.
+fn count(yields: &Range<*mut Yield>) -> usize {
+    (yields.end.addr() - yields.start.addr()) / size_of::<Yield>()
 }
 
 /// The commands of a step, as [`StepOutput::drain_yields`] takes them out. What is not taken is dropped
@@ -180,10 +184,19 @@ pub struct DrainYields<'a> {
 
 impl DrainYields<'_> {
     /// Calls `f` with the next command, where it lies, and its tag; for schedulers.
+    ///
+    /// The place is the command's only while `f` runs:
+    ///
+    /// ```compile_fail
+    /// # let mut out = ganger_proc_api::StepOutput::new();
+    /// let mut kept = None;
+    /// out.drain_yields().next_with(|command, _| kept = Some(command));
+    /// ```
     #[inline]
     pub fn next_with<R>(&mut self, f: impl FnOnce(Placed<'_, Command>, Tag) -> R) -> Option<R> {
         let place = self.advance()?;
-        // SAFETY: a command that was taken out, and is not used again here.
+        // SAFETY: a command that was taken out, and is not used again here; `f`, which is for any lifetime,
+        // can't keep it.
         let (command, tag) = unsafe { (Placed::new(&raw mut (*place).command), (*place).tag) };
         Some(f(command, tag))
     }
@@ -208,7 +221,15 @@ impl Iterator for DrainYields<'_> {
         // SAFETY: it was taken out, and is not used again here.
         self.advance().map(|place| unsafe { place.read() })
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = count(&self.yields);
+        (left, Some(left))
+    }
 }
+
+impl ExactSizeIterator for DrainYields<'_> {}
+impl FusedIterator for DrainYields<'_> {}
 
 impl Drop for DrainYields<'_> {
     #[inline]

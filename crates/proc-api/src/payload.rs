@@ -38,28 +38,33 @@ enum Repr {
     InlineStr(Inline),
     InlineBytes(Inline),
     Str(Box<str>),
-    Bytes(Box<Bytes>),
-    Any(Opaque),
+    /// What the bytes are part of may be of any type.
+    Bytes(Contained<Box<Bytes>>),
+    Any(Contained<Opaque>),
 }
 
 const _: () = assert!(size_of::<Payload>() == 24);
 
-/// A value of a type that only its owner knows; there until it is taken out.
+/// A value with a destructor that is a user's; there until it is taken out.
 ///
 /// Values are dropped in lists (the payloads of a message, the messages of a mailbox). When one's
 /// destructor has panicked, the others are dropped while that panic unwinds, and a second panic that
 /// got out would end the program.
-struct Opaque(Exclusive<Option<Box<dyn Any + Send>>>);
+struct Contained<T>(Option<T>);
 
-impl Opaque {
-    fn new(value: Box<dyn Any + Send>) -> Self {
-        Self(Exclusive::new(Some(value)))
+impl<T> Contained<T> {
+    fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    fn take(mut self) -> Option<T> {
+        self.0.take()
     }
 }
 
-impl Drop for Opaque {
+impl<T> Drop for Contained<T> {
     fn drop(&mut self) {
-        let value = self.0.get_mut().take();
+        let value = self.0.take();
         if std::thread::panicking() {
             let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
             // A panic's value is somebody's as well, with a destructor that may panic.
@@ -67,6 +72,9 @@ impl Drop for Opaque {
         }
     }
 }
+
+/// A value of a type that only its owner knows.
+type Opaque = Exclusive<Box<dyn Any + Send>>;
 
 #[derive(Clone, Copy)]
 struct Inline {
@@ -94,7 +102,7 @@ impl Payload {
     /// A value of any type, moved to the heap.
     #[must_use]
     pub fn any<T: Any + Send>(value: T) -> Self {
-        Self(Repr::Any(Opaque::new(Box::new(value))))
+        Self(Repr::Any(Contained::new(Opaque::new(Box::new(value)))))
     }
 
     /// Whether this is [`Payload::UNIT`].
@@ -167,7 +175,7 @@ impl Payload {
         match &self.0 {
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => Some(inline.as_bytes()),
             Repr::Str(text) => Some(text.as_bytes()),
-            Repr::Bytes(bytes) => Some(bytes),
+            Repr::Bytes(bytes) => bytes.0.as_ref().map(|bytes| bytes.as_ref().as_ref()),
             _ => None,
         }
     }
@@ -177,7 +185,7 @@ impl Payload {
     /// It is unique because the value need not be `Sync`, and payloads are.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
         match &mut self.0 {
-            Repr::Any(value) => value.0.get_mut().as_mut()?.downcast_mut(),
+            Repr::Any(value) => value.0.as_mut()?.get_mut().downcast_mut(),
             _ => None,
         }
     }
@@ -188,14 +196,9 @@ impl Payload {
     /// Gives the payload back when it holds something else.
     pub fn downcast<T: Any>(self) -> Result<T, Self> {
         match self.0 {
-            Repr::Any(mut value) => match value
-                .0
-                .get_mut()
-                .take()
-                .map(<Box<dyn Any + Send>>::downcast)
-            {
+            Repr::Any(value) => match value.take().map(|value| value.into_inner().downcast()) {
                 Some(Ok(value)) => Ok(*value),
-                Some(Err(value)) => Err(Self(Repr::Any(Opaque::new(value)))),
+                Some(Err(value)) => Err(Self(Repr::Any(Contained::new(Opaque::new(value))))),
                 None => Err(Self::UNIT),
             },
             other => Err(Self(other)),
@@ -208,7 +211,7 @@ impl Payload {
     /// Gives the payload back when it holds something else.
     pub fn into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
-            Repr::Bytes(bytes) => Ok(*bytes),
+            Repr::Bytes(bytes) => Ok(bytes.take().map(|bytes| *bytes).unwrap_or_default()),
             Repr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => {
                 Ok(Bytes::copy_from_slice(inline.as_bytes()))
@@ -244,7 +247,7 @@ impl Payload {
             Repr::InlineStr(inline) => Repr::InlineStr(*inline),
             Repr::InlineBytes(inline) => Repr::InlineBytes(*inline),
             Repr::Str(text) => Repr::Str(text.clone()),
-            Repr::Bytes(bytes) => Repr::Bytes(bytes.clone()),
+            Repr::Bytes(bytes) => Repr::Bytes(Contained(bytes.0.clone())),
             Repr::Any(_) => return None,
         }))
     }
@@ -260,7 +263,7 @@ impl fmt::Debug for Payload {
             Repr::Float(value) => value.fmt(f),
             Repr::Pid(pid) => pid.fmt(f),
             Repr::InlineBytes(inline) => bytes::Bytes::copy_from_slice(inline.as_bytes()).fmt(f),
-            Repr::Bytes(bytes) => bytes.fmt(f),
+            Repr::Bytes(Contained(bytes)) => bytes.as_deref().unwrap_or(&Bytes::new()).fmt(f),
             Repr::InlineStr(_) | Repr::Str(_) => self.as_str().unwrap_or_default().fmt(f),
             Repr::Any(_) => f.write_str("Any"),
         }
@@ -317,7 +320,7 @@ impl From<&[u8]> for Payload {
     fn from(bytes: &[u8]) -> Self {
         match Inline::new(bytes) {
             Some(inline) => Self(Repr::InlineBytes(inline)),
-            None => Self(Repr::Bytes(Box::new(Bytes::copy_from_slice(bytes)))),
+            None => Bytes::copy_from_slice(bytes).into(),
         }
     }
 }
@@ -326,7 +329,7 @@ impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
         match Inline::new(&bytes) {
             Some(inline) => Self(Repr::InlineBytes(inline)),
-            None => Self(Repr::Bytes(Box::new(bytes))),
+            None => Self(Repr::Bytes(Contained::new(Box::new(bytes)))),
         }
     }
 }
@@ -369,15 +372,27 @@ mod tests {
 
     #[test]
     fn of_many_destructors_that_panic_one_gets_out() {
-        struct Bomb;
+        struct Bomb([u8; MAX_INLINE_BYTES + 1]);
         impl Drop for Bomb {
             fn drop(&mut self) {
                 panic!("on purpose");
             }
         }
-        let list: Vec<_> = (0..3).map(|_| Payload::any(Bomb)).collect();
-        let caught = catch_unwind(AssertUnwindSafe(|| drop(list))).unwrap_err();
-        assert_eq!(caught.downcast_ref(), Some(&"on purpose"));
+        impl AsRef<[u8]> for Bomb {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        let bomb = || Bomb([7; MAX_INLINE_BYTES + 1]);
+        let opaque = || Payload::any(bomb());
+        let bytes = || Payload::from(Bytes::from_owner(bomb()));
+        for list in [
+            vec![opaque(), opaque(), opaque()],
+            vec![bytes(), bytes(), opaque()],
+        ] {
+            let caught = catch_unwind(AssertUnwindSafe(|| drop(list))).unwrap_err();
+            assert_eq!(caught.downcast_ref(), Some(&"on purpose"));
+        }
     }
 
     #[test]

@@ -169,3 +169,41 @@ fn a_destructor_that_panics_costs_the_other_commands_nothing() {
     assert_eq!(dropped.load(Ordering::SeqCst), 5);
     assert!(out.yields().is_empty());
 }
+
+#[test]
+fn commands_whose_iterator_is_forgotten_are_gone() {
+    for commands in [2, 5] {
+        let (mut out, dropped) = full(commands, None);
+        std::mem::forget(out.drain_yields());
+        assert!(out.yields().is_empty());
+        let (mut others, dropped_later) = full(commands + 1, None);
+        others
+            .drain_yields()
+            .for_each(|it| out.yield_command(it.command, it.tag));
+        let yields = out.drain_yields();
+        assert_eq!(yields.len() as u64, commands + 1);
+        drop(yields);
+        assert_eq!(dropped.load(Ordering::SeqCst), 0);
+        assert_eq!(dropped_later.load(Ordering::SeqCst) as u64, commands + 1);
+    }
+}
+
+#[test]
+fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
+    let (mut out, dropped) = full(4, Some(3));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let mut yields = out.drain_yields();
+        assert_eq!(
+            yields.next_with(|command, _| std::mem::forget(command)),
+            Some(())
+        );
+        yields.next_with(|_command, _| panic!("on purpose: taker"))
+    }));
+    assert_eq!(
+        panicked.unwrap_err().downcast_ref(),
+        Some(&"on purpose: taker")
+    );
+    // All but the one that was forgotten.
+    assert_eq!(dropped.load(Ordering::SeqCst), 3);
+    assert!(out.yields().is_empty());
+}

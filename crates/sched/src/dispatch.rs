@@ -92,8 +92,9 @@ fn in_its_node(completion: Completion) -> Batch<Item> {
         // To where it stays: an event with a completion in it would be built on the stack first.
         // SAFETY: a place for a completion; in the one that is there is nothing that has a destructor.
         unsafe { ptr::from_mut(place).write(completion) };
+        return batch;
     }
-    batch
+    unreachable!("it has just been put there")
 }
 
 /// Notes that the completer of the handler that is on this thread's stack was dropped; if it is another's,
@@ -194,10 +195,11 @@ fn dispatch_one(
     inline.spare = call.task.into_inner();
     match (call.answer.get(), error) {
         (Answer::Given, error) => {
-            inline.add(core, call.completion.into_inner());
+            let mut completion = call.completion.into_inner();
             if let Some(error) = error {
-                report_late(task, id, error, counters);
+                give_reason(task, id, &mut completion, error, counters);
             }
+            inline.add(core, completion);
         }
         (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
         (Answer::Later | Answer::Sent, None) => {}
@@ -257,6 +259,25 @@ impl Call {
         CURRENT.set(outer);
         discard_each(counters, command.payloads);
         CommandError::Unknown(command.id)
+    }
+}
+
+/// The handler has failed after the answer. If that says no more than that nobody has answered, the error
+/// takes its place.
+#[cold]
+fn give_reason(
+    task: &Task,
+    id: CommandId,
+    completion: &mut Batch<Item>,
+    error: CommandError,
+    counters: &Counters,
+) {
+    if let Some(Item::Event(Event::Completion(completion))) = completion.front_mut()
+        && matches!(completion.result, Err(CommandError::Dropped))
+    {
+        completion.result = Err(error);
+    } else {
+        report_late(task, id, error, counters);
     }
 }
 

@@ -62,7 +62,7 @@ fn ask(scheduler: &Scheduler, id: CommandId) -> String {
 fn every_way_for_a_handler_to_end_gives_one_completion() {
     quiet_panics();
     type Handler = fn(Command, Completer) -> Result<(), BoxError>;
-    let ways: [(Handler, &str); 10] = [
+    let ways: [(Handler, &str); 13] = [
         (
             |c, a| {
                 a.complete(c.payloads.into_first());
@@ -82,6 +82,29 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
             "the handler dropped its completer without completing the command",
         ),
         (|_, _| Err("broken".into()), "broken"),
+        // What says no more than that nobody has answered gives way to the reason.
+        (
+            |_, a| {
+                a.finish(Err(CommandError::Dropped));
+                Err("broken".into())
+            },
+            "broken",
+        ),
+        (
+            |_, a| {
+                let (pid, tag) = (a.pid().unwrap(), a.tag());
+                drop(Completer::from_fn(pid, tag, |c| a.finish(c.result)));
+                panic!("on purpose")
+            },
+            "the handler panicked: on purpose",
+        ),
+        (
+            |_, a| {
+                a.fail("no luck");
+                Err("late error".into())
+            },
+            "no luck",
+        ),
         (
             |_, _| panic!("on purpose"),
             "the handler panicked: on purpose",
