@@ -38,6 +38,7 @@ use crate::token::Token;
 use ganger_deque::{Steal, Worker as Deque};
 use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
+use std::io::{self, Write};
 use std::sync::Arc;
 use tracing::Level;
 
@@ -102,7 +103,9 @@ struct AbortOnPanic;
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("ganger: a worker cannot go on after the panic above; aborting");
+            // Not by a macro: the output of a test would be caught, and go with the program.
+            let message = "ganger: a worker cannot go on after the panic above; aborting";
+            let _told = writeln!(io::stderr(), "{message}");
             std::process::abort();
         }
     }
@@ -373,6 +376,8 @@ impl<'a> Worker<'a> {
             return Next::OnDuty;
         }
         self.look_on();
+        // After a turn nobody has said yet that this worker moves processes.
+        shared.check.begin_pick(self.queue.index);
         while let Some(token) = self.take_oldest() {
             shared.check.move_global(&shared.global, token);
         }
