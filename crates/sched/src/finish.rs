@@ -65,7 +65,10 @@ pub(crate) fn finish(
     // Keeps the process alive until the end of this.
     // SAFETY: a process ends once.
     let owned = unsafe { shared.free_id(task.pid.id()) };
+    let is_forced =
+        matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     let (ended, how) = match &reason {
+        _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
         ExitReason::Panicked(_) => (&counters.panicked, "panicked"),
@@ -82,10 +85,6 @@ pub(crate) fn finish(
     });
     shared.leave_place();
     ended.bump();
-    let was_terminated = matches!(reason, ExitReason::Terminated);
-    if was_terminated && shared.shutdown.is_terminating() {
-        counters.forced.bump();
-    }
     drop(turn);
     shared.live.leave(worker);
     match task.exit.fill(reason) {

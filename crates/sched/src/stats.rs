@@ -27,7 +27,7 @@ macro_rules! counters {
                 $(self.$name.hand_over();)+
             }
 
-            pub(crate) fn read(&self) -> WorkerStats {
+            fn read_each(&self) -> WorkerStats {
                 WorkerStats { $($name: self.$name.get(),)+ }
             }
         }
@@ -90,6 +90,16 @@ counters! {
     upgrades,
     /// Processes that ended because an upgrade failed.
     upgrades_failed,
+}
+
+impl Counters {
+    /// A process that is forced to end is counted once, as that: so no reader sees it counted as one that has
+    /// ended and not yet as one that was forced.
+    pub(crate) fn read(&self) -> WorkerStats {
+        let mut stats = self.read_each();
+        stats.terminated += stats.forced;
+        stats
+    }
 }
 
 /// A count that never goes back, times two; odd when more than one thread counts.
