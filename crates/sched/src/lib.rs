@@ -68,6 +68,9 @@ pub mod check;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+#[cfg(feature = "sim")]
+#[doc(hidden)]
+pub mod sim;
 #[cfg(test)]
 mod models;
 
