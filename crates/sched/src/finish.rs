@@ -65,8 +65,7 @@ pub(crate) fn finish(
     // Keeps the process alive until the end of this.
     // SAFETY: a process ends once.
     let owned = unsafe { shared.free_id(task.pid.id()) };
-    let is_forced =
-        matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
+    let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     let (ended, how) = match &reason {
         _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),

@@ -68,11 +68,11 @@ pub mod check;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+#[cfg(test)]
+mod models;
 #[cfg(feature = "sim")]
 #[doc(hidden)]
 pub mod sim;
-#[cfg(test)]
-mod models;
 
 pub use builder::Builder;
 pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};

@@ -29,7 +29,10 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
             DRIVER.take();
         }
     }
-    assert!(!IS_DRIVEN.replace(true), "this thread runs a simulation already");
+    assert!(
+        !IS_DRIVEN.replace(true),
+        "this thread runs a simulation already"
+    );
     DRIVER.replace(Some(driver));
     BROKEN.take();
     let _leave = Leave;
@@ -45,7 +48,9 @@ pub fn broken() -> Option<String> {
 /// Notes what is broken, where there is a driver; returns whether there is one.
 pub(crate) fn note_broken(message: &str) -> bool {
     if IS_DRIVEN.get() {
-        BROKEN.with_borrow_mut(|broken| broken.get_or_insert_with(|| message.to_owned()));
+        BROKEN.with_borrow_mut(|broken| {
+            broken.get_or_insert_with(|| message.to_owned());
+        });
     }
     IS_DRIVEN.get()
 }
@@ -60,14 +65,29 @@ pub(crate) fn happens(what: &'static str) -> bool {
     with(|driver| driver.happens(what)).unwrap_or(false)
 }
 
+/// Whether something goes wrong with what a simulation has put around users' code.
+#[must_use]
+pub fn fault(what: &'static str) -> bool {
+    happens(what)
+}
+
+/// One of so many, for what a simulation has put around users' code.
+#[must_use]
+pub fn pick(of: usize) -> usize {
+    choose("user", of).unwrap_or(0)
+}
+
 /// Before each step: it may panic.
 pub(crate) fn before_step() {
-    assert!(!happens("step panics"), "a fault of the simulation: the step panics");
+    assert!(
+        !happens("step panics"),
+        "a fault of the simulation: the step panics"
+    );
 }
 
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
     if !IS_DRIVEN.get() {
         return None;
     }
-    DRIVER.with_borrow_mut(|driver| driver.as_deref_mut().map(f))
+    DRIVER.with_borrow_mut(|driver| driver.as_mut().map(|driver| f(&mut **driver)))
 }

@@ -6,7 +6,7 @@
 
 mod driver;
 
-pub use driver::{Driver, broken, drive};
+pub use driver::{Driver, broken, drive, fault, pick};
 pub(crate) use driver::{before_step, choose, happens, note_broken};
 
 use crate::clock::Clock;
@@ -103,7 +103,6 @@ pub fn run<R>(
         return Err(StartError::Stopped);
     }
     let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
-    shared.commands.freeze();
     let own = deques.into_iter().take(shared.crew.workers());
     let queues: Vec<_> = own
         .enumerate()
@@ -138,8 +137,11 @@ impl Machine<'_> {
         self.workers[worker].can_move()
     }
 
-    /// The worker's next move.
+    /// The worker's next move. With the first one the command registry is frozen.
     pub fn advance(&mut self, worker: usize) -> Did {
+        if !self.shared.commands.is_frozen() {
+            self.shared.commands.freeze();
+        }
         self.workers[worker].advance()
     }
 
