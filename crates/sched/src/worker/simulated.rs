@@ -20,6 +20,8 @@ enum Phase {
     Found(Token),
     /// It is about to run it.
     Runs(Token),
+    /// It has looked often enough, and is about to announce that it sleeps.
+    Tired,
     /// It has announced that it sleeps.
     Announced,
     Sleeps,
@@ -82,11 +84,8 @@ impl<'a> Simulated<'a> {
                     Did::Looked
                 }
                 Looked::Nothing(super::Rest::Sleep) => {
-                    self.worker.counters.sleeps.bump();
-                    let searching = std::mem::take(&mut self.worker.searching);
-                    shared.idle.announce(index, searching);
-                    self.phase = Phase::Announced;
-                    Did::Announced
+                    self.phase = Phase::Tired;
+                    Did::Looked
                 }
                 Looked::Halted => {
                     self.worker.found();
@@ -109,6 +108,13 @@ impl<'a> Simulated<'a> {
                 shared.check.begin_pick(index);
                 self.phase = Phase::Looks(0);
                 did
+            }
+            Phase::Tired => {
+                self.worker.counters.sleeps.bump();
+                let searching = std::mem::take(&mut self.worker.searching);
+                shared.idle.announce(index, searching);
+                self.phase = Phase::Announced;
+                Did::Announced
             }
             Phase::Announced => {
                 let is_stopping = || shared.shutdown.is_halted();
