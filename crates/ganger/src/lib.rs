@@ -9,6 +9,8 @@ pub use ganger_proc_api as proc_api;
 pub use ganger_relay as relay;
 #[cfg(feature = "sched")]
 pub use ganger_sched as sched;
+#[cfg(feature = "sim")]
+pub use ganger_sim as sim;
 
 pub mod prelude;
 

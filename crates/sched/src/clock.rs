@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Tells how much time has passed since some fixed moment.
-pub(crate) trait Clock: Send + Sync {
+pub(crate) trait Clock {
     /// Time since that moment; never goes back.
     fn now(&self) -> Duration;
 }

@@ -251,13 +251,7 @@ impl Idle {
         blocks: impl FnOnce(),
     ) -> Woken {
         self.announce(index, searching);
-        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
-        // sees the announcement.
-        asymmetric::heavy();
-        // Ordering: Relaxed, because the fence orders it.
-        let others = Snapshot::from(self.word.load(Ordering::Relaxed));
-        let stay_awake = is_stopping() || (others.searching == 0 && has_work());
-        if stay_awake && self.withdraw(index) {
+        if self.look_again(index, is_stopping, has_work) {
             return Woken::Withdrawn;
         }
         blocks();
@@ -265,8 +259,25 @@ impl Idle {
         Woken::Notified
     }
 
+    /// The worker has announced its sleep: returns whether it has withdrawn from that, because there is
+    /// something to do.
+    pub(crate) fn look_again(
+        &self,
+        index: usize,
+        is_stopping: impl FnOnce() -> bool,
+        has_work: impl FnOnce() -> bool,
+    ) -> bool {
+        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
+        // sees the announcement.
+        asymmetric::heavy();
+        // Ordering: Relaxed, because the fence orders it.
+        let others = Snapshot::from(self.word.load(Ordering::Relaxed));
+        let stay_awake = is_stopping() || (others.searching == 0 && has_work());
+        stay_awake && self.withdraw(index)
+    }
+
     /// Counts the worker as sleeping.
-    fn announce(&self, index: usize, searching: bool) {
+    pub(crate) fn announce(&self, index: usize, searching: bool) {
         let mut sleepers = lock(&self.sleepers);
         sleepers.push(index);
         let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
@@ -289,6 +300,13 @@ impl Idle {
     /// The monitor has nothing to watch: blocks it until somebody pushes something that waits, unless
     /// there is something. Calls `blocks` before.
     pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
+        self.announce_doze(stay_awake);
+        blocks();
+        self.monitor.park();
+    }
+
+    /// Says that the monitor does not watch, until somebody pushes something that waits.
+    pub(crate) fn announce_doze(&self, stay_awake: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with `rouse`.
         self.word.fetch_or(UNWATCHED, Ordering::SeqCst);
         // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
@@ -297,8 +315,18 @@ impl Idle {
         if stay_awake() {
             self.rouse();
         }
-        blocks();
-        self.monitor.park();
+    }
+
+    /// What the worker sleeps on.
+    #[cfg(feature = "sim")]
+    pub(crate) fn parker(&self, index: usize) -> &Parker {
+        &self.parkers[index]
+    }
+
+    /// What the monitor sleeps on.
+    #[cfg(feature = "sim")]
+    pub(crate) fn monitor_parker(&self) -> &Parker {
+        &self.monitor
     }
 
     /// Lets the monitor go to sleep for that long, or until [`end_nap`](Self::end_nap).

@@ -70,6 +70,9 @@ pub mod check;
 pub mod internals;
 #[cfg(test)]
 mod models;
+#[cfg(feature = "sim")]
+#[doc(hidden)]
+pub mod sim;
 
 pub use builder::Builder;
 pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};

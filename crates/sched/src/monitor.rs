@@ -74,14 +74,14 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let mine = Arc::clone(shared);
     let spawned = thread::Builder::new().name(name).spawn(move || {
         let _counted = counted;
-        Monitor::new(&mine).watch();
+        Monitor::new(&mine, MonotonicClock::new()).watch();
     });
     spawned.map(drop)
 }
 
-struct Monitor<'a> {
+struct Monitor<'a, C> {
     shared: &'a Arc<Shared>,
-    clock: MonotonicClock,
+    clock: C,
     /// What was seen of each worker and spare.
     watched: Vec<Watched>,
     interval: Duration,
@@ -111,11 +111,11 @@ struct Look {
     is_kept: bool,
 }
 
-impl<'a> Monitor<'a> {
-    fn new(shared: &'a Arc<Shared>) -> Self {
+impl<'a, C: Clock> Monitor<'a, C> {
+    fn new(shared: &'a Arc<Shared>, clock: C) -> Self {
         Self {
             shared,
-            clock: MonotonicClock::new(),
+            clock,
             watched: Vec::new(),
             interval: shared.config.hand_off_delay,
             quiet: Duration::ZERO,
@@ -130,16 +130,26 @@ impl<'a> Monitor<'a> {
             if self.quiet < QUIET {
                 shared.idle.nap(self.interval);
             } else {
-                let stay_awake = || shared.has_work() || shared.shutdown.is_halted();
                 shared.check.begin_look();
+                let stay_awake = || self.has_to_stay_awake();
                 shared.idle.doze(stay_awake, || shared.check.rest());
-                self.quiet = Duration::ZERO;
-                self.interval = shared.config.hand_off_delay;
-                // What has been pushed just now has the delay before it.
-                self.look_at_turns(self.clock.now());
+                self.begin_to_watch();
                 shared.idle.nap(self.interval);
             }
         }
+    }
+
+    /// There is something to watch, though all was quiet.
+    fn has_to_stay_awake(&self) -> bool {
+        self.shared.has_work() || self.shared.shutdown.is_halted()
+    }
+
+    /// It has slept because there was nothing to watch, and has been woken.
+    fn begin_to_watch(&mut self) {
+        self.quiet = Duration::ZERO;
+        self.interval = self.shared.config.hand_off_delay;
+        // What has been pushed just now has the delay before it.
+        self.look_at_turns(self.clock.now());
     }
 
     fn look(&mut self) {
@@ -232,6 +242,9 @@ impl<'a> Monitor<'a> {
         }
     }
 }
+
+#[cfg(feature = "sim")]
+pub(crate) mod simulated;
 
 impl Watched {
     /// What is wrong with the turn that has lasted for so long, if so.

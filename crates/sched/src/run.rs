@@ -228,7 +228,11 @@ impl Buffers {
             return Err(ExitReason::Terminated);
         };
         let Self { out, inline, .. } = self;
-        let stepped = contain(|| process.step(&mut Events::new(&mut shown), out));
+        let stepped = contain(|| {
+            #[cfg(feature = "sim")]
+            crate::sim::before_step();
+            process.step(&mut Events::new(&mut shown), out)
+        });
         let Shown { events, places, .. } = shown;
         if shared.config.mailbox_limit.is_some() {
             task.release_messages(places);

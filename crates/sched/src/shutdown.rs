@@ -112,7 +112,7 @@ impl Shared {
         report
     }
 
-    fn report_since(&self, before: &WorkerStats) -> StopReport {
+    pub(crate) fn report_since(&self, before: &WorkerStats) -> StopReport {
         let stuck = self.running_pids();
         let total = self.counters.total();
         let alive = total.started.saturating_sub(before.ended());

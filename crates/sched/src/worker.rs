@@ -33,6 +33,8 @@ use crate::monitor::nanos;
 use crate::reports::{Line, LongStep};
 use crate::run::Runner;
 use crate::shared::Shared;
+#[cfg(feature = "sim")]
+use crate::sim;
 use crate::stats::Counters;
 use crate::token::Token;
 use ganger_deque::{Steal, Worker as Deque};
@@ -111,6 +113,20 @@ impl Drop for AbortOnPanic {
     }
 }
 
+/// What a look for a process has come to.
+enum Looked {
+    Found(Token),
+    Nothing(Rest),
+    Halted,
+}
+
+/// What comes before the next look.
+enum Rest {
+    Spin,
+    Yield,
+    Sleep,
+}
+
 struct Worker<'a> {
     queue: &'a LocalQueue,
     shared: &'a Shared,
@@ -157,39 +173,64 @@ impl<'a> Worker<'a> {
         let mut empty_looks = 0_u32;
         self.shared.check.begin_pick(self.queue.index);
         loop {
-            if let Some(token) = self.look() {
-                if std::mem::take(&mut self.is_looking) {
-                    self.shared.crew.set_looking(self.queue.index, false);
+            match self.look_once(&mut empty_looks) {
+                Looked::Found(token) => {
+                    self.take_up();
+                    return Some(token);
                 }
-                self.shared.check.pick(self.queue.index, &token);
-                self.found();
-                self.shared.check.end_pick(self.queue.index);
-                return Some(token);
-            }
-            self.look_on();
-            if self.shared.shutdown.is_halted() {
-                self.found();
-                return None;
-            }
-            empty_looks = empty_looks.saturating_add(1);
-            if self.searching && empty_looks < self.shared.config.spin_looks {
-                hint::spin_loop();
-            } else if self.searching && empty_looks < self.shared.config.yield_looks {
-                thread::yield_now();
-            } else {
-                if self.shared.crew.is_relieved(self.queue.index) {
-                    if std::mem::take(&mut self.searching) {
-                        self.shared.idle.end_search(|| self.shared.has_work());
-                    }
-                    if self.stand_down() == Next::Leave {
-                        self.has_left = true;
-                        return None;
-                    }
+                Looked::Halted => {
+                    self.found();
+                    return None;
                 }
-                self.sleep();
-                empty_looks = 0;
+                Looked::Nothing(Rest::Spin) => hint::spin_loop(),
+                Looked::Nothing(Rest::Yield) => thread::yield_now(),
+                Looked::Nothing(Rest::Sleep) => {
+                    if self.shared.crew.is_relieved(self.queue.index) {
+                        if std::mem::take(&mut self.searching) {
+                            self.shared.idle.end_search(|| self.shared.has_work());
+                        }
+                        if self.stand_down() == Next::Leave {
+                            self.has_left = true;
+                            return None;
+                        }
+                    }
+                    self.sleep();
+                    empty_looks = 0;
+                }
             }
         }
+    }
+
+    /// One look, after so many that found nothing.
+    #[inline]
+    fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
+        if let Some(token) = self.look() {
+            if std::mem::take(&mut self.is_looking) {
+                self.shared.crew.set_looking(self.queue.index, false);
+            }
+            self.shared.check.pick(self.queue.index, &token);
+            return Looked::Found(token);
+        }
+        self.look_on();
+        if self.shared.shutdown.is_halted() {
+            return Looked::Halted;
+        }
+        *empty_looks = empty_looks.saturating_add(1);
+        Looked::Nothing(if !self.searching {
+            Rest::Sleep
+        } else if *empty_looks < self.shared.config.spin_looks {
+            Rest::Spin
+        } else if *empty_looks < self.shared.config.yield_looks {
+            Rest::Yield
+        } else {
+            Rest::Sleep
+        })
+    }
+
+    /// It has found a process: it searches no more, and wakes somebody for what is left.
+    fn take_up(&mut self) {
+        self.found();
+        self.shared.check.end_pick(self.queue.index);
     }
 
     /// Says that this worker is in no turn.
@@ -334,8 +375,12 @@ impl<'a> Worker<'a> {
         if !self.searching || victims < 2 {
             return None;
         }
+        #[cfg(feature = "sim")]
+        if sim::happens("steal fails") {
+            return None;
+        }
         for _ in 0..STEAL_ROUNDS {
-            let start = self.random.usize(..victims);
+            let start = self.first_victim(victims);
             for victim in (start..victims)
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
@@ -354,6 +399,16 @@ impl<'a> Worker<'a> {
             }
         }
         None
+    }
+
+    #[cfg(not(feature = "sim"))]
+    fn first_victim(&mut self, victims: usize) -> usize {
+        self.random.usize(..victims)
+    }
+
+    #[cfg(feature = "sim")]
+    fn first_victim(&mut self, victims: usize) -> usize {
+        sim::choose("victim", victims).unwrap_or_else(|| self.random.usize(..victims))
     }
 
     /// Ends the search, and wakes somebody for what is left.
@@ -446,17 +501,27 @@ impl<'a> Worker<'a> {
             searching,
             || self.shared.shutdown.is_halted(),
             || self.shared.has_work(),
-            || {
-                self.shared.check.end_pick(self.queue.index);
-                self.shared.check.audit(self.shared);
-            },
+            || self.fall_asleep(),
         );
+        self.wake_up(woken);
+    }
+
+    /// It is about to block.
+    fn fall_asleep(&self) {
+        self.shared.check.end_pick(self.queue.index);
+        self.shared.check.audit(self.shared);
+    }
+
+    fn wake_up(&mut self, woken: Woken) {
         self.shared.check.begin_pick(self.queue.index);
         self.searching = woken == Woken::Notified;
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();
     }
 }
+
+#[cfg(feature = "sim")]
+pub(crate) mod simulated;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

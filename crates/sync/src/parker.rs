@@ -124,6 +124,13 @@ impl Parker {
         }
     }
 
+    /// Whether there is a token, so that [`park`](Self::park) would return at once.
+    #[must_use]
+    pub fn has_token(&self) -> bool {
+        // Ordering: Relaxed, because whoever acts on it takes the token first.
+        self.state.load(Ordering::Relaxed) == NOTIFIED
+    }
+
     fn take_token(&self) -> bool {
         // Ordering: Acquire pairs with the Release swap in `unpark`. A failure takes nothing.
         self.state

@@ -1,0 +1,93 @@
+//! Who decides, on this thread, what the scheduler leaves to chance.
+
+use std::cell::{Cell, RefCell};
+
+/// Decides.
+pub trait Driver {
+    /// One of so many; `what` says what for.
+    fn choose(&mut self, what: &'static str, of: usize) -> usize;
+
+    /// Whether something goes wrong; `what` says what.
+    fn happens(&mut self, what: &'static str) -> bool;
+}
+
+thread_local! {
+    static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
+    static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
+    static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls `f` with that driver for this thread, and returns the first promise that was broken meanwhile, too.
+///
+/// # Panics
+/// When there is a driver already.
+pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            IS_DRIVEN.set(false);
+            DRIVER.take();
+        }
+    }
+    assert!(
+        !IS_DRIVEN.replace(true),
+        "this thread runs a simulation already"
+    );
+    DRIVER.replace(Some(driver));
+    BROKEN.take();
+    let _leave = Leave;
+    f()
+}
+
+/// The first promise that has been broken since this thread has had its driver, once.
+#[must_use]
+pub fn broken() -> Option<String> {
+    BROKEN.take()
+}
+
+/// Notes what is broken, where there is a driver; returns whether there is one.
+pub(crate) fn note_broken(message: &str) -> bool {
+    if IS_DRIVEN.get() {
+        BROKEN.with_borrow_mut(|broken| {
+            broken.get_or_insert_with(|| message.to_owned());
+        });
+    }
+    IS_DRIVEN.get()
+}
+
+/// One of so many, if there is a driver.
+pub(crate) fn choose(what: &'static str, of: usize) -> Option<usize> {
+    with(|driver| driver.choose(what, of))
+}
+
+/// Whether something goes wrong.
+pub(crate) fn happens(what: &'static str) -> bool {
+    with(|driver| driver.happens(what)).unwrap_or(false)
+}
+
+/// Whether something goes wrong with what a simulation has put around users' code.
+#[must_use]
+pub fn fault(what: &'static str) -> bool {
+    happens(what)
+}
+
+/// One of so many, for what a simulation has put around users' code.
+#[must_use]
+pub fn pick(of: usize) -> usize {
+    choose("user", of).unwrap_or(0)
+}
+
+/// Before each step: it may panic.
+pub(crate) fn before_step() {
+    assert!(
+        !happens("step panics"),
+        "a fault of the simulation: the step panics"
+    );
+}
+
+fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
+    if !IS_DRIVEN.get() {
+        return None;
+    }
+    DRIVER.with_borrow_mut(|driver| driver.as_mut().map(|driver| f(&mut **driver)))
+}

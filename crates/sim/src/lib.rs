@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod choices;
+mod faults;
+mod quiet;
+mod rt;
+mod shrink;
+mod sim;
+mod strategy;
+mod timers;
+mod trace;
+
+pub use faults::{Faults, JUMP, LATE};
+pub use rt::Rt;
+pub use sim::{Explored, Report, Sim};
+pub use strategy::Strategy;
+pub use timers::SimClock;
+pub use trace::Trace;

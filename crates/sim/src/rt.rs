@@ -1,0 +1,376 @@
+//! The scheduler of one run, from the side of its test.
+
+use crate::choices::Choices;
+use crate::faults::{Faults, JUMP, LATE};
+use crate::timers::SimClock;
+use crate::trace::{Actor, Trace};
+use ganger_proc_api::{BoxError, Command, CommandId, Completer, ExitReason, Handler, Symbol};
+use ganger_sched::sim::{self, Did, Machine};
+use ganger_sched::{Handle, ProcessHandle, RegisterError, StopReport};
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// For how many moves a worker stands still, at the most.
+const STALL: usize = 100;
+
+/// A scheduler in a simulation. Nothing moves but when it is told to: see [`settle`](Self::settle) and
+/// [`wait`](Self::wait).
+///
+/// It dereferences to the scheduler's [`Handle`], with all that it does. What would block the thread that
+/// calls it must not be called, because nobody else is there that could move: `ProcessHandle::wait` of a
+/// process that has not ended, `send_blocking` and `stop` have their counterparts here.
+pub struct Rt<'a> {
+    handle: Handle,
+    machine: &'a dyn Drive,
+    pub(crate) clock: SimClock,
+    choices: Rc<RefCell<Choices>>,
+    faults: Faults,
+    pub(crate) trace: RefCell<Trace>,
+    /// Until which move each worker stands still.
+    stalled: RefCell<Vec<u64>>,
+    moves: Cell<u64>,
+    limit: u64,
+}
+
+/// A [`Machine`], whatever it borrows.
+pub(crate) trait Drive {
+    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
+}
+
+impl Drive for RefCell<&mut Machine<'_>> {
+    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>)) {
+        f(&mut self.borrow_mut());
+    }
+}
+
+impl<'a> Rt<'a> {
+    pub(crate) fn new(
+        handle: &Handle,
+        machine: &'a dyn Drive,
+        choices: Rc<RefCell<Choices>>,
+        faults: Faults,
+        limit: u64,
+    ) -> Self {
+        let rt = Self {
+            handle: handle.clone(),
+            machine,
+            clock: SimClock::default(),
+            choices,
+            faults,
+            trace: RefCell::default(),
+            stalled: RefCell::default(),
+            moves: Cell::new(0),
+            limit,
+        };
+        let workers = rt.machine(|machine| machine.workers());
+        rt.stalled.borrow_mut().resize(workers, 0);
+        rt
+    }
+
+    fn machine<R>(&self, f: impl FnOnce(&mut Machine<'_>) -> R) -> R {
+        let (mut f, mut result) = (Some(f), None);
+        self.machine.with(&mut |machine| {
+            result = f.take().map(|f| f(machine));
+        });
+        result.unwrap_or_else(|| unreachable!("it is called once"))
+    }
+
+    /// The clock of the simulation, for processes and handlers to keep.
+    #[must_use]
+    pub fn clock(&self) -> SimClock {
+        self.clock.clone()
+    }
+
+    /// Time since the simulation began.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    /// How many moves there have been.
+    #[must_use]
+    pub fn moves(&self) -> u64 {
+        self.moves.get()
+    }
+
+    /// One of so many, by the seed.
+    ///
+    /// # Panics
+    /// When there are none.
+    #[must_use]
+    pub fn choose(&self, of: usize) -> usize {
+        assert!(of > 0, "there is nothing to choose from");
+        self.choices.borrow_mut().choose(of)
+    }
+
+    /// Registers a handler, as [`Handle::register`], with which something may go wrong: see [`Faults`].
+    ///
+    /// # Errors
+    /// [`RegisterError`] when the id is taken, or something has moved already.
+    pub fn register(
+        &self,
+        id: impl Into<CommandId>,
+        name: impl Into<Symbol>,
+        handler: impl Handler,
+    ) -> Result<(), RegisterError> {
+        let clock = self.clock.clone();
+        let handler = Arc::new(handler);
+        let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
+            if sim::fault("handler drops") {
+                return Ok(());
+            }
+            if sim::fault("handler fails") {
+                return Err("a fault of the simulation: the command fails".into());
+            }
+            if !sim::fault("handler is late") {
+                return handler.handle(command, completer);
+            }
+            let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
+            let delay = Duration::from_micros(sim::pick(micros) as u64);
+            let handler = Arc::clone(&handler);
+            clock.after(delay, move || {
+                // It has told its answer by the completer, or dropped that.
+                let _told = handler.handle(command, completer);
+            });
+            Ok(())
+        };
+        self.handle.register(id, name, faulty)
+    }
+
+    /// One move of whoever is next. Returns whether there was one.
+    ///
+    /// # Panics
+    /// When a promise of the scheduler is broken, or the run takes more moves than it may.
+    pub fn step(&self) -> bool {
+        self.inject();
+        let Some(actor) = self.next_actor() else {
+            return false;
+        };
+        let nth = self.moves.get();
+        assert!(
+            nth < self.limit,
+            "no end after {nth} moves; see `Sim::max_moves`"
+        );
+        self.moves.set(nth + 1);
+        let did = match actor {
+            Actor::Worker(worker) => self.machine(|machine| machine.advance(worker)),
+            Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
+            Actor::Timer => {
+                self.clock.fire();
+                Did::Nothing
+            }
+        };
+        self.trace.borrow_mut().add(actor, did);
+        self.machine(|machine| machine.audit());
+        if let Some(broken) = sim::broken() {
+            panic!("{broken}");
+        }
+        true
+    }
+
+    /// Goes on until nobody can move and nothing is due any more: all processes that are there wait.
+    ///
+    /// # Panics
+    /// As [`step`](Self::step).
+    pub fn settle(&self) {
+        while self.step() {}
+    }
+
+    /// Goes on until that much time has passed.
+    ///
+    /// # Panics
+    /// As [`step`](Self::step).
+    pub fn run_for(&self, time: Duration) {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        // Ordering: Relaxed, here and below: there is one thread.
+        self.clock
+            .after(time, move || over.store(true, Ordering::Relaxed));
+        while !is_over.load(Ordering::Relaxed) && self.step() {}
+    }
+
+    /// Goes on until the process has ended; says how.
+    ///
+    /// # Panics
+    /// When nobody can move and it has not, and as [`step`](Self::step).
+    pub fn wait(&self, process: ProcessHandle) -> ExitReason {
+        while !process.is_finished() {
+            let pid = process.pid();
+            assert!(
+                self.step(),
+                "{pid} has not ended, and nothing moves any more"
+            );
+        }
+        process.wait()
+    }
+
+    /// Stops the scheduler: as [`Handle::stop`], by the clock of the simulation.
+    ///
+    /// # Panics
+    /// As [`step`](Self::step); and when a process is left that has neither ended nor is inside a call.
+    pub fn stop(&self, deadline: Duration) -> StopReport {
+        let end = self.now().saturating_add(deadline);
+        self.machine(|machine| machine.begin_stop());
+        let is_live = || self.machine(|machine| machine.live()) > 0;
+        if deadline > Duration::ZERO {
+            // Something that is due then, so that time goes on.
+            self.clock.after(deadline, || {});
+        }
+        while is_live() && self.now() < end && self.step() {}
+        if is_live() {
+            self.machine(|machine| machine.force());
+        }
+        self.machine(|machine| machine.halt());
+        while !self.machine(|machine| machine.is_over()) {
+            assert!(
+                self.step(),
+                "the workers do not leave, and nothing moves any more"
+            );
+        }
+        let live = self.machine(|machine| machine.live());
+        assert_eq!(live, 0, "processes are left after the shutdown");
+        self.machine(|machine| machine.report())
+    }
+
+    /// The end of a run that has gone well.
+    pub(crate) fn finish(&self) {
+        self.choices.borrow_mut().calm_down();
+        if !self.machine(|machine| machine.is_over()) {
+            self.stop(Duration::ZERO);
+        }
+        let stats = self.handle.stats();
+        let (started, ended) = (stats.total.started, stats.ended());
+        assert_eq!(
+            started, ended,
+            "not all processes that were started have ended"
+        );
+    }
+
+    /// What may go wrong before a move.
+    fn inject(&self) {
+        if self.happens(self.faults.clock_jumps) {
+            let micros = usize::try_from(JUMP.as_micros()).unwrap_or(usize::MAX);
+            let jump = Duration::from_micros(self.choose(micros) as u64);
+            self.set_now(self.now().saturating_add(jump));
+        }
+        for (rate, terminates) in [
+            (self.faults.process_is_terminated, true),
+            (self.faults.process_is_cancelled, false),
+        ] {
+            if !self.happens(rate) {
+                continue;
+            }
+            let processes = self.handle.processes();
+            if processes.is_empty() {
+                continue;
+            }
+            let pid = processes[self.choose(processes.len())].pid;
+            // It may be about to end.
+            let _gone = if terminates {
+                self.handle.terminate(pid)
+            } else {
+                self.handle.cancel(pid, "a fault of the simulation")
+            };
+        }
+    }
+
+    fn happens(&self, per_mille: u32) -> bool {
+        self.choices.borrow_mut().happens(per_mille)
+    }
+
+    /// Who moves next. Lets time pass when nobody can move; none when nothing is due either.
+    fn next_actor(&self) -> Option<Actor> {
+        loop {
+            let able = self.able();
+            let nth = self.moves.get();
+            let mut awake = able.clone();
+            awake.retain(|actor| !self.is_stalled(*actor, nth));
+            if awake.is_empty() && !able.is_empty() {
+                // There is nobody to wait for.
+                self.stalled.borrow_mut().fill(0);
+                awake = able;
+            }
+            if !awake.is_empty() {
+                let ids: Vec<_> = awake.iter().map(|actor| self.id(*actor)).collect();
+                let actor = awake[self.choices.borrow_mut().actor(&ids, nth)];
+                if let Actor::Worker(worker) = actor
+                    && awake.len() > 1
+                    && self.happens(self.faults.worker_stalls)
+                {
+                    let moves = self.choose(STALL) as u64 + 1;
+                    self.stalled.borrow_mut()[worker] = nth + moves;
+                    continue;
+                }
+                return Some(actor);
+            }
+            let due = [
+                self.clock.next_due(),
+                self.machine(|machine| machine.next_look()),
+            ];
+            let Some(due) = due.into_iter().flatten().min() else {
+                let has_work = self.machine(|machine| machine.has_work());
+                assert!(
+                    !has_work,
+                    "G2 is broken: processes are ready, and everybody sleeps"
+                );
+                return None;
+            };
+            self.set_now(due);
+        }
+    }
+
+    fn able(&self) -> Vec<Actor> {
+        let is_due = self.clock.next_due().is_some_and(|due| due <= self.now());
+        self.machine(|machine| {
+            let workers = (0..machine.workers()).filter(|&worker| machine.can_move(worker));
+            let monitor = machine.monitor_can_move().then_some(Actor::Monitor);
+            let timer = is_due.then_some(Actor::Timer);
+            workers
+                .map(Actor::Worker)
+                .chain(monitor)
+                .chain(timer)
+                .collect()
+        })
+    }
+
+    fn id(&self, actor: Actor) -> usize {
+        let workers = self.stalled.borrow().len();
+        match actor {
+            Actor::Worker(worker) => worker,
+            Actor::Monitor => workers,
+            Actor::Timer => workers + 1,
+        }
+    }
+
+    fn is_stalled(&self, actor: Actor, nth: u64) -> bool {
+        matches!(actor, Actor::Worker(worker) if self.stalled.borrow()[worker] > nth)
+    }
+
+    fn set_now(&self, now: Duration) {
+        let now = now.max(self.now());
+        self.clock.set_now(now);
+        self.machine(|machine| machine.set_now(now));
+    }
+}
+
+impl Deref for Rt<'_> {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl fmt::Debug for Rt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rt")
+            .field("now", &self.now())
+            .field("moves", &self.moves())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,98 @@
+//! What is to happen later, by the clock of the simulation.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+type Action = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Timers {
+    now: Duration,
+    /// The last is the next.
+    waiting: Vec<(Duration, u64, Action)>,
+    set: u64,
+}
+
+/// The clock of a simulation, for processes and handlers: it stands still while anybody can move, and goes
+/// on at once to the next thing that somebody waits for.
+#[derive(Clone, Default)]
+pub struct SimClock(Arc<Mutex<Timers>>);
+
+impl SimClock {
+    /// Time since the simulation began.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.timers().now
+    }
+
+    /// Calls `action` that much later; what is due at the same time, in the order in which it was asked for.
+    pub fn after(&self, delay: Duration, action: impl FnOnce() + Send + 'static) {
+        let mut timers = self.timers();
+        let due = timers.now.saturating_add(delay);
+        timers.set += 1;
+        let nth = timers.set;
+        let place = timers
+            .waiting
+            .partition_point(|&(other, before, _)| (other, before) > (due, nth));
+        timers.waiting.insert(place, (due, nth, Box::new(action)));
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        self.timers().waiting.last().map(|&(due, ..)| due)
+    }
+
+    pub(crate) fn set_now(&self, now: Duration) {
+        self.timers().now = now;
+    }
+
+    /// Does what is due next, if that is so by now.
+    pub(crate) fn fire(&self) {
+        let mut timers = self.timers();
+        let is_due = timers
+            .waiting
+            .last()
+            .is_some_and(|&(due, ..)| due <= timers.now);
+        let action = is_due.then(|| timers.waiting.pop()).flatten();
+        drop(timers);
+        if let Some((_, _, action)) = action {
+            action();
+        }
+    }
+
+    fn timers(&self) -> MutexGuard<'_, Timers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for SimClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimClock")
+            .field("now", &self.now())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn things_happen_in_the_order_in_which_they_are_due() {
+        let clock = SimClock::default();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        for (nth, millis) in [30, 10, 20, 10].into_iter().enumerate() {
+            let seen = Arc::clone(&seen);
+            clock.after(Duration::from_millis(millis), move || {
+                seen.lock().unwrap().push(nth);
+            });
+        }
+        while let Some(due) = clock.next_due() {
+            clock.fire();
+            clock.set_now(due);
+            clock.fire();
+        }
+        assert_eq!(*seen.lock().unwrap(), [1, 3, 2, 0]);
+        assert_eq!(clock.now(), Duration::from_millis(30));
+    }
+}

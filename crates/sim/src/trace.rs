@@ -1,0 +1,72 @@
+//! What has happened in a run.
+
+use ganger_sched::sim::Did;
+use std::fmt;
+
+/// Who moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Actor {
+    Worker(usize),
+    Monitor,
+    Timer,
+}
+
+/// The moves of a run, in order. The same seed gives the same: as text, byte for byte.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace(Vec<(Actor, Did)>);
+
+impl Trace {
+    pub(crate) fn add(&mut self, actor: Actor, did: Did) {
+        self.0.push((actor, did));
+    }
+
+    /// How many moves there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing has moved.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The last so many moves, as text.
+    #[must_use]
+    pub fn last(&self, moves: usize) -> String {
+        Self(self.0[self.len().saturating_sub(moves)..].to_vec()).to_string()
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (actor, did) in &self.0 {
+            match actor {
+                Actor::Worker(worker) => write!(f, "worker {worker}: ")?,
+                Actor::Monitor => f.write_str("monitor: ")?,
+                Actor::Timer => {
+                    f.write_str("timer\n")?;
+                    continue;
+                }
+            }
+            match did {
+                Did::Looked => f.write_str("looks, in vain"),
+                Did::Found(pid) => write!(f, "finds {pid}"),
+                Did::TookUp(pid) => write!(f, "takes {pid} up"),
+                Did::Ran(pid) => write!(f, "runs {pid}"),
+                Did::Announced => f.write_str("says that it sleeps"),
+                Did::Withdrew => f.write_str("does not sleep after all"),
+                Did::FellAsleep => f.write_str("sleeps"),
+                Did::Woke => f.write_str("wakes"),
+                Did::Left => f.write_str("leaves"),
+                Did::Watched => f.write_str("looks"),
+                Did::Dozed => f.write_str("sleeps"),
+                Did::Roused => f.write_str("wakes"),
+                other => write!(f, "{other:?}"),
+            }?;
+            f.write_str("\n")?;
+        }
+        Ok(())
+    }
+}

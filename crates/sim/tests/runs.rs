@@ -1,0 +1,323 @@
+//! What a run is: decided by its seed, checked, and over when nothing is left.
+
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Message, Payloads, Pid,
+    Process, ProcessContext, StepOutput,
+};
+use ganger_sim::{Faults, Rt, Sim, Strategy};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Passes a number on until it is zero.
+struct Ring {
+    ctx: Option<ProcessContext>,
+    next: Option<Pid>,
+    handled: Arc<AtomicU64>,
+}
+
+impl Process for Ring {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            let Event::Message(message) = event else {
+                out.done(());
+                continue;
+            };
+            let payload = message.payloads.into_first();
+            if let Some(next) = payload.as_pid() {
+                self.next = Some(next);
+            } else if let Some(left) = payload.as_u64() {
+                self.handled.fetch_add(1, Ordering::SeqCst);
+                if let (Some(left), Some(next)) = (left.checked_sub(1), self.next) {
+                    let ctx = self.ctx.as_ref().ok_or("not started")?;
+                    ctx.send(next, "token", left)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tokens go round in a ring; returns how many hops there were.
+fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
+    let handled = Arc::new(AtomicU64::new(0));
+    let member = |_| {
+        let member = Ring {
+            ctx: None,
+            next: None,
+            handled: Arc::clone(&handled),
+        };
+        rt.submit(member, "main", ()).unwrap()
+    };
+    let ring: Vec<_> = (0..members).map(member).collect();
+    for (nth, member) in ring.iter().enumerate() {
+        let next = ring[(nth + 1) % members].pid();
+        member.send(Message::new("next", next)).unwrap();
+    }
+    for token in 0..tokens {
+        ring[token % members]
+            .send(Message::new("token", hops))
+            .unwrap();
+    }
+    rt.settle();
+    handled.load(Ordering::SeqCst)
+}
+
+/// A message in a box.
+fn panic_of(f: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()))
+        .unwrap()
+}
+
+#[test]
+fn the_same_seed_does_the_same_byte_for_byte() {
+    for strategy in [
+        Strategy::Random,
+        Strategy::Priorities {
+            changes: 3,
+            moves: 200,
+        },
+    ] {
+        let mut traces = Vec::new();
+        for seed in 0..50 {
+            let sim = Sim::new(seed)
+                .workers(3)
+                .strategy(strategy)
+                .faults(Faults::some());
+            let run = || sim.run(|rt| assert_eq!(ring(rt, 5, 3, 10), 33));
+            let (first, again) = (run(), run());
+            assert_eq!(first.trace.to_string(), again.trace.to_string());
+            let replayed = sim.replay(&first.decisions, |rt| assert_eq!(ring(rt, 5, 3, 10), 33));
+            assert_eq!(replayed.trace, first.trace);
+            traces.push(first.trace.to_string());
+        }
+        traces.sort();
+        traces.dedup();
+        assert!(traces.len() > 40, "{} of 50 seeds differ", traces.len());
+    }
+}
+
+#[test]
+fn a_run_is_what_it_has_always_been() {
+    let report = Sim::new(42).run(|rt| assert_eq!(ring(rt, 2, 1, 1), 2));
+    let golden = include_str!("golden.txt");
+    assert_eq!(
+        report.trace.to_string(),
+        golden,
+        "the moves of seed 42 have changed"
+    );
+}
+
+#[test]
+fn all_messages_arrive_whoever_moves_when() {
+    for workers in 1..=4 {
+        let faults = Faults {
+            worker_stalls: 50,
+            steal_fails: 300,
+            ..Faults::some()
+        };
+        let sim = Sim::new(1_000).workers(workers).faults(faults);
+        sim.check_seeds(60, |rt| assert_eq!(ring(rt, 7, 5, 20), 105));
+    }
+}
+
+#[test]
+fn every_way_of_a_small_case_is_tried() {
+    let explored = Sim::new(0).workers(1).explore(100_000, |rt| {
+        assert_eq!(ring(rt, 1, 1, 1), 2);
+    });
+    assert!(explored.is_complete && explored.runs > 1, "{explored:?}");
+    let some = Sim::new(0)
+        .workers(2)
+        .explore(2_000, |rt| assert_eq!(ring(rt, 2, 1, 2), 3));
+    assert_eq!((some.runs, some.is_complete), (2_000, false));
+}
+
+/// Ends when it is cancelled, or not.
+struct Waits(bool);
+
+impl Process for Waits {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if events.any(|event| matches!(event, Event::Cancel(_))) && self.0 {
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+// pins: D1, D2
+#[test]
+fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
+    for seed in 0..100 {
+        let sim = Sim::new(seed).workers(3).faults(Faults::some());
+        sim.run(|rt| {
+            let polite = (0..5).map(|_| rt.submit(Waits(true), "main", ()).unwrap());
+            let polite: Vec<_> = polite.collect();
+            let stubborn = rt.submit(Waits(false), "main", ()).unwrap();
+            for _ in 0..rt.choose(30) {
+                rt.step();
+            }
+            let hour = Duration::from_secs(3_600);
+            let report = rt.stop(hour);
+            assert_eq!((report.completed, report.forced), (5, 1));
+            assert_eq!((report.closing, report.stuck), (0, vec![]));
+            assert!(rt.now() >= hour);
+            assert!(matches!(stubborn.wait(), ExitReason::Terminated));
+            assert!(
+                polite
+                    .into_iter()
+                    .all(|it| matches!(it.wait(), ExitReason::Done(_)))
+            );
+            assert!(rt.submit(Waits(true), "main", ()).is_err());
+        });
+    }
+}
+
+const SLEEP: CommandId = CommandId::new(1);
+
+/// Sleeps so many times.
+struct Sleeper(u64);
+
+impl Process for Sleeper {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.wait_for_yields();
+        if self.0 == 0 {
+            out.done(());
+        } else {
+            self.0 -= 1;
+            out.yield_command(Command::new(SLEEP, ()), self.0);
+        }
+        Ok(())
+    }
+}
+
+fn register_sleep(rt: &Rt<'_>, time: Duration) {
+    let clock = rt.clock();
+    let sleep = move |_: Command, completer: Completer| {
+        clock.after(time, move || completer.complete(()));
+        Ok(())
+    };
+    rt.register(SLEEP, "sleep", sleep).unwrap();
+}
+
+#[test]
+fn time_passes_when_nobody_can_move() {
+    let hour = Duration::from_secs(3_600);
+    let report = Sim::new(3).run(|rt| {
+        register_sleep(rt, hour);
+        let sleeper = rt.submit(Sleeper(10), "main", ()).unwrap();
+        rt.run_for(hour / 2);
+        assert_eq!(rt.now(), hour / 2);
+        let other = rt.submit(Sleeper(1), "main", ()).unwrap();
+        rt.wait(other);
+        assert_eq!(rt.now(), hour / 2 + hour);
+        rt.wait(sleeper);
+        assert_eq!(rt.now(), 10 * hour);
+    });
+    assert!(report.moves < 10_000, "{}", report.moves);
+}
+
+#[test]
+fn what_can_go_wrong_does() {
+    let per_mille = 300;
+    let run = |faults| {
+        let ends = [(); 4].map(|()| AtomicU64::new(0));
+        for seed in 0..50 {
+            Sim::new(seed).faults(faults).run(|rt| {
+                register_sleep(rt, Duration::from_millis(1));
+                let sleeper = rt.submit(Sleeper(5), "main", ()).unwrap();
+                let end = match rt.wait(sleeper) {
+                    ExitReason::Done(_) => 0,
+                    ExitReason::Panicked(_) => 1,
+                    ExitReason::Terminated => 2,
+                    _ => 3,
+                };
+                ends[end].fetch_add(1, Ordering::SeqCst);
+                if rt.now() > Duration::from_secs(1) {
+                    ends[3].fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        ends.map(AtomicU64::into_inner)
+    };
+    assert_eq!(run(Faults::default()), [50, 0, 0, 0]);
+    let faults = Faults {
+        step_panics: per_mille,
+        ..Faults::default()
+    };
+    assert!(run(faults)[1] > 25);
+    let faults = Faults {
+        process_is_terminated: per_mille,
+        ..Faults::default()
+    };
+    assert!(run(faults)[2] > 25);
+    let faults = Faults {
+        clock_jumps: per_mille,
+        ..Faults::default()
+    };
+    assert!(run(faults)[3] > 25);
+    for set in [
+        |faults: &mut Faults| faults.handler_is_late = 1_000,
+        |faults: &mut Faults| faults.handler_drops = 1_000,
+        |faults: &mut Faults| faults.handler_fails = 1_000,
+        |faults: &mut Faults| faults.process_is_cancelled = 100,
+    ] {
+        let mut faults = Faults::default();
+        set(&mut faults);
+        assert_eq!(run(faults)[0], 50, "it goes on after any completion");
+    }
+}
+
+#[test]
+fn a_run_that_does_not_end_is_found() {
+    struct Goes;
+    impl Process for Goes {
+        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+            Ok(())
+        }
+    }
+    let sim = Sim::new(0).max_moves(1_000);
+    let report = panic_of(|| {
+        sim.run(|rt| {
+            let goes = rt.submit(Goes, "main", ()).unwrap();
+            rt.wait(goes);
+        });
+    });
+    assert!(report.contains("no end after 1000 moves"), "{report}");
+    assert!(report.contains("runs {sim|"), "{report}");
+    let report = panic_of(|| {
+        sim.run(|rt| {
+            let waits = rt.submit(Waits(true), "main", ()).unwrap();
+            rt.wait(waits);
+        });
+    });
+    assert!(report.contains("nothing moves any more"), "{report}");
+}
+
+#[test]
+fn a_test_that_fails_leaves_the_next_one_alone() {
+    for seed in 0..20 {
+        let report = panic_of(|| {
+            Sim::new(seed).run(|rt| {
+                let handles: Vec<_> = (0..10)
+                    .map(|_| rt.submit(Waits(false), "main", ()))
+                    .collect();
+                (0..rt.choose(40)).for_each(|_| _ = rt.step());
+                drop(handles);
+                panic!("on purpose");
+            });
+        });
+        assert!(report.contains("on purpose"), "{report}");
+    }
+    Sim::new(1).run(|rt| assert_eq!(ring(rt, 3, 1, 3), 4));
+}
