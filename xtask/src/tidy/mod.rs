@@ -3,6 +3,7 @@
 mod atomics;
 mod clock;
 mod layers;
+mod models;
 mod orderings;
 mod promises;
 mod size;
@@ -72,6 +73,9 @@ pub(crate) fn run() -> Result<(), Failure> {
         layers::check_manifest(&slashed(path), &manifest, &mut findings);
     }
     promises::check(&sources, &mut findings);
+    let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
+    let document = fs::read_to_string(root().join(models::DOCUMENT))?;
+    models::check(&paths, &document, &mut findings);
     findings.sort();
     for finding in &findings {
         println!("{finding}");
