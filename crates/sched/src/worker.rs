@@ -332,6 +332,7 @@ impl<'a> Worker<'a> {
             && let Steal::Success(count) =
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
+            self.shared.check.steal(self.queue.index);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }

@@ -233,12 +233,16 @@ impl Sim {
         let (moves, why) = (last.trace.len(), why.map_or("", |it| it.as_str()));
         let list: Vec<_> = shortest.iter().map(u32::to_string).collect();
         let current = thread::current();
-        let name = current.name().unwrap_or_default();
+        // The name of a test, or of no test.
+        let again = match current.name() {
+            None | Some("main") => "(the same program again)".to_owned(),
+            Some(test) => format!("cargo test {test}"),
+        };
         panic!(
             "seed {seed} fails: {why}\n\n\
-             Repeat it: {SEED}={seed} cargo test {name}\n\
+             Repeat it: {SEED}={seed} {again}\n\
              The shortest run that fails, of {moves} moves instead of {}: \
-             {DECISIONS}={} cargo test {name}\n\
+             {DECISIONS}={} {again}\n\
              Its last moves:\n{}",
             outcome.trace.len(),
             list.join(","),

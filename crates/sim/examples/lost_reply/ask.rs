@@ -1,0 +1,129 @@
+//! A client that asks a server, and asks again when no answer has come for a while.
+
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Payloads, Pid, Process,
+    ProcessContext, StepOutput,
+};
+use ganger_sim::Rt;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Looks something up, which may take a while.
+const LOOK_UP: CommandId = CommandId::new(1);
+/// Completes after 50 ms.
+const SLEEP: CommandId = CommandId::new(2);
+
+/// Answers each request once, however often it is asked.
+#[derive(Default)]
+struct Server {
+    ctx: Option<ProcessContext>,
+    asked: HashSet<u64>,
+    /// Who asked, and the number of the attempt.
+    waiting: Vec<(Pid, u64)>,
+}
+
+impl Process for Server {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            match event {
+                Event::Message(message) => {
+                    let number = |at| message.payloads.get(at).and_then(|it| it.as_u64());
+                    let (request, attempt) = number(0).zip(number(1)).ok_or("no request")?;
+                    let client = message.source.ok_or("nobody asked")?;
+                    if self.asked.insert(request) {
+                        self.waiting.push((client, attempt));
+                        out.yield_command(Command::new(LOOK_UP, request), request);
+                    }
+                }
+                Event::Completion(_) => {
+                    let (client, attempt) = self.waiting.remove(0);
+                    let ctx = self.ctx.as_ref().ok_or("not started")?;
+                    // It may have given up.
+                    let _gone = ctx.send(client, "answer", attempt);
+                }
+                _ => out.done(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends when it has its answer.
+struct Client {
+    ctx: Option<ProcessContext>,
+    server: Pid,
+    attempt: u64,
+    takes_any_attempt: bool,
+}
+
+impl Process for Client {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        let mut asks = self.attempt == 0;
+        for event in events {
+            match event {
+                Event::Message(answer) => {
+                    let attempt = answer.payloads.first().and_then(|it| it.as_u64());
+                    if self.takes_any_attempt || attempt == Some(self.attempt) {
+                        out.done(self.attempt);
+                        return Ok(());
+                    }
+                }
+                // It has been asked three times; that has to be enough.
+                Event::Completion(_) => asks = self.attempt < 3,
+                _ => out.done(()),
+            }
+        }
+        if asks {
+            self.attempt += 1;
+            let request = [7, self.attempt]
+                .map(Into::into)
+                .into_iter()
+                .collect::<Payloads>();
+            let ctx = self.ctx.as_ref().ok_or("not started")?;
+            ctx.send(self.server, "request", request)?;
+            out.yield_command(Command::new(SLEEP, ()), self.attempt);
+        }
+        Ok(())
+    }
+}
+
+/// A client asks a server, and ends with its answer.
+///
+/// Both of them are right on their own: the server answers each request once, however often it is asked; the
+/// client takes only the answer to its last attempt, unless `takes_any_attempt`. Together they lose a reply
+/// that comes after the client has asked again.
+pub fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
+    let look_up = |_: Command, completer: Completer| {
+        completer.complete("found");
+        Ok(())
+    };
+    rt.register(LOOK_UP, "look up", look_up).unwrap();
+    let clock = rt.clock();
+    let sleep = move |_: Command, completer: Completer| {
+        clock.after(Duration::from_millis(50), move || completer.complete(()));
+        Ok(())
+    };
+    // By the handle: a sleep that is late or fails would be another story.
+    (**rt).register(SLEEP, "sleep", sleep).unwrap();
+    let server = rt.submit(Server::default(), "main", ()).unwrap();
+    let client = Client {
+        ctx: None,
+        server: server.pid(),
+        attempt: 0,
+        takes_any_attempt,
+    };
+    let client = rt.submit(client, "main", ()).unwrap();
+    assert!(matches!(rt.wait(client), ExitReason::Done(_)));
+}
