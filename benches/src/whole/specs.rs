@@ -1,4 +1,4 @@
-//! The workloads, one by one; sizes and targets are those of the project's figures to reach.
+//! The workloads, one by one, with their sizes, and with how far ahead of its peers Ganger means to be.
 
 use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};

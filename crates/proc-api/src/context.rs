@@ -162,11 +162,14 @@ impl ProcessContext {
         self.backend.is_cancelled()
     }
 
-    /// Calls `f`, which may block this thread: for a file, a lock, another program. Other processes are
-    /// handed to another thread at once, where else the scheduler would take a millisecond to notice.
+    /// Calls `f`, which may block this thread: for a file, a lock, another program. Processes that wait are
+    /// handed to another thread before that, where else the scheduler would take some milliseconds to notice;
+    /// those that come later, within 2 ms.
     ///
-    /// To be called from inside a step, by the process itself. The process waits for `f` all the same;
-    /// what many processes do is better done by a handler that has threads of its own.
+    /// To be called from inside a step, by the process itself; elsewhere it just calls `f`. Costs a few
+    /// atomic operations, and a wake-up of a thread where one is needed. When there are as many spare threads
+    /// as there may be, the others wait. The process waits for `f` all the same; what many processes do is
+    /// better done by a handler that has threads of its own.
     ///
     /// # Panics
     /// When `f` does, even if the backend contains that.
@@ -187,7 +190,8 @@ impl ProcessContext {
     }
 
     /// Whether the step that asks has lasted for longer than its share, 10 ms unless the scheduler was
-    /// told otherwise, while other processes wait: time to return with `Continue`. Costs a few loads.
+    /// told otherwise (`Builder::chain_limit`), while other processes wait and no worker is free for them: time
+    /// to return with `Continue`. Costs a call and a few loads; writes nothing.
     ///
     /// To be called from inside a step, by the process itself; elsewhere it is `false`.
     #[must_use]

@@ -77,18 +77,18 @@ impl Builder {
         }
     }
 
-    /// How many processes a worker's deque holds before it grows. Default: 256.
+    /// How many processes a worker's deque holds before it grows. From 1 to 2^24. Default: 256.
     pub fn deque_capacity(self, processes: usize) -> Self {
         self.with(|config| config.deque_capacity = processes)
     }
 
-    /// The most new events that one step is shown. Default: 256.
+    /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }
 
     /// How many processes a worker moves to its own deque when it takes one from the global queue.
-    /// Default: 16.
+    /// Up to 2^16. Default: 16.
     pub fn global_batch(self, processes: usize) -> Self {
         self.with(|config| config.global_batch = processes)
     }
@@ -100,12 +100,14 @@ impl Builder {
     }
 
     /// At every how many-th pick a worker looks at the global queue and the oldest of its own deque
-    /// first. Default: 61.
+    /// first. From 1 up. Default: 61.
     pub fn rotation(self, picks: u32) -> Self {
         self.with(|config| config.rotation = picks)
     }
 
-    /// After how long without a rotation the next pick is one. Default: 10 ms.
+    /// After how long without a rotation the next pick is one; and after how long in one step
+    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) says so, when others wait. With zero,
+    /// every pick is a rotation. Default: 10 ms.
     pub fn chain_limit(self, limit: Duration) -> Self {
         self.with(|config| config.chain_limit = limit)
     }
@@ -119,16 +121,16 @@ impl Builder {
     }
 
     /// After how long a step that blocks its thread, and after how long one that computes, another
-    /// thread takes the place of its worker, when processes wait that no other worker is free for.
-    /// Default: 1 ms and 10 ms.
+    /// thread takes the place of its worker, when processes wait that no other worker is free for. The monitor
+    /// may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
     /// For how long, after a step of a method has been reported because it kept others waiting, further
     /// steps of processes with that method are not; the next report says how many there were. They are
-    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Default: 1 s;
-    /// with zero each is reported.
+    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Of more than 256
+    /// methods at a time those that come last have no report. Default: 1 s; with zero each is reported.
     pub fn report_interval(self, interval: Duration) -> Self {
         self.with(|config| config.report_interval = interval)
     }
@@ -179,8 +181,8 @@ impl Builder {
     }
 
     /// How many threads there may be beside the workers, to take the places of those whose steps block
-    /// or compute for long. They are started when they are needed. Default: 64; with 0 such a step
-    /// costs the worker that runs it.
+    /// or compute for long. They are started when they are needed. Up to 4096. Default: 64; with 0 such a
+    /// step costs the worker that runs it.
     pub fn max_spares(self, threads: usize) -> Self {
         self.with(|config| config.max_spares = threads)
     }
@@ -190,7 +192,7 @@ impl Builder {
         self.with(|config| config.keep_spares = time)
     }
 
-    /// The most processes that may be alive at a time; exact under concurrent submits. Default:
+    /// The most processes that may be alive at a time; exact under concurrent submits. From 1 up. Default:
     /// none.
     pub fn max_processes(self, processes: usize) -> Self {
         self.with(|config| config.max_processes = Some(processes))
@@ -198,7 +200,7 @@ impl Builder {
 
     /// The most messages that a process's mailbox may hold; further ones are refused with `Full`, or
     /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many control
-    /// messages beside them. Completions, cancellations and upgrades are never refused. A limit above
+    /// messages beside them. Completions, cancellations and upgrades are never refused. From 1 up; a limit above
     /// 2^31 - 1 is taken for that. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
@@ -269,8 +271,8 @@ impl Builder {
     /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
     ///
     /// # Errors
-    /// [`BuildError`] when a setting is out of its range, a name is none, or workers can't be pinned as
-    /// they should be.
+    /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
+    /// pinned as they should be, or backtraces can't be taken, or not with that signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
         let workers = self.workers.unwrap_or_else(|| {
             std::thread::available_parallelism()

@@ -300,7 +300,7 @@ impl ContextBackend for ProcessCell {
 
     fn block(&self, f: &mut dyn FnMut()) {
         let worker = local::with(&self.shared, |queue| queue.index);
-        // What is pushed from now on makes the monitor look at once.
+        // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
         let _announced = worker.map(|worker| {
             let announced = self.shared.crew.announce(worker);
             self.make_way(worker);

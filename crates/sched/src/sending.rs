@@ -73,7 +73,8 @@ impl Address {
         self.send_within(message, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but gives up after `timeout`.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
+    /// all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
@@ -86,7 +87,11 @@ impl Address {
     /// until it is polled.
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. It keeps nobody else waiting, polled or not.
+    /// then: what has been accepted is delivered. It keeps nobody else waiting, polled or not. Polling it never
+    /// blocks, inside of a step either.
+    ///
+    /// # Errors
+    /// The future's, with the message inside: `Closed` when the process has ended, also while this waited.
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -118,12 +123,13 @@ impl Handle {
     ///
     /// # Errors
     /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
-    /// ended while this waited.
+    /// ended while this waited; `Full` from inside a step that may not wait, as there.
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but gives up after `timeout`.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
+    /// all.
     ///
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
@@ -134,6 +140,10 @@ impl Handle {
 
     /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID is
     /// looked up when it is polled first.
+    ///
+    /// # Errors
+    /// The future's, with the package inside, when nobody took it; `Closed` when the process has ended while
+    /// this waited.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),

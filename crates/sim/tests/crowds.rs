@@ -124,7 +124,8 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
                 member.send(Message::new("go", 2_u64)).unwrap();
             }
             let handled = || crowd.handled.load(Ordering::SeqCst);
-            // The bound in picks, and a few moves for each.
+            // The bound itself is checked in picks, after every move; this is to end when it is broken
+            // for ever.
             let moves = Cell::new(0);
             while handled() < 24 {
                 assert!(rt.step());

@@ -1,4 +1,4 @@
-//! What the relay promises: R2 to R5 of the semantics. Each test names the promise that it pins.
+//! What the relay promises: R2 to R5. Each test names the promise that it pins.
 #![cfg(not(loom))]
 
 mod common;
