@@ -122,6 +122,10 @@ impl ProcessHandle {
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.
     pub fn wait(self) -> ExitReason {
+        #[cfg(feature = "sim")]
+        if !self.is_finished() {
+            crate::sim::refuse_to_block("wait", "`Rt::wait`");
+        }
         loop {
             if let Some(reason) = self.address.task.exit.wait(None) {
                 return reason;

@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// being initialised under such an id can't be overtaken by one that was given the same id.
 pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 
+/// Parts of the map of ids that users have chosen, each with a lock of its own.
+const SHARDS: usize = 32;
+
 pub(crate) struct Registry {
     counted: Slots<Task>,
     chosen: DashMap<u64, Chosen, FxBuildHasher>,
@@ -40,7 +43,8 @@ impl Registry {
     pub(crate) fn new() -> Self {
         Self {
             counted: Slots::new(),
-            chosen: DashMap::with_hasher(FxBuildHasher),
+            // Not as many shards as the machine has cores ask for: their order is that of `all`.
+            chosen: DashMap::with_hasher_and_shard_amount(FxBuildHasher, SHARDS),
         }
     }
 

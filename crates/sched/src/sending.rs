@@ -296,6 +296,8 @@ impl ProcessCell {
             Err((SendErrorKind::Full, message)) if self.may_wait_here() => message,
             result => return result,
         };
+        #[cfg(feature = "sim")]
+        crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
         let thread = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&thread));
         let Some(waiter) = self.wait_for_room(message, waker)? else {

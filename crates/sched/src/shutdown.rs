@@ -54,6 +54,8 @@ impl Shared {
     /// Stops the scheduler, or waits until somebody else has stopped it. Blocks until `deadline` has
     /// passed and a little longer, at the most.
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> StopReport {
+        #[cfg(feature = "sim")]
+        crate::sim::refuse_to_block("stop", "`Rt::stop`");
         self.shutdown.begin_stopping();
         let _inside = self.shutdown.enter(self, deadline);
         // Whoever is at it has to wait for less now.

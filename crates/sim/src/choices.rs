@@ -14,8 +14,10 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Seed(u64),
-    /// What comes after these is the first of whatever there is.
+    /// After these everybody moves in turn, and all else is the first of whatever there is.
     Given(Vec<u32>),
+    /// After these, all is the first of whatever there is: the first of the ways that begin so.
+    FirstAfter(Vec<u32>),
 }
 
 pub(crate) struct Choices {
@@ -23,6 +25,8 @@ pub(crate) struct Choices {
     given: Vec<u32>,
     made: Vec<Decision>,
     order: Order,
+    /// Who moves after what is given: everybody in turn.
+    in_turn: bool,
     /// Nothing goes wrong any more.
     is_calm: bool,
 }
@@ -41,15 +45,17 @@ enum Order {
 impl Choices {
     /// For that many actors.
     pub(crate) fn new(source: Source, strategy: Strategy, actors: usize) -> Self {
+        let in_turn = matches!(source, Source::Given(_));
         let (rng, given) = match source {
             Source::Seed(seed) => (Some(Rng::with_seed(seed)), Vec::new()),
-            Source::Given(given) => (None, given),
+            Source::Given(given) | Source::FirstAfter(given) => (None, given),
         };
         let mut choices = Self {
             rng,
             given,
             made: Vec::new(),
             order: Order::Any,
+            in_turn,
             is_calm: false,
         };
         if let (Some(rng), Strategy::Priorities { changes, moves }) = (&mut choices.rng, strategy) {
@@ -65,7 +71,7 @@ impl Choices {
 
     /// One of so many, which are alike.
     pub(crate) fn choose(&mut self, of: usize) -> usize {
-        self.decide(of, |rng, of| rng.u32(..of))
+        self.decide(of, 0, |rng, of| rng.u32(..of))
     }
 
     /// Whether something happens that does so many times in a thousand.
@@ -73,13 +79,13 @@ impl Choices {
         if per_mille == 0 || self.is_calm {
             return false;
         }
-        self.decide(2, |rng, _| u32::from(rng.u32(..1_000) < per_mille)) == 1
+        self.decide(2, 0, |rng, _| u32::from(rng.u32(..1_000) < per_mille)) == 1
     }
 
     /// One of these actors, for the move of that number; the place in the list.
     pub(crate) fn actor(&mut self, actors: &[usize], nth: u64) -> usize {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
-            return self.choose(actors.len());
+            return self.decide(actors.len(), nth, |rng, of| rng.u32(..of));
         };
         let first = |of: &[u64]| {
             (0..actors.len())
@@ -87,26 +93,35 @@ impl Choices {
                 .unwrap_or(0)
         };
         let mut place = first(of);
-        for _ in falls.iter().filter(|&&fall| fall == nth) {
+        // Each falls once, however often somebody is asked for in the same move.
+        while let Some(fall) = falls.iter().position(|&fall| fall == nth) {
+            falls.swap_remove(fall);
             *lowest -= 1;
             of[actors[place]] = *lowest;
             place = first(of);
         }
         let place = u32::try_from(place).unwrap_or(u32::MAX);
-        self.decide(actors.len(), |_, _| place)
+        self.decide(actors.len(), nth, |_, _| place)
     }
 
-    fn decide(&mut self, of: usize, by_chance: impl FnOnce(&mut Rng, u32) -> u32) -> usize {
+    /// Without chance, and nothing given, it is the place `beyond`, counted round.
+    fn decide(
+        &mut self,
+        of: usize,
+        beyond: u64,
+        by_chance: impl FnOnce(&mut Rng, u32) -> u32,
+    ) -> usize {
         let of = u32::try_from(of).unwrap_or(u32::MAX);
         if of <= 1 {
             return 0;
         }
         let chose = match &mut self.rng {
             Some(rng) => by_chance(rng, of),
-            None => self
-                .given
-                .get(self.made.len())
-                .map_or(0, |&it| it.min(of - 1)),
+            None => match self.given.get(self.made.len()) {
+                Some(&given) => given.min(of - 1),
+                None if self.in_turn => u32::try_from(beyond % u64::from(of)).unwrap_or(0),
+                None => 0,
+            },
         };
         self.made.push(Decision { of, chose });
         chose as usize

@@ -11,7 +11,7 @@ mod timers;
 mod trace;
 
 pub use faults::{Faults, JUMP, LATE};
-pub use rt::Rt;
+pub use rt::{Rt, TURN};
 pub use sim::{Explored, Report, Sim};
 pub use strategy::Strategy;
 pub use timers::SimClock;

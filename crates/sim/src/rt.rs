@@ -26,7 +26,7 @@ const STALL: usize = 100;
 /// process that has not ended, `send_blocking` and `stop` have their counterparts here.
 pub struct Rt<'a> {
     handle: Handle,
-    machine: &'a dyn Drive,
+    machine: &'a dyn Moves,
     pub(crate) clock: SimClock,
     choices: Rc<RefCell<Choices>>,
     faults: Faults,
@@ -34,15 +34,21 @@ pub struct Rt<'a> {
     /// Until which move each worker stands still.
     stalled: RefCell<Vec<u64>>,
     moves: Cell<u64>,
+    /// After how many of them the promises could be checked.
+    pub(crate) audits: Cell<u64>,
     limit: u64,
 }
 
+/// How long a turn takes, by the clock of the simulation: so that time passes beside processes that never
+/// wait.
+pub const TURN: Duration = Duration::from_micros(1);
+
 /// A [`Machine`], whatever it borrows.
-pub(crate) trait Drive {
+pub(crate) trait Moves {
     fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
 }
 
-impl Drive for RefCell<&mut Machine<'_>> {
+impl Moves for RefCell<&mut Machine<'_>> {
     fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>)) {
         f(&mut self.borrow_mut());
     }
@@ -51,7 +57,7 @@ impl Drive for RefCell<&mut Machine<'_>> {
 impl<'a> Rt<'a> {
     pub(crate) fn new(
         handle: &Handle,
-        machine: &'a dyn Drive,
+        machine: &'a dyn Moves,
         choices: Rc<RefCell<Choices>>,
         faults: Faults,
         limit: u64,
@@ -65,6 +71,7 @@ impl<'a> Rt<'a> {
             trace: RefCell::default(),
             stalled: RefCell::default(),
             moves: Cell::new(0),
+            audits: Cell::new(0),
             limit,
         };
         let workers = rt.machine(|machine| machine.workers());
@@ -119,7 +126,6 @@ impl<'a> Rt<'a> {
         handler: impl Handler,
     ) -> Result<(), RegisterError> {
         let clock = self.clock.clone();
-        let handler = Arc::new(handler);
         let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
             if sim::fault("handler drops") {
                 return Ok(());
@@ -130,19 +136,22 @@ impl<'a> Rt<'a> {
             if !sim::fault("handler is late") {
                 return handler.handle(command, completer);
             }
+            let Some(pid) = completer.pid() else {
+                return handler.handle(command, completer);
+            };
             let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
             let delay = Duration::from_micros(sim::pick(micros) as u64);
-            let handler = Arc::clone(&handler);
-            clock.after(delay, move || {
-                // It has told its answer by the completer, or dropped that.
-                let _told = handler.handle(command, completer);
+            let clock = clock.clone();
+            let late = Completer::from_fn(pid, completer.tag(), move |completion| {
+                clock.after(delay, move || completer.finish(completion.result));
             });
-            Ok(())
+            handler.handle(command, late)
         };
         self.handle.register(id, name, faulty)
     }
 
-    /// One move of whoever is next. Returns whether there was one.
+    /// One move of whoever is next. Returns whether there was one: if not, nobody can move, and nothing is
+    /// due any more.
     ///
     /// # Panics
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
@@ -166,10 +175,12 @@ impl<'a> Rt<'a> {
             }
         };
         self.trace.borrow_mut().add(actor, did);
-        self.machine(|machine| machine.audit());
-        if let Some(broken) = sim::broken() {
-            panic!("{broken}");
+        if let Did::Ran(_) = did {
+            self.set_now(self.now().saturating_add(TURN));
         }
+        let audited = self.machine(|machine| machine.audit());
+        self.audits.set(self.audits.get() + u64::from(audited));
+        assert_kept();
         true
     }
 
@@ -249,6 +260,12 @@ impl<'a> Rt<'a> {
             started, ended,
             "not all processes that were started have ended"
         );
+        assert_kept();
+    }
+
+    /// Forgets what was to happen later: whoever waits for it is in it, and so is the scheduler.
+    pub(crate) fn forget_timers(&self) {
+        self.clock.clear();
     }
 
     /// What may go wrong before a move.
@@ -355,6 +372,14 @@ impl<'a> Rt<'a> {
         let now = now.max(self.now());
         self.clock.set_now(now);
         self.machine(|machine| machine.set_now(now));
+    }
+}
+
+/// # Panics
+/// When a promise of the scheduler has been broken.
+fn assert_kept() {
+    if let Some(broken) = sim::broken() {
+        panic!("{broken}");
     }
 }
 

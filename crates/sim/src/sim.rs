@@ -2,7 +2,7 @@
 
 use crate::choices::{Choices, Decision, Source};
 use crate::faults::Faults;
-use crate::quiet::quietly;
+use crate::quiet::{self, quietly};
 use crate::rt::Rt;
 use crate::shrink::shrink;
 use crate::strategy::Strategy;
@@ -24,6 +24,9 @@ const DECISIONS: &str = "GANGER_SIM_DECISIONS";
 
 /// How many runs may be spent on a shorter one that fails.
 const TRIES: usize = 2_000;
+
+/// How many moves these may have in all.
+const MOVES: u64 = 20_000_000;
 
 /// How many moves a report of a failure shows.
 const SHOWN: usize = 60;
@@ -69,6 +72,9 @@ pub struct Report {
     pub trace: Trace,
     /// The decisions that have been made, for [`Sim::replay`].
     pub decisions: Vec<u32>,
+    /// After how many moves all promises could be checked, because no worker was about to look or to wake
+    /// somebody.
+    pub audits: u64,
 }
 
 /// What [`Sim::explore`] has done.
@@ -83,10 +89,31 @@ pub struct Explored {
 
 /// What became of a run.
 struct Outcome {
-    /// Why it has failed, if so.
-    failure: Option<String>,
+    failure: Option<Failure>,
     made: Vec<Decision>,
     trace: Trace,
+    audits: u64,
+}
+
+/// Why a run has failed.
+#[derive(Debug, Clone)]
+struct Failure {
+    why: String,
+    /// Where the panic was.
+    place: String,
+}
+
+impl Failure {
+    /// Whether the other is one of the same kind: what failed is in the same place.
+    fn is_like(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.why, self.place)
+    }
 }
 
 impl Outcome {
@@ -136,10 +163,11 @@ impl Sim {
 
     /// Runs `test` once, with the seed.
     ///
-    /// When it returns, the scheduler is stopped, and nothing may be left.
+    /// When it returns, the scheduler is stopped: processes that are still there are cancelled and, when they
+    /// do not end by that, terminated.
     ///
     /// # Panics
-    /// When `test` does, or a promise is broken: with the moves before that, and how to repeat it.
+    /// When `test` does, or a promise is broken: with the moves before that.
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
         let outcome = self.attempt(Source::Seed(self.seed), test);
         self.report(outcome)
@@ -167,27 +195,30 @@ impl Sim {
     /// Runs `test` with that many seeds, from this simulation's on.
     ///
     /// With `GANGER_SIM_SEED` in the environment it runs that seed alone, and with `GANGER_SIM_DECISIONS`
-    /// these decisions alone.
+    /// these decisions alone; so does every other check of the same program.
     ///
     /// # Panics
     /// When a run fails. It is made shorter first; the message says how to repeat it, and shows its last
     /// moves.
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
-        if let Some(decisions) = variable(DECISIONS) {
-            let numbers = decisions.split(',').filter(|number| !number.is_empty());
-            let given: Vec<u32> = numbers.map(|number| parse(DECISIONS, number)).collect();
+        if let Some(given) = given() {
             self.replay(&given, &test);
             return;
         }
-        let alone = variable(SEED).map(|seed| parse(SEED, &seed));
-        let all = match alone {
-            Some(seed) => seed..=seed,
-            None => self.seed..=self.seed.saturating_add(seeds.saturating_sub(1)),
-        };
-        for seed in all {
+        if let Some(seed) = variable(SEED) {
+            let seed = parse(SEED, &seed);
+            Self {
+                seed,
+                ..self.clone()
+            }
+            .run(&test);
+            return;
+        }
+        for nth in 0..seeds {
+            let seed = self.seed.wrapping_add(nth);
             let outcome = quietly(|| self.attempt(Source::Seed(seed), &test));
-            if outcome.failure.is_some() {
-                self.fail(seed, &outcome, &test);
+            if let Some(failure) = &outcome.failure {
+                self.fail(Some(seed), &outcome, failure, &test);
             }
         }
     }
@@ -195,16 +226,26 @@ impl Sim {
     /// Runs `test` in every way there is, or in that many: for small cases without faults, since the ways
     /// are very many soon.
     ///
+    /// With `GANGER_SIM_DECISIONS` in the environment it runs these decisions alone.
+    ///
     /// # Panics
     /// When a run fails, as [`check_seeds`](Self::check_seeds).
     pub fn explore(&self, max_runs: u64, test: impl Fn(&Rt<'_>)) -> Explored {
-        let mut next = Some(Vec::new());
         let mut runs = 0;
+        if let Some(given) = given() {
+            self.replay(&given, &test);
+            let is_complete = false;
+            return Explored {
+                runs: 1,
+                is_complete,
+            };
+        }
+        let mut next = Some(Vec::new());
         while let Some(given) = next.filter(|_| runs < max_runs) {
             runs += 1;
-            let outcome = quietly(|| self.attempt(Source::Given(given), &test));
-            if outcome.failure.is_some() {
-                self.fail(self.seed, &outcome, &test);
+            let outcome = quietly(|| self.attempt(Source::FirstAfter(given), &test));
+            if let Some(failure) = &outcome.failure {
+                self.fail(None, &outcome, failure, &test);
             }
             next = successor(&outcome.made);
             if next.is_none() {
@@ -221,44 +262,72 @@ impl Sim {
     }
 
     /// Makes the run that has failed shorter, and says what there is to say about it.
-    fn fail(&self, seed: u64, outcome: &Outcome, test: &impl Fn(&Rt<'_>)) -> ! {
-        let again = |decisions: &[u32]| self.attempt(Source::Given(decisions.to_vec()), test);
-        let fails = |decisions: &[u32]| again(decisions).failure.is_some();
+    fn fail(
+        &self,
+        seed: Option<u64>,
+        outcome: &Outcome,
+        failure: &Failure,
+        test: &impl Fn(&Rt<'_>),
+    ) -> ! {
+        // One that would take longer is not shorter.
+        let moves = outcome.trace.len() as u64;
+        let short = self.clone().max_moves(self.max_moves.min(moves + 1));
+        let again = |decisions: &[u32]| short.attempt(Source::Given(decisions.to_vec()), test);
+        let fails = |decisions: &[u32]| {
+            let other = again(decisions).failure;
+            other.is_some_and(|other| other.is_like(failure))
+        };
+        let tries = usize::try_from(MOVES / (moves + 1)).map_or(TRIES, |most| most.min(TRIES));
         let (shortest, last) = quietly(|| {
-            let shortest = shrink(outcome.decisions(), TRIES, fails);
+            let shortest = shrink(outcome.decisions(), tries, fails);
             let last = again(&shortest);
             (shortest, last)
         });
-        let why = last.failure.as_ref().or(outcome.failure.as_ref());
-        let (moves, why) = (last.trace.len(), why.map_or("", |it| it.as_str()));
-        let list: Vec<_> = shortest.iter().map(u32::to_string).collect();
+        let is_shorter = last.failure.is_some_and(|last| last.is_like(failure));
+        let (decisions, trace) = if is_shorter {
+            (shortest, &last.trace)
+        } else {
+            (outcome.decisions(), &outcome.trace)
+        };
+        let list: Vec<_> = decisions.iter().map(u32::to_string).collect();
+        // None at all would be no setting.
+        let list = if list.is_empty() {
+            "0".to_owned()
+        } else {
+            list.join(",")
+        };
         let current = thread::current();
         // The name of a test, or of no test.
         let again = match current.name() {
             None | Some("main") => "(the same program again)".to_owned(),
             Some(test) => format!("cargo test {test}"),
         };
+        let (what, repeat) = match seed {
+            Some(seed) => (
+                format!("seed {seed} fails"),
+                format!("Repeat it: {SEED}={seed} {again}\n"),
+            ),
+            None => ("one of the ways fails".to_owned(), String::new()),
+        };
+        let (of, last) = (trace.len(), trace.last(SHOWN));
         panic!(
-            "seed {seed} fails: {why}\n\n\
-             Repeat it: {SEED}={seed} {again}\n\
-             The shortest run that fails, of {moves} moves instead of {}: \
-             {DECISIONS}={} {again}\n\
-             Its last moves:\n{}",
-            outcome.trace.len(),
-            list.join(","),
-            last.trace.last(SHOWN)
+            "{what}: {failure}\n\n{repeat}\
+             The shortest run that fails like this, of {of} moves instead of {moves}: \
+             {DECISIONS}={list} {again}\n\
+             Its last moves:\n{last}"
         );
     }
 
     fn report(&self, outcome: Outcome) -> Report {
         if let Some(failure) = &outcome.failure {
-            let (seed, moves) = (self.seed, outcome.trace.last(SHOWN));
-            panic!("a run with the seed {seed} fails: {failure}\n\nIts last moves:\n{moves}");
+            let moves = outcome.trace.last(SHOWN);
+            panic!("the run fails: {failure}\n\nIts last moves:\n{moves}");
         }
         Report {
             decisions: outcome.decisions(),
             moves: outcome.trace.len() as u64,
             trace: outcome.trace,
+            audits: outcome.audits,
         }
     }
 
@@ -280,9 +349,10 @@ impl Sim {
             choices: Rc::clone(&choices),
             faults: self.faults,
         };
-        let mut trace = Trace::default();
+        let (mut trace, mut audits) = (Trace::default(), 0);
         let mut failure = None;
         let mut is_clean = false;
+        quiet::install();
         let started = sim::drive(Box::new(driver), || {
             sim::run(&scheduler, |handle, machine| {
                 let machine = RefCell::new(machine);
@@ -292,15 +362,20 @@ impl Sim {
                     test(&rt);
                     rt.finish();
                 }));
-                failure = run.err().map(|panic| text(&*panic));
+                failure = run.err().map(|panic| Failure {
+                    why: text(&*panic),
+                    place: quiet::place().unwrap_or_default(),
+                });
+                (trace, audits) = (rt.trace.take(), rt.audits.get());
                 // What has failed may be in any state, and need not come to an end.
-                is_clean =
-                    failure.is_none() || catch_unwind(AssertUnwindSafe(|| rt.finish())).is_ok();
-                trace = rt.trace.take();
+                let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| rt.finish())));
+                is_clean = failure.is_none() || end().is_ok();
+                let forgotten = catch_unwind(AssertUnwindSafe(|| rt.forget_timers()));
+                is_clean &= forgotten.is_ok();
             })
         });
         if let Err(error) = started {
-            failure = Some(error.to_string());
+            panic!("the scheduler can't be started: {error}");
         }
         if !is_clean {
             // To drop it would be to wait for processes that nobody runs.
@@ -311,6 +386,7 @@ impl Sim {
             failure,
             made,
             trace,
+            audits,
         }
     }
 }
@@ -365,8 +441,17 @@ fn text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic that says nothing".to_owned())
 }
 
+/// The decisions in the environment, if there are any.
+fn given() -> Option<Vec<u32>> {
+    let decisions = variable(DECISIONS)?;
+    let numbers = decisions.split(',');
+    Some(numbers.map(|number| parse(DECISIONS, number)).collect())
+}
+
 fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
+    let value = env::var_os(name).filter(|value| !value.is_empty())?;
+    let text = value.into_string();
+    Some(text.unwrap_or_else(|value| panic!("{name}: {} is no number", value.display())))
 }
 
 fn parse<N: std::str::FromStr>(name: &str, number: &str) -> N {

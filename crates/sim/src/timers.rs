@@ -1,8 +1,8 @@
 //! What is to happen later, by the clock of the simulation.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, mem};
 
 type Action = Box<dyn FnOnce() + Send>;
 
@@ -58,6 +58,13 @@ impl SimClock {
         if let Some((_, _, action)) = action {
             action();
         }
+    }
+
+    /// Forgets what is waiting.
+    pub(crate) fn clear(&self) {
+        let waiting = mem::take(&mut self.timers().waiting);
+        // With users' values in it, and not under the lock.
+        drop(waiting);
     }
 
     fn timers(&self) -> MutexGuard<'_, Timers> {

@@ -32,10 +32,19 @@ impl Trace {
         self.0.is_empty()
     }
 
-    /// The last so many moves, as text.
+    /// The last so many moves, as text; what is the same several times in a row is one line.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
-        Self(self.0[self.len().saturating_sub(moves)..].to_vec()).to_string()
+        let text = Self(self.0[self.len().saturating_sub(moves)..].to_vec()).to_string();
+        let mut folded = String::new();
+        for same in text.lines().collect::<Vec<_>>().chunk_by(|a, b| a == b) {
+            folded += same[0];
+            if same.len() > 1 {
+                folded += &format!(" ({} times)", same.len());
+            }
+            folded.push('\n');
+        }
+        folded
     }
 }
 
@@ -68,5 +77,29 @@ impl fmt::Display for Trace {
             f.write_str("\n")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_same_several_times_is_one_line() {
+        let mut trace = Trace::default();
+        let moves = [
+            Did::Woke,
+            Did::Looked,
+            Did::Looked,
+            Did::Looked,
+            Did::FellAsleep,
+        ];
+        moves
+            .into_iter()
+            .for_each(|did| trace.add(Actor::Worker(1), did));
+        trace.add(Actor::Timer, Did::Nothing);
+        let expected = "worker 1: looks, in vain (2 times)\nworker 1: sleeps\ntimer\n";
+        assert_eq!(trace.last(4), expected);
+        assert_eq!(trace.to_string().lines().count(), trace.len());
     }
 }

@@ -81,7 +81,8 @@ fn messages_from_outside_at_any_moment_leave_nobody_beside_a_sleeper() {
         ];
         for strategy in strategies {
             let sim = Sim::new(0).workers(workers).strategy(strategy);
-            sim.faults(Faults::some()).check_seeds(100, |rt| {
+            let sim = sim.faults(Faults::some());
+            sim.check_seeds(100, |rt| {
                 let (crowd, members) = crowd(rt, 6);
                 let mut expected = 0;
                 for _ in 0..12 {
@@ -138,4 +139,18 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
                 .for_each(|hog| assert!(rt.wait(hog).is_done()));
         });
     }
+}
+
+/// Else nothing would be checked.
+#[test]
+fn there_are_moments_in_which_all_is_checked() {
+    let report = Sim::new(5).workers(3).faults(Faults::some()).run(|rt| {
+        let (_, members) = crowd(rt, 6);
+        for member in &members {
+            (0..30).for_each(|_| _ = rt.step());
+            member.send(Message::new("go", 4_u64)).unwrap();
+        }
+        rt.settle();
+    });
+    assert!(report.audits > 5, "{report:?}");
 }

@@ -26,7 +26,10 @@ pub(super) fn check(files: &[String], document: &str, findings: &mut Vec<Finding
         });
     };
     for path in there.difference(&listed) {
-        found(path, format!("these models are not in the table of {DOCUMENT}"));
+        found(
+            path,
+            format!("these models are not in the table of {DOCUMENT}"),
+        );
     }
     for path in listed.difference(&there) {
         found(DOCUMENT, format!("there are no models in {path}"));
@@ -44,7 +47,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_and_what_is_too_much_is_found() {
-        let files = ["crates/a/tests/loom_x.rs", "crates/a/src/loom_y.rs", "crates/a/src/z.rs"];
+        let files = [
+            "crates/a/tests/loom_x.rs",
+            "crates/a/src/loom_y.rs",
+            "crates/a/src/z.rs",
+        ];
         let files = files.map(str::to_owned);
         let document = "| `crates/a/tests/loom_x.rs` | x |\n| `crates/a/src/loom_old.rs` | y |\n\
                         | `crates/a/src/z.rs` | z |\n`crates/a/src/loom_y.rs`\n";

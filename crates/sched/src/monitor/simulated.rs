@@ -28,6 +28,9 @@ impl<'a, C: Clock> Simulated<'a, C> {
 
     /// Whether it has a move at this time.
     pub(crate) fn can_move(&self) -> bool {
+        if self.is_gone() {
+            return false;
+        }
         self.monitor.shared.idle.monitor_parker().has_token()
             || self
                 .next_look()
@@ -37,13 +40,21 @@ impl<'a, C: Clock> Simulated<'a, C> {
     /// When it looks next, if not only after a wake-up.
     pub(crate) fn next_look(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Naps(until) => Some(until),
-            Phase::Dozes => None,
+            Phase::Naps(until) if !self.is_gone() => Some(until),
+            _ => None,
         }
+    }
+
+    /// Whether its thread would have ended.
+    fn is_gone(&self) -> bool {
+        self.monitor.shared.shutdown.is_halted()
     }
 
     /// Its next move, if it has one at this time.
     pub(crate) fn advance(&mut self) -> Did {
+        if self.is_gone() {
+            return Did::Nothing;
+        }
         let shared = self.monitor.shared;
         let now = self.monitor.clock.now();
         let parker = shared.idle.monitor_parker();
@@ -56,7 +67,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
             Phase::Naps(_) => {
                 self.monitor.look();
                 if self.monitor.quiet < QUIET {
-                    self.phase = Phase::Naps(now + self.monitor.interval);
+                    self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
                     Did::Watched
                 } else {
                     shared.check.begin_look();
@@ -70,7 +81,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
             }
             Phase::Dozes if is_woken => {
                 self.monitor.begin_to_watch();
-                self.phase = Phase::Naps(now + self.monitor.interval);
+                self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
                 Did::Roused
             }
             Phase::Dozes => Did::Nothing,

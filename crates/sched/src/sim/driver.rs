@@ -55,6 +55,15 @@ pub(crate) fn note_broken(message: &str) -> bool {
     IS_DRIVEN.get()
 }
 
+/// Refuses a call that would block the only thread that there is.
+///
+/// # Panics
+/// On a thread that has a driver. In a step the scheduler contains that, so it is noted as well.
+pub(crate) fn refuse_to_block(what: &str, instead: &str) {
+    let message = format!("{what} would block the simulation for ever; use {instead}");
+    assert!(!note_broken(&message), "{message}");
+}
+
 /// One of so many, if there is a driver.
 pub(crate) fn choose(what: &'static str, of: usize) -> Option<usize> {
     with(|driver| driver.choose(what, of))

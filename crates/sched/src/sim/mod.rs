@@ -7,7 +7,7 @@
 mod driver;
 
 pub use driver::{Driver, broken, drive, fault, pick};
-pub(crate) use driver::{before_step, choose, happens, note_broken};
+pub(crate) use driver::{before_step, choose, happens, note_broken, refuse_to_block};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
@@ -173,10 +173,10 @@ impl Machine<'_> {
         self.clock.0.set(self.now().max(now));
     }
 
-    /// Checks the promises that can be checked at this moment. What is broken panics, and is
-    /// [noted](broken).
-    pub fn audit(&self) {
-        self.shared.check.audit(self.shared);
+    /// Checks the promises that can be checked at this moment; returns whether that was anything: no worker
+    /// was about to look or to wake somebody. What is broken panics, and is [noted](broken).
+    pub fn audit(&self) -> bool {
+        self.shared.check.audit(self.shared)
     }
 
     /// Whether something is queued anywhere.

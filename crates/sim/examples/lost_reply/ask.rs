@@ -104,7 +104,7 @@ impl Process for Client {
 /// Both of them are right on their own: the server answers each request once, however often it is asked; the
 /// client takes only the answer to its last attempt, unless `takes_any_attempt`. Together they lose a reply
 /// that comes after the client has asked again.
-pub fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
+pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
     let look_up = |_: Command, completer: Completer| {
         completer.complete("found");
         Ok(())
