@@ -20,7 +20,8 @@ pub struct Faults {
     pub clock_jumps: u32,
     /// A step panics before it has done anything.
     pub step_panics: u32,
-    /// A handler that was registered with [`Rt::register`](crate::Rt::register) is called later.
+    /// The answer of a handler that was registered with [`Rt::register`](crate::Rt::register) comes later, by up
+    /// to [`LATE`].
     pub handler_is_late: u32,
     /// Such a handler is not called: its completer is dropped.
     pub handler_drops: u32,
@@ -35,7 +36,7 @@ pub struct Faults {
 /// How far the clock jumps, at the most.
 pub const JUMP: Duration = Duration::from_secs(60);
 
-/// How late a handler is, at the most.
+/// How late an answer comes, at the most.
 pub const LATE: Duration = Duration::from_millis(100);
 
 impl Faults {

@@ -21,9 +21,9 @@ const STALL: usize = 100;
 /// A scheduler in a simulation. Nothing moves but when it is told to: see [`settle`](Self::settle) and
 /// [`wait`](Self::wait).
 ///
-/// It dereferences to the scheduler's [`Handle`], with all that it does. What would block the thread that
-/// calls it must not be called, because nobody else is there that could move: `ProcessHandle::wait` of a
-/// process that has not ended, `send_blocking` and `stop` have their counterparts here.
+/// It dereferences to the scheduler's [`Handle`], with all that it does. What would block the thread is
+/// refused with a panic, because nobody else is there that could move: `ProcessHandle::wait` of a process that
+/// has not ended and `Handle::stop`, which have their counterparts here, and a send that waits for room.
 pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,
@@ -127,13 +127,13 @@ impl<'a> Rt<'a> {
     ) -> Result<(), RegisterError> {
         let clock = self.clock.clone();
         let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
-            if sim::fault("handler drops") {
+            if sim::happens("handler drops") {
                 return Ok(());
             }
-            if sim::fault("handler fails") {
+            if sim::happens("handler fails") {
                 return Err("a fault of the simulation: the command fails".into());
             }
-            if !sim::fault("handler is late") {
+            if !sim::happens("handler is late") {
                 return handler.handle(command, completer);
             }
             let Some(pid) = completer.pid() else {

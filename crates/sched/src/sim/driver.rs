@@ -69,15 +69,10 @@ pub(crate) fn choose(what: &'static str, of: usize) -> Option<usize> {
     with(|driver| driver.choose(what, of))
 }
 
-/// Whether something goes wrong.
-pub(crate) fn happens(what: &'static str) -> bool {
-    with(|driver| driver.happens(what)).unwrap_or(false)
-}
-
-/// Whether something goes wrong with what a simulation has put around users' code.
+/// Whether something goes wrong; `what` says what.
 #[must_use]
-pub fn fault(what: &'static str) -> bool {
-    happens(what)
+pub fn happens(what: &'static str) -> bool {
+    with(|driver| driver.happens(what)).unwrap_or(false)
 }
 
 /// One of so many, for what a simulation has put around users' code.

@@ -6,8 +6,8 @@
 
 mod driver;
 
-pub use driver::{Driver, broken, drive, fault, pick};
-pub(crate) use driver::{before_step, choose, happens, note_broken, refuse_to_block};
+pub use driver::{Driver, broken, drive, happens, pick};
+pub(crate) use driver::{before_step, choose, note_broken, refuse_to_block};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
