@@ -6,8 +6,9 @@
 
 use ganger_count::{Act, OneWorker};
 use ganger_proc_api::BoxError;
-use std::env;
 use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, fs, thread};
 
 const USAGE: &str = "usage: ganger-count ACT ROUNDS, or ganger-count --list";
 
@@ -38,5 +39,24 @@ fn main() -> ExitCode {
 fn run(act: &str, rounds: &str) -> Result<(), BoxError> {
     let act = Act::named(act).ok_or_else(|| format!("no act `{act}`; --list shows them"))?;
     let rounds = rounds.parse().map_err(|_| USAGE)?;
-    OneWorker::new()?.run(act, rounds)
+    let worker = OneWorker::new()?;
+    worker.run(act, rounds)?;
+    drop(worker);
+    until_alone();
+    Ok(())
+}
+
+/// Waits until the scheduler's threads are gone: it stops when they have left it, and what they free as
+/// they end would be counted in some runs and not in others.
+fn until_alone() {
+    const PAUSE: Duration = Duration::from_millis(1);
+    const PAUSES: u32 = 1_000;
+    // Where the system doesn't list them, nothing is counted either.
+    let others = || fs::read_dir("/proc/self/task").map_or(0, |tasks| tasks.skip(1).count());
+    for _ in 0..PAUSES {
+        if others() == 0 {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
 }
