@@ -3,6 +3,11 @@
 //! One word, for there is one in every process, and almost none is ever looked at. What it points to is
 //! allocated when somebody waits, and when a process ends whose handle is still there.
 //!
+//! **The handle counts for nothing in the process's reference count**, which would cost two
+//! read-modify-writes beside those of the slot, on memory that another core has by then. The registry's
+//! reference keeps the cell while the process lives, and when it has ended passes through the slot: to the
+//! handle with the reason, or it stays with the worker when there is no handle any more.
+//!
 //! | word | left by |
 //! |---|---|
 //! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) |
@@ -47,6 +52,15 @@ pub(crate) struct ExitSlot {
 /// A value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut ());
+
+/// What a handle has found when it went.
+#[must_use]
+pub(crate) enum Abandoned {
+    /// The process had not ended: its reference is not the handle's.
+    Alive(Option<Waker>),
+    /// It had, and its reference is the handle's, to be dropped.
+    Ended(Option<ExitReason>),
+}
 
 /// What a value of the word stands for, taken out of it.
 enum Held {
@@ -114,10 +128,12 @@ impl ExitSlot {
         self.word.store(ABANDONED.0, Ordering::Relaxed);
     }
 
-    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. Called once.
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. Called once. With the
+    /// reason the handle gets the reference that the registry had: the caller gives it up, and the process
+    /// may be gone when this returns.
     ///
     /// # Errors
-    /// Gives the reason back when nobody will ever take it.
+    /// Gives the reason back when there is no handle any more, and the caller keeps the reference.
     pub(crate) fn fill(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
         let mut now = self.load();
         if now == ABANDONED {
@@ -142,13 +158,19 @@ impl ExitSlot {
         }
     }
 
-    /// The handle is gone: nobody will take the reason.
-    pub(crate) fn abandon(&self) {
-        // Ordering: Acquire pairs with the Release in `exchange`, for what is dropped here. Release, so
-        // that the worker that drops the reason instead sees what the handle's owner did.
+    /// The handle goes: nobody will take the reason. Returns what was there, which the caller is to drop.
+    /// Unless the process has ended, it may be gone when this returns.
+    pub(crate) fn abandon(&self) -> Abandoned {
+        // Ordering: Acquire pairs with the Release in `exchange`, for what is dropped by the caller.
+        // Release, so that the worker that drops the reason instead sees what the handle's owner did.
         let before = Word(self.word.swap(ABANDONED.0, Ordering::AcqRel));
         // SAFETY: the swap has taken it out.
-        drop(unsafe { before.into_held() });
+        match unsafe { before.into_held() } {
+            Held::Empty | Held::Abandoned => Abandoned::Alive(None),
+            Held::Waker(waker) => Abandoned::Alive(Some(waker)),
+            Held::Reason(reason) => Abandoned::Ended(Some(reason)),
+            Held::Taken => Abandoned::Ended(None),
+        }
     }
 
     /// Takes the reason if it is there.
@@ -235,8 +257,8 @@ impl ExitSlot {
 
 impl Drop for ExitSlot {
     fn drop(&mut self) {
-        // A handle keeps its process, and abandons the slot before it lets go of that. What never had
-        // a handle has nothing in its slot, or a reason.
+        // A handle abandons the slot before it drops the process. What never had a handle, because it was
+        // not started after all, may have anything in its slot.
         // Ordering: Relaxed: nobody else has the slot any more.
         let last = Word(self.word.load(Ordering::Relaxed));
         // SAFETY: nobody else takes it out.
@@ -332,10 +354,25 @@ mod tests {
         let counting = Arc::new(Counting::default());
         let waker = Waker::from(Arc::clone(&counting));
         assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
-        slot.abandon();
+        assert!(matches!(slot.abandon(), Abandoned::Alive(Some(_))));
         drop(waker);
         assert_eq!(Arc::strong_count(&counting), 1, "its waker has gone");
         assert_eq!(number(slot.fill(done(7)).unwrap_err()), Some(7));
+    }
+
+    // pins: P12
+    #[test]
+    fn a_handle_that_goes_after_the_end_has_the_reference() {
+        let slot = ExitSlot::new();
+        assert!(slot.fill(done(7)).unwrap().is_none());
+        match slot.abandon() {
+            Abandoned::Ended(Some(reason)) => assert_eq!(number(reason), Some(7)),
+            _ => panic!("it is there"),
+        }
+        let slot = ExitSlot::new();
+        assert!(slot.fill(done(7)).unwrap().is_none());
+        assert!(slot.take().is_some());
+        assert!(matches!(slot.abandon(), Abandoned::Ended(None)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::shared::{Running, Shared};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Process};
+use std::mem::ManuallyDrop;
 use std::ops::DerefMut;
 use std::task::Waker;
 use tracing::Level;
@@ -62,9 +63,10 @@ pub(crate) fn finish(
         close(process, counters);
     }
 
-    // Keeps the process alive until the end of this.
+    // Keeps the process alive until the handle has this reference, if there is one: also when something
+    // below panics, so that it is not dropped then.
     // SAFETY: a process ends once.
-    let owned = unsafe { shared.free_id(task.pid.id()) };
+    let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     let (ended, how) = match &reason {
         _ if is_forced => (&counters.forced, "terminated"),
@@ -87,14 +89,17 @@ pub(crate) fn finish(
     drop(turn);
     shared.live.leave(worker);
     match task.exit.fill(reason) {
+        // The reference is the handle's, and the process may be gone.
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
-        Err(unwanted) => discard(counters, unwanted),
-    }
-    if let Some(owned) = owned
-        && !shared.shutdown.is_halted()
-    {
-        local::with(shared, |queue| {
-            queue.cache.borrow_mut().keep_cell(owned, &shared.pool);
-        });
+        Err(unwanted) => {
+            discard(counters, unwanted);
+            if let Some(owned) = ManuallyDrop::into_inner(owned)
+                && !shared.shutdown.is_halted()
+            {
+                local::with(shared, |queue| {
+                    queue.cache.borrow_mut().keep_cell(owned, &shared.pool);
+                });
+            }
+        }
     }
 }

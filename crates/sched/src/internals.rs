@@ -4,7 +4,7 @@
 use crate::cell::ProcessCell;
 use crate::handle::Handle;
 use crate::home::Home;
-use crate::registry::{Freed, Registry};
+use crate::registry::Registry;
 use crate::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_proc_api::{BoxError, Events, Pid, Process, StepOutput};
 use std::cell::Cell;
@@ -78,18 +78,18 @@ impl Processes {
             scheduler,
             ids: Vec::new(),
         };
-        let slots = this.registry.claim_fresh(processes);
-        this.ids = slots.map(|slot| Cell::new(this.insert(slot))).collect();
+        let ids = this.registry.claim_fresh(processes);
+        this.ids = ids.map(|id| Cell::new(this.insert(id))).collect();
         this
     }
 
-    fn insert(&self, slot: u32) -> u64 {
+    fn insert(&self, id: u64) -> u64 {
         let shared = Arc::clone(&self.scheduler.shared);
-        let pid = Pid::new(shared.host, self.registry.next_id(slot));
+        let pid = Pid::new(shared.host, id);
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
-        // SAFETY: the slot has been claimed, and nobody else uses it.
+        // SAFETY: the id has been claimed, and nobody else uses it.
         unsafe { self.registry.insert(Arc::new(cell)) };
-        pid.id()
+        id
     }
 
     /// The id of a process, by its place among them.
@@ -111,11 +111,11 @@ impl Processes {
         };
         // SAFETY: the id is the one of that place, until it is replaced here.
         match unsafe { self.registry.remove(id.get()) } {
-            (task, Freed::Slot(slot)) => {
-                id.set(self.insert(slot));
+            (task, Some(next)) => {
+                id.set(self.insert(next));
                 task.is_some()
             }
-            (_, Freed::Nothing) => false,
+            (_, None) => false,
         }
     }
 

@@ -1,4 +1,5 @@
-//! What ended processes leave for the next ones: their cells, and their slots in the registry.
+//! What ended processes leave for the next ones: their cells, and their slots in the registry, of which
+//! the next ids are kept.
 //!
 //! **Problem.** A process is often started by one thread and ended by another: memory that one thread
 //! asks for and another one gives back is what general allocators are slowest at, and a worker that waits
@@ -24,12 +25,12 @@ const BATCH: usize = 64;
 /// Batches of cells that the pool keeps.
 const BATCHES: usize = 64;
 
-/// Slots that have never been used are claimed so many at a time.
+/// Ids in slots that have never been used are claimed so many at a time.
 pub(crate) const FRESH: u32 = 64;
 
 pub(crate) struct Pool {
     cells: ArrayQueue<Vec<Task>>,
-    slots: SegQueue<Vec<u32>>,
+    ids: SegQueue<Vec<u64>>,
     /// Of all threads that are no workers.
     outside: Mutex<Cache>,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Cache {
     /// Nobody else refers to them.
     cells: Vec<Task>,
     /// Claimed in the registry, for nobody yet.
-    slots: Vec<u32>,
+    ids: Vec<u64>,
     is_closed: bool,
 }
 
@@ -48,7 +49,7 @@ impl Pool {
     pub(crate) fn new() -> Self {
         Self {
             cells: ArrayQueue::new(BATCHES),
-            slots: SegQueue::new(),
+            ids: SegQueue::new(),
             outside: Mutex::new(Cache::default()),
         }
     }
@@ -102,34 +103,34 @@ impl Cache {
         }
     }
 
-    /// A slot of the registry; `claim` gives some that have never been used.
-    pub(crate) fn take_slot(
+    /// An id that is free; `claim` gives some that nobody has had.
+    pub(crate) fn take_id(
         &mut self,
         pool: &Pool,
-        claim: impl FnOnce() -> std::ops::Range<u32>,
-    ) -> Option<u32> {
-        if self.slots.is_empty() {
-            match pool.slots.pop() {
-                Some(slots) => self.slots = slots,
-                None => self.slots.extend(claim().rev()),
+        claim: impl FnOnce() -> std::ops::Range<u64>,
+    ) -> Option<u64> {
+        if self.ids.is_empty() {
+            match pool.ids.pop() {
+                Some(ids) => self.ids = ids,
+                None => self.ids.extend(claim().rev()),
             }
         }
-        self.slots.pop()
+        self.ids.pop()
     }
 
-    /// Keeps a slot that may be used again.
-    pub(crate) fn keep_slot(&mut self, slot: u32, pool: &Pool) {
-        self.slots.push(slot);
-        if self.slots.len() >= 4 * BATCH {
-            pool.slots.push(self.slots.split_off(2 * BATCH));
+    /// Keeps an id that is free.
+    pub(crate) fn keep_id(&mut self, id: u64, pool: &Pool) {
+        self.ids.push(id);
+        if self.ids.len() >= 4 * BATCH {
+            pool.ids.push(self.ids.split_off(2 * BATCH));
         }
     }
 
-    /// Leaves all slots to others.
+    /// Leaves all ids to others.
     pub(crate) fn leave(&mut self, pool: &Pool) {
-        let slots = mem::take(&mut self.slots);
-        if !slots.is_empty() {
-            pool.slots.push(slots);
+        let ids = mem::take(&mut self.ids);
+        if !ids.is_empty() {
+            pool.ids.push(ids);
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::Task;
+use crate::exit_slot::Abandoned;
 use ganger_proc_api::{ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -69,13 +71,19 @@ impl fmt::Debug for Address {
 /// it leaves the process alone.
 #[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
 pub struct ProcessHandle {
-    address: Address,
+    /// Not counted: see `exit_slot.rs`.
+    address: ManuallyDrop<Address>,
 }
 
 impl ProcessHandle {
-    pub(crate) fn new(task: Task) -> Self {
+    /// The handle of a process, which counts for no reference.
+    ///
+    /// # Safety
+    /// There is one handle a process, and its exit slot has not been abandoned.
+    pub(crate) unsafe fn new(task: ManuallyDrop<Task>) -> Self {
+        let address = Address::new(ManuallyDrop::into_inner(task));
         Self {
-            address: Address::new(task),
+            address: ManuallyDrop::new(address),
         }
     }
 
@@ -157,7 +165,16 @@ impl Future for ProcessHandle {
 
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
-        self.address.task.exit.abandon();
+        // What was in the slot is dropped last: its destructor may panic.
+        let _rest = match self.address.task.exit.abandon() {
+            Abandoned::Alive(waker) => (waker, None),
+            Abandoned::Ended(reason) => {
+                // SAFETY: this handle has the reference of the process, which has ended, and is not used
+                // again.
+                unsafe { ManuallyDrop::drop(&mut self.address) };
+                (None, reason)
+            }
+        };
     }
 }
 

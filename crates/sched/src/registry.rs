@@ -5,7 +5,7 @@
 //! call.
 
 use crate::Task;
-use crate::slots::{FIRST_ID, Slots, slot_of};
+use crate::slots::{FIRST_ID, Slots};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::Symbol;
@@ -31,14 +31,6 @@ enum Chosen {
     Process(Task),
 }
 
-/// What is left of an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freed {
-    /// A slot, to be used again.
-    Slot(u32),
-    Nothing,
-}
-
 impl Registry {
     pub(crate) fn new() -> Self {
         Self {
@@ -48,14 +40,9 @@ impl Registry {
         }
     }
 
-    /// Claims up to `count` slots that nobody has used.
-    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u32> {
+    /// Claims up to `count` ids, in slots that nobody has used.
+    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u64> {
         self.counted.claim_fresh(count)
-    }
-
-    /// The id of the next process in a slot that the caller has claimed.
-    pub(crate) fn next_id(&self, slot: u32) -> u64 {
-        self.counted.next_id(slot)
     }
 
     /// Keeps others from taking an id that a user has chosen; `false` when it is taken.
@@ -73,34 +60,32 @@ impl Registry {
     /// Makes the process visible.
     ///
     /// # Safety
-    /// Its id is its own: it has been reserved, or is the next one of a slot that the caller has claimed.
+    /// Its id is its own: it has been reserved, or claimed, and nothing has been put there since.
     pub(crate) unsafe fn insert(&self, task: Task) {
         let id = task.pid.id();
         if id < FIRST_COUNTED_ID {
             self.chosen.insert(id, Chosen::Process(task));
         } else {
-            // SAFETY: the caller has claimed the slot, and nothing has been put there since.
+            // SAFETY: as this function's.
             unsafe { self.counted.fill(id, task) };
         }
     }
 
-    /// Frees the id, and gives the process back whose id it was, if it was visible.
+    /// Frees the id, and gives the process back whose id it was, if it was visible; and an id that the
+    /// caller has claimed with this, in the same slot, if there is one.
     ///
     /// # Safety
     /// It is called once for each id that was reserved or claimed.
-    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<Task>, Freed) {
+    pub(crate) unsafe fn remove(&self, id: u64) -> (Option<Task>, Option<u64>) {
         if id < FIRST_COUNTED_ID {
             let task = match self.chosen.remove(&id) {
                 Some((_, Chosen::Process(task))) => Some(task),
                 _ => None,
             };
-            return (task, Freed::Nothing);
+            return (task, None);
         }
         // SAFETY: as this function's.
-        match unsafe { self.counted.free(id) } {
-            (task, true) => (task, Freed::Slot(slot_of(id))),
-            (task, false) => (task, Freed::Nothing),
-        }
+        unsafe { self.counted.free(id) }
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use crate::monitor::CoarseTime;
 use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
-use crate::registry::{Freed, Registry};
+use crate::registry::Registry;
 use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
@@ -154,10 +154,10 @@ impl Shared {
         })
     }
 
-    /// A slot of the registry, which gives an id that no other process of this scheduler has, has had or
-    /// will have; none when there are no more.
-    pub(crate) fn claim_slot(&self, cache: &mut Cache) -> Option<u32> {
-        cache.take_slot(&self.pool, || self.registry.claim_fresh(FRESH))
+    /// An id that no other process of this scheduler has, has had or will have; none when there are no
+    /// more.
+    pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
+        cache.take_id(&self.pool, || self.registry.claim_fresh(FRESH))
     }
 
     /// Frees an id, and gives the process back whose id it was, if it was visible.
@@ -166,9 +166,9 @@ impl Shared {
     /// As for [`Registry::remove`].
     pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
         // SAFETY: as this function's.
-        let (task, freed) = unsafe { self.registry.remove(id) };
-        if let Freed::Slot(slot) = freed {
-            self.with_cache(|cache| cache.keep_slot(slot, &self.pool));
+        let (task, next) = unsafe { self.registry.remove(id) };
+        if let Some(next) = next {
+            self.with_cache(|cache| cache.keep_id(next, &self.pool));
         }
         task
     }

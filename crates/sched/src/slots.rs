@@ -76,15 +76,10 @@ fn size_of_bucket(bucket: usize) -> usize {
     (FIRST as usize) << bucket
 }
 
-/// The slot that an id names.
-#[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
-pub(crate) fn slot_of(id: u64) -> u32 {
-    id as u32
-}
-
 /// The slot that an id names, and its generation.
+#[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
 fn split(id: u64) -> (u32, u64) {
-    (slot_of(id), id & !(GENERATION - 1))
+    (id as u32, id & !(GENERATION - 1))
 }
 
 impl<T> Slots<T> {
@@ -96,8 +91,9 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Claims up to `count` slots that nobody has used: none when there are 2^32 of them already.
-    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u32> {
+    /// Claims up to `count` slots that nobody has used, and returns their first ids: none when there are
+    /// 2^32 slots already.
+    pub(crate) fn claim_fresh(&self, count: u32) -> Range<u64> {
         // Ordering: Relaxed: only uniqueness matters; buckets are published by their pointers.
         let claim = self
             .fresh
@@ -108,10 +104,10 @@ impl<T> Slots<T> {
         let Ok(first) = claim else {
             return 0..0;
         };
-        let claimed = first..first.saturating_add(count).min(Self::most());
-        let buckets = locate(claimed.start).0..=locate(claimed.end - 1).0;
+        let last = first.saturating_add(count).min(Self::most());
+        let buckets = locate(first).0..=locate(last - 1).0;
         buckets.for_each(|bucket| self.grow(bucket));
-        claimed
+        FIRST_ID | u64::from(first)..FIRST_ID + u64::from(last)
     }
 
     /// How many slots there can be.
@@ -152,19 +148,11 @@ impl<T> Slots<T> {
         (!slots.is_null()).then(|| unsafe { &*slots.add(place) })
     }
 
-    /// The id of the next value in a slot that the caller has claimed. It is the same until the slot is
-    /// freed.
-    pub(crate) fn next_id(&self, index: u32) -> u64 {
-        let slot = self.slot(index);
-        // Ordering: Relaxed: whoever claimed the slot after somebody else has been told of it.
-        let word = slot.map_or(0, |slot| slot.word.load(Ordering::Relaxed));
-        word.max(GENERATION) & !(GENERATION - 1) | u64::from(index)
-    }
-
-    /// Puts a value into the slot of an id from [`next_id`](Self::next_id).
+    /// Puts a value into the slot of an id, which the caller has claimed.
     ///
     /// # Safety
-    /// The caller has claimed the slot, and there is no value in it.
+    /// The id comes from [`claim_fresh`](Self::claim_fresh) or [`free`](Self::free), and nobody else uses
+    /// it: there is no value.
     pub(crate) unsafe fn fill(&self, id: u64, value: T) {
         let (index, generation) = split(id);
         let Some(slot) = self.slot(index) else {
@@ -220,15 +208,17 @@ impl<T> Slots<T> {
         Some(result)
     }
 
-    /// Ends the use of an id from [`next_id`](Self::next_id), whether or not it has a value. Returns the
-    /// value, and whether the slot, which is the caller's from now on, may be used again.
+    /// Ends the use of an id, whether or not it has a value. Returns the value, and the next id of the slot,
+    /// which the caller has claimed with this, unless its generations are used up.
+    ///
+    /// Whoever has the slot next need not read its word, which this thread's core has then.
     ///
     /// # Safety
     /// It is called once for each id: by whoever claimed the slot, or in their place.
-    pub(crate) unsafe fn free(&self, id: u64) -> (Option<T>, bool) {
+    pub(crate) unsafe fn free(&self, id: u64) -> (Option<T>, Option<u64>) {
         let (index, generation) = split(id);
         let Some(slot) = self.slot(index) else {
-            return (None, false);
+            return (None, None);
         };
         // Ordering: Relaxed: what is read with it has been ordered by whatever passed the id on.
         let is_filled = slot.word.load(Ordering::Relaxed) & !(VACANT - 1) == generation;
@@ -257,7 +247,7 @@ impl<T> Slots<T> {
             if is_over { generation } else { next } | VACANT,
             Ordering::Release,
         );
-        (value, !is_over)
+        (value, (!is_over).then_some(next | u64::from(index)))
     }
 
     /// The ids of all values. Those that come or go meanwhile may or may not be among them. O(slots).
@@ -328,7 +318,7 @@ mod tests {
     use super::*;
     use ganger_sync::atomic::AtomicBool;
     use proptest::prelude::*;
-    use std::collections::HashMap;
+    use std::collections::{HashMap, VecDeque};
     use std::sync::Arc;
 
     #[test]
@@ -349,28 +339,28 @@ mod tests {
     #[test]
     fn a_slot_whose_generations_are_used_up_is_never_used_again() {
         let slots = Slots::new();
-        let slot = slots.claim_fresh(1).start;
-        let last = !(GENERATION - 1) | u64::from(slot);
-        let word = &slots.slot(slot).unwrap().word;
-        // Ordering: Relaxed: there is one thread.
-        word.store(last | VACANT, Ordering::Relaxed);
-        assert_eq!(slots.next_id(slot), last);
+        let first = slots.claim_fresh(1).start;
+        let [before, last] = [2, 1].map(|left| first.wrapping_sub((1 + left) * GENERATION));
         // SAFETY: the slot is claimed, and vacant.
+        unsafe { slots.fill(before, 6) };
+        // SAFETY: the only time.
+        assert_eq!(unsafe { slots.free(before) }, (Some(6), Some(last)));
+        // SAFETY: as above.
         unsafe { slots.fill(last, 7) };
         assert_eq!(slots.get(last), Some(7));
-        // SAFETY: the only time.
-        assert_eq!(unsafe { slots.free(last) }, (Some(7), false));
+        // SAFETY: as above.
+        assert_eq!(unsafe { slots.free(last) }, (Some(7), None));
         assert_eq!(slots.get(last), None);
-        assert_eq!(slots.get(GENERATION | u64::from(slot)), None);
+        assert_eq!(slots.get(first), None);
     }
 
     #[test]
     fn what_is_left_is_dropped_with_the_table() {
         let value = Arc::new(());
         let slots = Slots::new();
-        for slot in slots.claim_fresh(3) {
+        for id in slots.claim_fresh(3) {
             // SAFETY: the slot has just been claimed.
-            unsafe { slots.fill(slots.next_id(slot), Arc::clone(&value)) };
+            unsafe { slots.fill(id, Arc::clone(&value)) };
         }
         drop(slots);
         assert_eq!(Arc::strong_count(&value), 1);
@@ -403,12 +393,11 @@ mod tests {
                 match op {
                     Op::Claim(count) => {
                         let claimed = slots.claim_fresh(count);
-                        prop_assert_eq!(claimed.len(), count as usize);
+                        prop_assert_eq!(claimed.end - claimed.start, u64::from(count));
                         free.extend(claimed);
                     }
                     Op::Fill => {
-                        if let Some(slot) = free.pop() {
-                            let id = slots.next_id(slot);
+                        if let Some(id) = free.pop() {
                             prop_assert!(id >= FIRST_ID && !ever.contains(&id), "{id} was used before");
                             // SAFETY: the slot is claimed, and vacant.
                             unsafe { slots.fill(id, ever.len()) };
@@ -420,8 +409,10 @@ mod tests {
                         let id = ever[nth % ever.len()];
                         if let Some(value) = model.remove(&id) {
                             // SAFETY: it is in the model once.
-                            prop_assert_eq!(unsafe { slots.free(id) }, (Some(value), true));
-                            free.push(slot_of(id));
+                            let (freed, next) = unsafe { slots.free(id) };
+                            prop_assert_eq!(freed, Some(value));
+                            prop_assert_eq!(next, Some(id + GENERATION));
+                            free.extend(next);
                         }
                     }
                     Op::Look(nth) if !ever.is_empty() => {
@@ -458,17 +449,18 @@ mod tests {
                 }
             })
         });
-        let claimed: Vec<u32> = slots.claim_fresh(3).collect();
-        for round in 0..100_000 {
-            let id = slots.next_id(claimed[round % claimed.len()]);
+        let mut claimed: VecDeque<u64> = slots.claim_fresh(3).collect();
+        for _ in 0..100_000 {
+            let id = claimed.pop_front().unwrap();
             // SAFETY: the slot is claimed, and vacant.
             unsafe { slots.fill(id, Arc::new(id)) };
             // Ordering: as above.
             newest.store(id, Ordering::Relaxed);
             assert_eq!(slots.get(id).as_deref(), Some(&id));
             // SAFETY: the only time for this id.
-            let (value, is_usable) = unsafe { slots.free(id) };
-            assert!(is_usable && value.is_some_and(|value| *value == id));
+            let (value, next) = unsafe { slots.free(id) };
+            assert!(value.is_some_and(|value| *value == id));
+            claimed.extend(next);
         }
         // Ordering: as above.
         is_over.store(true, Ordering::Relaxed);

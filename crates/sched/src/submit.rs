@@ -3,6 +3,7 @@
 use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, log};
+use crate::exit_slot::ExitSlot;
 use crate::finish::{close, discard_events};
 use crate::home::Home;
 use crate::local::{self, Held, Hold};
@@ -31,8 +32,9 @@ impl Shared {
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
-        let (_, task) = self.begin(pid, process, method, input, Arc::clone)?;
-        Ok(ProcessHandle::new(task))
+        let (_, task) = self.begin(pid, process, method, input, |_| ())?;
+        // SAFETY: this is the only one, and nobody else abandons the slot of a process that was started.
+        Ok(unsafe { ProcessHandle::new(task) })
     }
 
     /// As [`submit`](Self::submit), for a process whose end nobody waits for.
@@ -42,22 +44,23 @@ impl Shared {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let abandon = |task: &Task| task.exit.abandon_unseen();
-        let (pid, ()) = self.begin(None, process, method, input, abandon)?;
+        let abandon = |exit: &ExitSlot| exit.abandon_unseen();
+        let (pid, _gone) = self.begin(None, process, method, input, abandon)?;
         Ok(pid)
     }
 
-    /// What submits have in common: calls `hold` before anybody else knows of the process, which may take a
-    /// reference for a handle.
+    /// What submits have in common: calls `prepare` before anybody else knows of the process. Unless that
+    /// has abandoned the exit slot, the process is there until its handle, which the caller is to make of
+    /// it, has been dropped.
     #[inline]
-    fn begin<H>(
+    fn begin(
         self: &Arc<Self>,
         pid: Option<Pid>,
         process: Home,
         method: Symbol,
         input: Payloads,
-        hold: impl FnOnce(&Task) -> H,
-    ) -> Result<(Pid, H), SubmitError> {
+        prepare: impl FnOnce(&ExitSlot),
+    ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
         let mut place = match Place::take(self, pid) {
             Ok(place) => place,
             Err(kind) => {
@@ -69,14 +72,14 @@ impl Shared {
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
-        let held = hold(&task);
+        prepare(&task.exit);
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the process
         // has ended, which it does after it has been queued, or until it is rolled back. It is not
         // dropped, so that it need not be counted.
         let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
         unsafe { self.registry.insert(task) };
-        let task = &*alias;
+        let task = &alias;
         // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either whoever stops
         // the scheduler sees the process, or the looks below see the stop.
         fence::light();
@@ -100,7 +103,7 @@ impl Shared {
         let pid = place.pid;
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });
-        Ok((pid, held))
+        Ok((pid, alias))
     }
 
     /// A cell for the process: one that has been used before, if there is one.
@@ -176,7 +179,6 @@ impl Shared {
         let (_, rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
-        task.exit.abandon();
         discard_events(rest, self.own_counters());
         process
     }
@@ -221,13 +223,13 @@ impl<'a> Place<'a> {
         {
             return Err(SubmitErrorKind::LimitReached { max });
         }
-        let (slot, cell) = shared.with_cache(|cache| {
-            let slot = pid.is_none().then(|| shared.claim_slot(cache));
-            (slot, cache.take_cell(&shared.pool))
+        let (id, cell) = shared.with_cache(|cache| {
+            let id = pid.is_none().then(|| shared.claim_id(cache));
+            (id, cache.take_cell(&shared.pool))
         });
         let pid = match pid {
-            None => match slot.flatten() {
-                Some(slot) => Pid::new(shared.host, shared.registry.next_id(slot)),
+            None => match id.flatten() {
+                Some(id) => Pid::new(shared.host, id),
                 None => {
                     shared.leave_place();
                     let max = u32::MAX as usize;

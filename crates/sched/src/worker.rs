@@ -23,7 +23,10 @@
 //! the lane over once at the most, and then at every `K + 1`st pick.
 //!
 //! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
-//! `idle.rs` says how, and why no process is left lying beside a sleeper.
+//! `idle.rs` says how, and why no process is left lying beside a sleeper. So does one that may not
+//! search, because enough others do: it looks at its own deque and the global queue alone. Were it to
+//! sleep at once, somebody who pushes one process after the other would find it asleep each time that
+//! the searcher has found the last one.
 
 use crate::contain::{contain, log};
 use crate::crew::{Next, Relief};
@@ -216,9 +219,7 @@ impl<'a> Worker<'a> {
             return Looked::Halted;
         }
         *empty_looks = empty_looks.saturating_add(1);
-        Looked::Nothing(if !self.searching {
-            Rest::Sleep
-        } else if *empty_looks < self.shared.config.spin_looks {
+        Looked::Nothing(if *empty_looks < self.shared.config.spin_looks {
             Rest::Spin
         } else if *empty_looks < self.shared.config.yield_looks {
             Rest::Yield

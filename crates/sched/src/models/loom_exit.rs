@@ -1,6 +1,6 @@
 //! The exit reason on its way: the worker against the handle.
 
-use crate::exit_slot::ExitSlot;
+use crate::exit_slot::{Abandoned, ExitSlot};
 use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
@@ -15,7 +15,7 @@ impl Wake for Token {
     }
 }
 
-/// What a worker does, as `finish` does it; whether somebody may still take the reason.
+/// What a worker does, as `finish` does it; whether the handle has the reason, and the reference.
 fn end(slot: &ExitSlot) -> bool {
     match slot.fill(ExitReason::Terminated) {
         Ok(waker) => {
@@ -50,7 +50,7 @@ fn who_waits_gets_the_reason() {
 
 // pins: P12
 #[test]
-fn a_reason_goes_to_the_handle_or_comes_back() {
+fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
     model::check(5, || {
         let slot = Arc::new(ExitSlot::new());
         let worker = {
@@ -59,9 +59,10 @@ fn a_reason_goes_to_the_handle_or_comes_back() {
         };
         let waker = Waker::from(std::sync::Arc::new(Token(Parker::new())));
         let taken = slot.poll(&Context::from_waker(&waker)).is_ready();
-        slot.abandon();
+        let has_reference = matches!(slot.abandon(), Abandoned::Ended(_));
         let was_filled = worker.join().unwrap();
         assert!(!taken || was_filled, "a reason came from nowhere");
+        assert_eq!(was_filled, has_reference, "the process has no owner, or two");
         assert!(!slot.is_filled());
     });
 }
@@ -125,7 +126,7 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
             let told = Arc::clone(&told);
             thread::spawn(move || {
                 told.write();
-                told.0.abandon();
+                drop(told.0.abandon());
             })
         };
         if !end(&told.0) {

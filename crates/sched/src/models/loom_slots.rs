@@ -1,6 +1,6 @@
 //! The table of slots: readers against whoever frees a slot, and fills it again.
 
-use crate::slots::{Slots, slot_of};
+use crate::slots::Slots;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{fence, model, thread};
@@ -10,9 +10,8 @@ type Table = Arc<Slots<Arc<u32>>>;
 /// A table with one value, and its id.
 fn table(value: u32) -> (Table, u64) {
     let table: Table = Arc::new(Slots::new());
-    let slot = table.claim_fresh(1).start;
-    let id = table.next_id(slot);
-    // SAFETY: the slot has just been claimed.
+    let id = table.claim_fresh(1).start;
+    // SAFETY: it has just been claimed.
     unsafe { table.fill(id, Arc::new(value)) };
     (table, id)
 }
@@ -33,9 +32,9 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
             thread::spawn(move || look(&table, first, 1))
         };
         // SAFETY: the only time for this id.
-        let (value, is_usable) = unsafe { table.free(first) };
-        assert!(is_usable && value.is_some_and(|value| *value == 1));
-        let second = table.next_id(slot_of(first));
+        let (value, second) = unsafe { table.free(first) };
+        assert!(value.is_some_and(|value| *value == 1));
+        let second = second.unwrap();
         assert_ne!(first, second);
         // SAFETY: the slot is this thread's since it freed it.
         unsafe { table.fill(second, Arc::new(2)) };
@@ -51,8 +50,7 @@ fn a_reader_against_the_end_of_its_value_and_the_next_one() {
 fn a_reader_against_a_value_that_comes() {
     model::check(4, || {
         let table: Table = Arc::new(Slots::new());
-        let slot = table.claim_fresh(1).start;
-        let id = table.next_id(slot);
+        let id = table.claim_fresh(1).start;
         let reader = {
             let table = Arc::clone(&table);
             thread::spawn(move || look(&table, id, 1))
@@ -86,14 +84,13 @@ fn two_claimers_of_fresh_slots() {
     model::check(4, || {
         let table: Table = Arc::new(Slots::new());
         let claim = |table: &Table, value: u32| {
-            let slots = table.claim_fresh(2);
-            for slot in slots.clone() {
-                let id = table.next_id(slot);
-                // SAFETY: the slot has just been claimed.
+            let ids = table.claim_fresh(2);
+            for id in ids.clone() {
+                // SAFETY: it has just been claimed.
                 unsafe { table.fill(id, Arc::new(value)) };
                 assert!(look(table, id, value));
             }
-            slots
+            ids
         };
         let other = {
             let table = Arc::clone(&table);
@@ -112,7 +109,7 @@ fn two_claimers_of_fresh_slots() {
 fn who_fills_a_slot_sees_the_stop_or_is_seen() {
     model::check(4, || {
         let table: Table = Arc::new(Slots::new());
-        let id = table.next_id(table.claim_fresh(1).start);
+        let id = table.claim_fresh(1).start;
         let is_stopping = Arc::new(AtomicBool::new(false));
         let stopper = {
             let (table, is_stopping) = (Arc::clone(&table), Arc::clone(&is_stopping));
