@@ -4,7 +4,7 @@
 use crate::check::ProcessCheck;
 use crate::contain::discard;
 use crate::core::{Core, Item};
-use crate::exit_slot::ExitSlot;
+use crate::exit_slot::{Abandoned, ExitSlot, Left, Place};
 use crate::home::Home;
 use crate::room::{Given, Room};
 use crate::shared::Shared;
@@ -13,11 +13,14 @@ use crate::token::Token;
 use crate::{Task, dispatch, local};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    CancelReason, Completion, CompletionSink, ContextBackend, Event, Message, Package, Payloads,
-    Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
+    CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, Package,
+    Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
 };
 use ganger_sync::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 pub(crate) struct ProcessCell {
     pub(crate) pid: Pid,
@@ -33,20 +36,76 @@ pub(crate) struct ProcessCell {
     pub(crate) check: ProcessCheck,
 }
 
-/// The part that belongs to the owner of the run token.
-struct OwnedCore(UnsafeCell<Core>);
+/// The part that belongs to the owner of the run token, and at the end to whoever the exit slot says.
+struct OwnedCore(UnsafeCell<Content>);
 
-// SAFETY: it is reached through `with_core` alone, whose contract is that the caller owns the run
+/// A core, unless the exit slot says that there is a reason, or nothing any more.
+union Content {
+    core: ManuallyDrop<Core>,
+    reason: ManuallyDrop<ExitReason>,
+}
+
+// SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the run
 // token, which one thread at a time does; the state word's transitions order one owner's accesses
-// before the next one's. A core is `Send`, as is checked below.
+// before the next one's. And as the exit slot's place, whose word orders the worker's access before the
+// handle's. Both contents are `Send`, as is checked below.
 unsafe impl Sync for OwnedCore {}
-// SAFETY: a core is `Send`, as is checked below; loom's cell just does not say so.
+// SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
 unsafe impl Send for OwnedCore {}
 
 const _: () = {
     const fn is_send<T: Send>() {}
     is_send::<Core>();
+    is_send::<ExitReason>();
+    assert!(size_of::<ExitReason>() <= size_of::<Core>());
 };
+
+impl OwnedCore {
+    fn new(core: Core) -> Self {
+        let core = ManuallyDrop::new(core);
+        Self(UnsafeCell::new(Content { core }))
+    }
+
+    /// Drops what is there.
+    ///
+    /// # Safety
+    /// It is not used again, but to be overwritten, and the exit slot says what is there.
+    unsafe fn drop_content(&mut self, left: Left) {
+        // SAFETY: as this function's.
+        self.0.with_mut(|content| unsafe {
+            match left {
+                Left::Before => ManuallyDrop::drop(&mut (*content).core),
+                Left::Reason => ManuallyDrop::drop(&mut (*content).reason),
+                Left::Nothing => {}
+            }
+        });
+    }
+}
+
+impl Place for OwnedCore {
+    unsafe fn put(&self, reason: ExitReason) {
+        // SAFETY: the caller owns the run token still, and a core is there until it has filled the slot.
+        self.0.with_mut(|content| unsafe {
+            ManuallyDrop::drop(&mut (*content).core);
+            (*content).reason = ManuallyDrop::new(reason);
+        });
+    }
+
+    unsafe fn take_back(&self) -> ExitReason {
+        // SAFETY: the caller has put it there, and nobody else has seen it.
+        self.0.with_mut(|content| unsafe {
+            let reason = ManuallyDrop::take(&mut (*content).reason);
+            (*content).core = ManuallyDrop::new(Core::default());
+            reason
+        })
+    }
+
+    unsafe fn take(&self) -> ExitReason {
+        // SAFETY: there is a reason, which is the caller's, and is not looked at again.
+        self.0
+            .with_mut(|content| unsafe { ManuallyDrop::take(&mut (*content).reason) })
+    }
+}
 
 impl ProcessCell {
     /// A process in `Ready`; the caller owns its run token.
@@ -59,19 +118,21 @@ impl ProcessCell {
             exit: ExitSlot::new(),
             check: ProcessCheck::new(&shared.check),
             shared,
-            core: OwnedCore(UnsafeCell::new(Core::new(process))),
+            core: OwnedCore::new(Core::new(process)),
         }
     }
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
     /// token. What it had before is gone.
     pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Home) {
+        // SAFETY: it is overwritten below, and nothing in between panics.
+        unsafe { self.core.drop_content(self.exit.left()) };
         self.pid = pid;
         self.method = method;
         self.state = State::new();
         self.room = Room::new();
         self.exit = ExitSlot::new();
-        self.core = OwnedCore(UnsafeCell::new(Core::new(process)));
+        self.core = OwnedCore::new(Core::new(process));
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.
@@ -82,10 +143,47 @@ impl ProcessCell {
     /// `with_core` of the same process.
     #[inline]
     pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
-        self.core.0.with_mut(|core| {
-            // SAFETY: the caller owns the run token, so that no other reference exists.
-            f(unsafe { &mut *core })
+        self.core.0.with_mut(|content| {
+            // SAFETY: the caller owns the run token, so that no other reference exists, and the process has
+            // not ended, so that a core is there.
+            f(unsafe { &mut (*content).core })
         })
+    }
+
+    /// Leaves the reason to the handle: see [`ExitSlot::fill`].
+    ///
+    /// # Safety
+    /// As for that; the caller has ended the process.
+    pub(crate) unsafe fn end(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.fill(&self.core, reason) }
+    }
+
+    /// Takes the exit reason: see [`ExitSlot::poll`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn poll_end(&self, context: &Context<'_>) -> Poll<ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.poll(&self.core, context) }
+    }
+
+    /// Waits for the exit reason: see [`ExitSlot::wait`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn wait_for_end(&self, timeout: Option<Duration>) -> Option<ExitReason> {
+        // SAFETY: as this function's.
+        unsafe { self.exit.wait(&self.core, timeout) }
+    }
+
+    /// The handle goes: see [`ExitSlot::abandon`].
+    ///
+    /// # Safety
+    /// As for that.
+    pub(crate) unsafe fn abandon(&self) -> Abandoned {
+        // SAFETY: as this function's.
+        unsafe { self.exit.abandon(&self.core) }
     }
 
     /// Puts a message in, which is the only item. Returns the token when the caller has to queue the process,
@@ -271,6 +369,13 @@ impl ProcessCell {
     }
 }
 
+impl Drop for ProcessCell {
+    fn drop(&mut self) {
+        // SAFETY: nobody has it any more.
+        unsafe { self.core.drop_content(self.exit.left()) };
+    }
+}
+
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
         self.pid
@@ -347,5 +452,81 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self) -> bool {
         self.state.is_cancelled()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Payload, StepOutput};
+
+    struct Still;
+
+    impl Process for Still {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    /// The place of a cell, whose handle goes at the last moment.
+    struct Raced<'a>(&'a ProcessCell);
+
+    impl Place for Raced<'_> {
+        unsafe fn put(&self, reason: ExitReason) {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.put(reason) };
+            // SAFETY: the only time.
+            let abandoned = unsafe { self.0.abandon() };
+            assert!(matches!(abandoned, Abandoned::Alive(None)));
+        }
+
+        unsafe fn take_back(&self) -> ExitReason {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.take_back() }
+        }
+
+        unsafe fn take(&self) -> ExitReason {
+            // SAFETY: as this function's.
+            unsafe { self.0.core.take() }
+        }
+    }
+
+    // pins: P12
+    #[test]
+    fn a_cell_whose_handle_goes_at_the_last_moment_can_be_used_again() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let home = || Home::new(Still);
+        let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
+        let probe = Arc::new(());
+        for _ in 0..2 {
+            // SAFETY: nobody else has the process.
+            drop(unsafe { cell.with_core(|core| core.process.take()) });
+            let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
+            // SAFETY: as above, and the only time.
+            let reason = unsafe { cell.exit.fill(&Raced(&cell), reason) };
+            assert!(reason.unwrap_err().is_done());
+            assert_eq!(Arc::strong_count(&probe), 1);
+            cell.renew(pid, "again".into(), home());
+        }
+    }
+
+    // pins: P12
+    #[test]
+    fn a_reason_that_nobody_takes_goes_with_its_cell() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let shared = Arc::clone(&scheduler.shared);
+        let pid = Pid::new(shared.host, 7);
+        let cell = ProcessCell::new(shared, pid, "main".into(), Home::new(Still));
+        let probe = Arc::new(());
+        let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
+        // SAFETY: nobody else has the process, and it is the only time.
+        assert!(unsafe { cell.end(reason) }.unwrap().is_none());
+        assert_eq!(Arc::strong_count(&probe), 2);
+        drop(cell);
+        assert_eq!(Arc::strong_count(&probe), 1);
     }
 }

@@ -25,6 +25,7 @@ pub(crate) enum Item {
 // An event is moved out of the mailbox as it is: nothing is written beside it.
 const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
+#[derive(Default)]
 pub(crate) struct Core {
     /// None once the process has ended.
     pub(crate) process: Option<Home>,
@@ -52,10 +53,8 @@ impl Core {
     pub(crate) fn new(process: Home) -> Self {
         Self {
             process: Some(process),
-            pending: Batch::new(),
-            aside: None,
-            yields: Outstanding::default(),
             must_step: true,
+            ..Self::default()
         }
     }
 

@@ -1,23 +1,24 @@
 //! Where a process's exit reason waits for whoever holds its handle.
 //!
-//! One word, for there is one in every process, and almost none is ever looked at. What it points to is
-//! allocated when somebody waits, and when a process ends whose handle is still there.
+//! One word, for there is one in every process, and almost none is ever looked at. The reason itself is put
+//! where the process was, which needs that no more ([`Place`]): to allocate memory on the worker's thread
+//! and free it on the handle's is what general allocators are slowest at.
 //!
 //! **The handle counts for nothing in the process's reference count**, which would cost two
 //! read-modify-writes beside those of the slot, on memory that another core has by then. The registry's
 //! reference keeps the cell while the process lives, and when it has ended passes through the slot: to the
 //! handle with the reason, or it stays with the worker when there is no handle any more.
 //!
-//! | word | left by |
-//! |---|---|
-//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) |
-//! | a reason | the handle (`take`, `poll`, `abandon`) |
-//! | `TAKEN` | the handle (`abandon`) |
-//! | `ABANDONED` | nobody |
+//! | word | left by | the place is |
+//! |---|---|---|
+//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) | the worker's |
+//! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle's: the reason |
+//! | `TAKEN` | nobody | nobody's: nothing |
+//! | `ABANDONED` | nobody | the worker's |
 //!
 //! The worker calls `fill`, once; the other calls that change it are the handle's, of which there is one.
-//! So each change is an exchange with what was read, which the other side loses by at most one change.
-//! Nothing of a user's runs in between: wakers are cloned before, and woken or dropped after it.
+//! So each change before the end is an exchange with what was read, which the other side loses by at most
+//! one change. Nothing of a user's runs in between: wakers are cloned before, and woken or dropped after it.
 
 use ganger_proc_api::ExitReason;
 use ganger_sync::Parker;
@@ -31,22 +32,43 @@ use std::time::Duration;
 
 /// The process lives, and nobody waits.
 const EMPTY: Word = Word(ptr::null_mut());
+/// The reason is in its place.
+const FULL: Word = Word(ptr::without_provenance_mut(2));
 /// The reason has been taken.
-const TAKEN: Word = Word(ptr::without_provenance_mut(IS_WAKER | IS_REASON));
-/// The handle is gone.
-const ABANDONED: Word = Word(ptr::without_provenance_mut(4 | IS_WAKER | IS_REASON));
+const TAKEN: Word = Word(ptr::without_provenance_mut(4));
+/// The handle went before the process had ended.
+const ABANDONED: Word = Word(ptr::without_provenance_mut(6));
 
 /// Beside a pointer to a waker.
 const IS_WAKER: usize = 1;
-/// Beside a pointer to a reason.
-const IS_REASON: usize = 2;
 
-const _: () = assert!(align_of::<Waker>() > 3 && align_of::<ExitReason>() > 3);
+const _: () = assert!(align_of::<Waker>() > IS_WAKER);
+
+/// Where the reason is put.
+pub(crate) trait Place {
+    /// Puts the reason in.
+    ///
+    /// # Safety
+    /// The place is the caller's: it is the worker that ends the process, and has not filled the slot.
+    unsafe fn put(&self, reason: ExitReason);
+
+    /// Takes the reason out again, and makes the place what it was.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put), which has been called.
+    unsafe fn take_back(&self) -> ExitReason;
+
+    /// Takes the reason out, for good.
+    ///
+    /// # Safety
+    /// The place is the caller's: it has the handle, and the slot is `FULL`, and not from now on.
+    unsafe fn take(&self) -> ExitReason;
+}
 
 /// One exit reason on its way from the worker that ended the process to the one waiter.
 pub(crate) struct ExitSlot {
     word: AtomicPtr<()>,
-    owns: PhantomData<(Waker, ExitReason)>,
+    owns: PhantomData<Waker>,
 }
 
 /// A value of the word.
@@ -62,55 +84,34 @@ pub(crate) enum Abandoned {
     Ended(Option<ExitReason>),
 }
 
-/// What a value of the word stands for, taken out of it.
-enum Held {
-    Empty,
-    Waker(Waker),
-    Reason(ExitReason),
-    Taken,
-    Abandoned,
+/// What is in the place, when nobody uses slot and place any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// What was there before a reason.
+    Before,
+    Reason,
+    Nothing,
 }
 
 impl Word {
     fn waker(waker: Waker) -> Self {
-        Self(Box::into_raw(Box::new(waker)).cast()).tagged(IS_WAKER)
-    }
-
-    fn reason(reason: ExitReason) -> Self {
-        Self(Box::into_raw(Box::new(reason)).cast()).tagged(IS_REASON)
-    }
-
-    fn tagged(self, tag: usize) -> Self {
-        Self(self.0.map_addr(|addr| addr | tag))
+        let pointer: *mut () = Box::into_raw(Box::new(waker)).cast();
+        Self(pointer.map_addr(|addr| addr | IS_WAKER))
     }
 
     fn is_waker(self) -> bool {
-        self.0.addr() & 3 == IS_WAKER
+        self.0.addr() & IS_WAKER != 0
     }
 
-    fn is_reason(self) -> bool {
-        self.0.addr() & 3 == IS_REASON
-    }
-
-    /// Takes what it points to.
+    /// Takes out the waker that it points to, if it does.
     ///
     /// # Safety
     /// The caller has taken it out of the slot, or never put it there, and uses it no more.
-    unsafe fn into_held(self) -> Held {
-        let pointer = self.0.map_addr(|addr| addr & !3);
-        if self == EMPTY {
-            Held::Empty
-        } else if self == TAKEN {
-            Held::Taken
-        } else if self == ABANDONED {
-            Held::Abandoned
-        } else if self.is_waker() {
-            // SAFETY: it comes from `waker`, and the caller owns it.
-            Held::Waker(*unsafe { Box::from_raw(pointer.cast()) })
-        } else {
-            // SAFETY: it is nothing else, so it comes from `reason`; the caller owns it.
-            Held::Reason(*unsafe { Box::from_raw(pointer.cast()) })
-        }
+    unsafe fn into_waker(self) -> Option<Waker> {
+        let pointer = self.0.map_addr(|addr| addr & !IS_WAKER);
+        // SAFETY: it comes from `waker`, and the caller owns it.
+        self.is_waker()
+            .then(|| *unsafe { Box::from_raw(pointer.cast()) })
     }
 }
 
@@ -128,78 +129,95 @@ impl ExitSlot {
         self.word.store(ABANDONED.0, Ordering::Relaxed);
     }
 
-    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. Called once. With the
-    /// reason the handle gets the reference that the registry had: the caller gives it up, and the process
-    /// may be gone when this returns.
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. With the reason the
+    /// handle gets the reference that the registry had: the caller gives it up, and the process may be gone
+    /// when this returns.
     ///
     /// # Errors
     /// Gives the reason back when there is no handle any more, and the caller keeps the reference.
-    pub(crate) fn fill(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+    ///
+    /// # Safety
+    /// It is called once, by the worker that ends the process, with the slot's place, which is the caller's.
+    pub(crate) unsafe fn fill(
+        &self,
+        place: &impl Place,
+        reason: ExitReason,
+    ) -> Result<Option<Waker>, ExitReason> {
         let mut now = self.load();
         if now == ABANDONED {
             return Err(reason);
         }
-        let full = Word::reason(reason);
+        // SAFETY: the place is the worker's until the exchange below.
+        unsafe { place.put(reason) };
         loop {
-            match self.exchange(now, full) {
+            match self.exchange(now, FULL) {
                 // SAFETY: the exchange has taken it out.
-                Ok(before) => match unsafe { before.into_held() } {
-                    Held::Waker(waker) => return Ok(Some(waker)),
-                    _ => return Ok(None),
-                },
+                Ok(before) => return Ok(unsafe { before.into_waker() }),
                 Err(other) if other == ABANDONED => break,
                 Err(other) => now = other,
             }
         }
-        // SAFETY: it was never put there.
-        match unsafe { full.into_held() } {
-            Held::Reason(reason) => Err(reason),
-            _ => unreachable!("a reason was made of one"),
-        }
+        // SAFETY: it has been put there, and stays the worker's.
+        Err(unsafe { place.take_back() })
     }
 
     /// The handle goes: nobody will take the reason. Returns what was there, which the caller is to drop.
     /// Unless the process has ended, it may be gone when this returns.
-    pub(crate) fn abandon(&self) -> Abandoned {
-        // Ordering: Acquire pairs with the Release in `exchange`, for what is dropped by the caller.
-        // Release, so that the worker that drops the reason instead sees what the handle's owner did.
-        let before = Word(self.word.swap(ABANDONED.0, Ordering::AcqRel));
-        // SAFETY: the swap has taken it out.
-        match unsafe { before.into_held() } {
-            Held::Empty | Held::Abandoned => Abandoned::Alive(None),
-            Held::Waker(waker) => Abandoned::Alive(Some(waker)),
-            Held::Reason(reason) => Abandoned::Ended(Some(reason)),
-            Held::Taken => Abandoned::Ended(None),
+    ///
+    /// # Safety
+    /// It is called once, by the handle, which does nothing else with the slot then; with its place.
+    pub(crate) unsafe fn abandon(&self, place: &impl Place) -> Abandoned {
+        let mut now = self.load();
+        loop {
+            if now == TAKEN {
+                return Abandoned::Ended(None);
+            }
+            if now == FULL {
+                // SAFETY: as this function's.
+                return Abandoned::Ended(unsafe { self.take(place) });
+            }
+            match self.exchange(now, ABANDONED) {
+                // SAFETY: the exchange has taken it out.
+                Ok(before) => return Abandoned::Alive(unsafe { before.into_waker() }),
+                Err(other) => now = other,
+            }
         }
     }
 
     /// Takes the reason if it is there.
-    pub(crate) fn take(&self) -> Option<ExitReason> {
-        let now = self.load();
-        if !now.is_reason() {
+    ///
+    /// # Safety
+    /// It is called by the handle, by one thread at a time, with the slot's place.
+    pub(crate) unsafe fn take(&self, place: &impl Place) -> Option<ExitReason> {
+        if self.load() != FULL {
             return None;
         }
-        // Nobody but the handle changes it now, so that this can't fail.
-        let before = self.exchange(now, TAKEN).ok()?;
-        // SAFETY: the exchange has taken it out.
-        match unsafe { before.into_held() } {
-            Held::Reason(reason) => Some(reason),
-            _ => unreachable!("it is a reason, as was seen"),
-        }
+        // Ordering: Relaxed: nobody but the handle uses slot and place from now on.
+        self.word.store(TAKEN.0, Ordering::Relaxed);
+        // SAFETY: the slot was full, and the caller has the handle.
+        Some(unsafe { place.take() })
     }
 
     /// Whether the process has ended.
     pub(crate) fn is_filled(&self) -> bool {
         let now = self.load();
-        now.is_reason() || now == TAKEN
+        now == FULL || now == TAKEN
     }
 
     /// Takes the reason, or has the task woken when it is there.
     ///
     /// # Panics
     /// When the reason has been taken before, as futures do that are polled after their end.
-    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<ExitReason> {
-        if let Some(reason) = self.take() {
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(crate) unsafe fn poll(
+        &self,
+        place: &impl Place,
+        context: &Context<'_>,
+    ) -> Poll<ExitReason> {
+        // SAFETY: as this function's.
+        if let Some(reason) = unsafe { self.take(place) } {
             return Poll::Ready(reason);
         }
         let waker = Word::waker(context.waker().clone());
@@ -208,34 +226,53 @@ impl ExitSlot {
             && let Ok(before) = self.exchange(now, waker)
         {
             // SAFETY: the exchange has taken it out.
-            drop(unsafe { before.into_held() });
+            drop(unsafe { before.into_waker() });
             return Poll::Pending;
         }
         // SAFETY: it was never put there.
-        drop(unsafe { waker.into_held() });
+        drop(unsafe { waker.into_waker() });
         // The process has ended meanwhile, or long ago.
-        match self.take() {
+        // SAFETY: as this function's.
+        match unsafe { self.take(place) } {
             Some(reason) => Poll::Ready(reason),
             None => panic!("a ProcessHandle was polled after it had completed"),
         }
     }
 
     /// Blocks until the reason is there and takes it; gives up after `timeout` if there is one.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) -> Option<ExitReason> {
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(crate) unsafe fn wait(
+        &self,
+        place: &impl Place,
+        timeout: Option<Duration>,
+    ) -> Option<ExitReason> {
         let parker = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&parker));
         let context = Context::from_waker(&waker);
         loop {
-            if let Poll::Ready(reason) = self.poll(&context) {
+            // SAFETY: as this function's.
+            if let Poll::Ready(reason) = unsafe { self.poll(place, &context) } {
                 return Some(reason);
             }
             match timeout {
                 None => parker.0.park(),
                 Some(timeout) => {
                     parker.0.park_timeout(timeout);
-                    return self.take();
+                    // SAFETY: as above.
+                    return unsafe { self.take(place) };
                 }
             }
+        }
+    }
+
+    /// What is in the place, when nobody else uses slot and place any more.
+    pub(crate) fn left(&mut self) -> Left {
+        match self.load() {
+            FULL => Left::Reason,
+            TAKEN => Left::Nothing,
+            _ => Left::Before,
         }
     }
 
@@ -246,8 +283,8 @@ impl ExitSlot {
 
     /// Returns what was there, which is the caller's if it was what it should be.
     fn exchange(&self, now: Word, next: Word) -> Result<Word, Word> {
-        // Ordering: Release publishes what `next` points to, to the Acquire here, in `load` and in
-        // `abandon`.
+        // Ordering: Release publishes what `next` points to, or the reason, to the Acquire here and in
+        // `load`, and what the handle's owner has done to the worker that keeps the reference.
         self.word
             .compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Acquire)
             .map(Word)
@@ -257,12 +294,10 @@ impl ExitSlot {
 
 impl Drop for ExitSlot {
     fn drop(&mut self) {
-        // A handle abandons the slot before it drops the process. What never had a handle, because it was
-        // not started after all, may have anything in its slot.
         // Ordering: Relaxed: nobody else has the slot any more.
         let last = Word(self.word.load(Ordering::Relaxed));
         // SAFETY: nobody else takes it out.
-        drop(unsafe { last.into_held() });
+        drop(unsafe { last.into_waker() });
     }
 }
 
@@ -290,6 +325,7 @@ impl Wake for ThreadWaker {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -318,30 +354,79 @@ mod tests {
         }
     }
 
+    /// A place of its own.
+    #[derive(Default)]
+    struct Shelf(RefCell<Option<ExitReason>>);
+
+    impl Place for Shelf {
+        unsafe fn put(&self, reason: ExitReason) {
+            assert!(self.0.replace(Some(reason)).is_none());
+        }
+
+        unsafe fn take_back(&self) -> ExitReason {
+            self.0.take().unwrap()
+        }
+
+        unsafe fn take(&self) -> ExitReason {
+            self.0.take().unwrap()
+        }
+    }
+
+    /// A slot with its place, on one thread.
+    struct Lone(ExitSlot, Shelf);
+
+    impl Lone {
+        fn new() -> Self {
+            Self(ExitSlot::new(), Shelf::default())
+        }
+
+        // SAFETY, in all of these: there is one thread, and the slot has one place.
+        fn fill(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+            // SAFETY: as above.
+            unsafe { self.0.fill(&self.1, reason) }
+        }
+
+        fn take(&self) -> Option<ExitReason> {
+            // SAFETY: as above.
+            unsafe { self.0.take(&self.1) }
+        }
+
+        fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
+            // SAFETY: as above.
+            unsafe { self.0.poll(&self.1, &Context::from_waker(waker)) }
+        }
+
+        fn abandon(&self) -> Abandoned {
+            // SAFETY: as above.
+            unsafe { self.0.abandon(&self.1) }
+        }
+    }
+
     // pins: P12
     #[test]
     fn a_reason_is_taken_once() {
-        let slot = ExitSlot::new();
-        assert!(!slot.is_filled() && slot.take().is_none());
+        let mut slot = Lone::new();
+        assert!(!slot.0.is_filled() && slot.take().is_none());
         assert!(slot.fill(done(7)).unwrap().is_none());
-        assert!(slot.is_filled());
+        assert!(slot.0.is_filled());
+        assert_eq!(slot.0.left(), Left::Reason);
         assert_eq!(slot.take().and_then(number), Some(7));
-        assert!(slot.is_filled() && slot.take().is_none());
+        assert!(slot.0.is_filled() && slot.take().is_none());
+        assert_eq!(slot.0.left(), Left::Nothing);
     }
 
     // pins: P12
     #[test]
     fn the_last_waker_is_the_one_that_is_woken() {
-        let slot = ExitSlot::new();
+        let slot = Lone::new();
         let counting = [0, 1].map(|_| Arc::new(Counting::default()));
         for waiter in &counting {
-            let waker = Waker::from(Arc::clone(waiter));
-            assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
+            assert!(slot.poll(&Waker::from(Arc::clone(waiter))).is_pending());
         }
         assert_eq!(Arc::strong_count(&counting[0]), 1, "its waker has gone");
         slot.fill(done(7)).unwrap().unwrap().wake();
         assert_eq!(counting.each_ref().map(|waiter| waiter.get()), [0, 1]);
-        match slot.poll(&Context::from_waker(Waker::noop())) {
+        match slot.poll(Waker::noop()) {
             Poll::Ready(reason) => assert_eq!(number(reason), Some(7)),
             Poll::Pending => panic!("it is there"),
         }
@@ -350,38 +435,40 @@ mod tests {
     // pins: P12
     #[test]
     fn what_nobody_wants_comes_back() {
-        let slot = ExitSlot::new();
+        let mut slot = Lone::new();
         let counting = Arc::new(Counting::default());
         let waker = Waker::from(Arc::clone(&counting));
-        assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
+        assert!(slot.poll(&waker).is_pending());
         assert!(matches!(slot.abandon(), Abandoned::Alive(Some(_))));
         drop(waker);
         assert_eq!(Arc::strong_count(&counting), 1, "its waker has gone");
         assert_eq!(number(slot.fill(done(7)).unwrap_err()), Some(7));
+        assert_eq!(slot.0.left(), Left::Before);
     }
 
     // pins: P12
     #[test]
     fn a_handle_that_goes_after_the_end_has_the_reference() {
-        let slot = ExitSlot::new();
+        let mut slot = Lone::new();
         assert!(slot.fill(done(7)).unwrap().is_none());
         match slot.abandon() {
             Abandoned::Ended(Some(reason)) => assert_eq!(number(reason), Some(7)),
             _ => panic!("it is there"),
         }
-        let slot = ExitSlot::new();
+        assert_eq!(slot.0.left(), Left::Nothing);
+        let slot = Lone::new();
         assert!(slot.fill(done(7)).unwrap().is_none());
         assert!(slot.take().is_some());
         assert!(matches!(slot.abandon(), Abandoned::Ended(None)));
     }
 
     #[test]
-    fn what_is_left_in_it_is_dropped_with_it() {
-        let value = Arc::new(());
-        let slot = ExitSlot::new();
-        let payload = ganger_proc_api::Payload::any(Arc::clone(&value));
-        assert!(slot.fill(ExitReason::Done(payload)).unwrap().is_none());
+    fn a_waker_that_is_left_is_dropped_with_it() {
+        let counting = Arc::new(Counting::default());
+        let slot = Lone::new();
+        assert!(slot.poll(&Waker::from(Arc::clone(&counting))).is_pending());
+        assert_eq!(Arc::strong_count(&counting), 2);
         drop(slot);
-        assert_eq!(Arc::strong_count(&value), 1);
+        assert_eq!(Arc::strong_count(&counting), 1);
     }
 }

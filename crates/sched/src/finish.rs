@@ -88,7 +88,8 @@ pub(crate) fn finish(
     ended.bump();
     drop(turn);
     shared.live.leave(worker);
-    match task.exit.fill(reason) {
+    // SAFETY: this is the end of the process, which this thread runs.
+    match unsafe { task.end(reason) } {
         // The reference is the handle's, and the process may be gone.
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => {

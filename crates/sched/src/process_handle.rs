@@ -135,7 +135,8 @@ impl ProcessHandle {
             crate::sim::refuse_to_block("wait", "`Rt::wait`");
         }
         loop {
-            if let Some(reason) = self.address.task.exit.wait(None) {
+            // SAFETY: this is the handle.
+            if let Some(reason) = unsafe { self.address.task.wait_for_end(None) } {
                 return reason;
             }
         }
@@ -149,7 +150,9 @@ impl ProcessHandle {
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.
     pub fn wait_timeout(self, timeout: Duration) -> Result<ExitReason, Self> {
-        self.address.task.exit.wait(Some(timeout)).ok_or(self)
+        // SAFETY: this is the handle.
+        let reason = unsafe { self.address.task.wait_for_end(Some(timeout)) };
+        reason.ok_or(self)
     }
 }
 
@@ -159,14 +162,16 @@ impl Future for ProcessHandle {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
-        self.address.task.exit.poll(context)
+        // SAFETY: this is the handle, and nobody else uses it meanwhile.
+        unsafe { self.address.task.poll_end(context) }
     }
 }
 
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
         // What was in the slot is dropped last: its destructor may panic.
-        let _rest = match self.address.task.exit.abandon() {
+        // SAFETY: this is the handle, and the last that it does with the slot.
+        let _rest = match unsafe { self.address.task.abandon() } {
             Abandoned::Alive(waker) => (waker, None),
             Abandoned::Ended(reason) => {
                 // SAFETY: this handle has the reference of the process, which has ended, and is not used

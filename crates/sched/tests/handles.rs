@@ -61,6 +61,41 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
+/// The reference to the process goes to one of the two, and its result is dropped by one of them.
+// pins: P12
+#[test]
+fn a_handle_that_goes_as_its_process_ends() {
+    const EACH: usize = 20_000;
+    let probe = Arc::new(());
+    let scheduler = start(2);
+    for nth in 0..EACH {
+        let mut held = Some(Arc::clone(&probe));
+        let process = process(move |_, _, out| {
+            out.done(Payload::any(held.take()));
+            Ok(())
+        });
+        let handle = scheduler.submit(process, "main", ()).unwrap();
+        match nth % 4 {
+            0 => drop(handle),
+            1 => {
+                until("it has ended", || handle.is_finished());
+                drop(handle);
+            }
+            2 => assert!(handle.wait().is_done()),
+            _ => {
+                // Sooner or later than the end.
+                (0..nth % 1_000).for_each(|_| std::hint::spin_loop());
+                drop(handle);
+            }
+        }
+    }
+    until("all have ended", || scheduler.stats().live == 0);
+    let weak = scheduler.downgrade();
+    drop(scheduler);
+    assert_eq!(Arc::strong_count(&probe), 1, "a result is left");
+    until("all processes are gone", || weak.upgrade().is_none());
+}
+
 // pins: P2, D4
 #[test]
 fn nothing_outlives_the_scheduler() {

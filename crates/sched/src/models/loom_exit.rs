@@ -1,11 +1,11 @@
 //! The exit reason on its way: the worker against the handle.
 
-use crate::exit_slot::{Abandoned, ExitSlot};
+use crate::exit_slot::{Abandoned, ExitSlot, Place};
 use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 struct Token(Parker);
 
@@ -15,16 +15,89 @@ impl Wake for Token {
     }
 }
 
-/// What a worker does, as `finish` does it; whether the handle has the reason, and the reference.
-fn end(slot: &ExitSlot) -> bool {
-    match slot.fill(ExitReason::Terminated) {
-        Ok(waker) => {
-            if let Some(waker) = waker {
-                waker.wake();
+/// A slot, its place, and something that one side writes before it uses the slot.
+struct Told {
+    slot: ExitSlot,
+    place: Shelf,
+    before: UnsafeCell<u32>,
+}
+
+struct Shelf(UnsafeCell<Option<ExitReason>>);
+
+// SAFETY: the cells are reached by who has learnt of their last user through the slot alone, which is what
+// the models check.
+unsafe impl Sync for Told {}
+// SAFETY: as above.
+unsafe impl Send for Told {}
+
+impl Place for Shelf {
+    unsafe fn put(&self, reason: ExitReason) {
+        // SAFETY: as this function's.
+        self.0.with_mut(|place| unsafe { *place = Some(reason) });
+    }
+
+    unsafe fn take_back(&self) -> ExitReason {
+        // SAFETY: as this function's.
+        unsafe { self.take() }
+    }
+
+    unsafe fn take(&self) -> ExitReason {
+        // SAFETY: as this function's.
+        let reason = self.0.with_mut(|place| unsafe { (*place).take() });
+        reason.expect("there is a reason")
+    }
+}
+
+impl Told {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slot: ExitSlot::new(),
+            place: Shelf(UnsafeCell::new(None)),
+            before: UnsafeCell::new(0),
+        })
+    }
+
+    fn write(&self) {
+        // SAFETY: the other side looks when it has learnt of this.
+        self.before.with_mut(|before| unsafe { *before = 7 });
+    }
+
+    fn assert_written(&self) {
+        // SAFETY: written before the slot was used, and not after it.
+        self.before.with(|before| assert_eq!(unsafe { *before }, 7));
+    }
+
+    /// What a worker does, as `finish` does it; whether the handle has the reason, and the reference.
+    fn end(&self) -> bool {
+        // SAFETY: each model has one worker.
+        match unsafe { self.slot.fill(&self.place, ExitReason::Terminated) } {
+            Ok(waker) => {
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                true
             }
-            true
+            Err(_) => false,
         }
-        Err(_) => false,
+    }
+
+    // SAFETY, in the rest: each model has one handle.
+
+    fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
+        // SAFETY: as above.
+        unsafe { self.slot.poll(&self.place, &Context::from_waker(waker)) }
+    }
+
+    fn take(&self) -> Option<ExitReason> {
+        // SAFETY: as above.
+        unsafe { self.slot.take(&self.place) }
+    }
+
+    /// Whether the handle has the reference then.
+    fn abandon(&self) -> bool {
+        // SAFETY: as above.
+        let abandoned = unsafe { self.slot.abandon(&self.place) };
+        matches!(abandoned, Abandoned::Ended(_))
     }
 }
 
@@ -32,19 +105,19 @@ fn end(slot: &ExitSlot) -> bool {
 #[test]
 fn who_waits_gets_the_reason() {
     model::check(5, || {
-        let slot = Arc::new(ExitSlot::new());
+        let told = Told::new();
         let worker = {
-            let slot = Arc::clone(&slot);
-            thread::spawn(move || end(&slot))
+            let told = Arc::clone(&told);
+            thread::spawn(move || told.end())
         };
         let token = std::sync::Arc::new(Token(Parker::new()));
         let waker = Waker::from(std::sync::Arc::clone(&token));
         // A wake-up that gets lost leaves it waiting for ever, which loom reports.
-        while slot.poll(&Context::from_waker(&waker)).is_pending() {
+        while told.poll(&waker).is_pending() {
             token.0.park();
         }
         assert!(worker.join().unwrap());
-        assert!(slot.is_filled() && slot.take().is_none());
+        assert!(told.slot.is_filled() && told.take().is_none());
     });
 }
 
@@ -52,51 +125,33 @@ fn who_waits_gets_the_reason() {
 #[test]
 fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
     model::check(5, || {
-        let slot = Arc::new(ExitSlot::new());
+        let told = Told::new();
         let worker = {
-            let slot = Arc::clone(&slot);
-            thread::spawn(move || end(&slot))
+            let told = Arc::clone(&told);
+            thread::spawn(move || told.end())
         };
         let waker = Waker::from(std::sync::Arc::new(Token(Parker::new())));
-        let taken = slot.poll(&Context::from_waker(&waker)).is_ready();
-        let has_reference = matches!(slot.abandon(), Abandoned::Ended(_));
+        let taken = told.poll(&waker).is_ready();
+        let has_reference = told.abandon();
         let was_filled = worker.join().unwrap();
         assert!(!taken || was_filled, "a reason came from nowhere");
-        assert_eq!(was_filled, has_reference, "the process has no owner, or two");
-        assert!(!slot.is_filled());
+        assert_eq!(
+            was_filled, has_reference,
+            "the process has no owner, or two"
+        );
     });
-}
-
-/// A slot, and something that one side writes before it uses the slot.
-struct Told(ExitSlot, UnsafeCell<u32>);
-
-// SAFETY: the cell is read by who has learnt of its writer through the slot alone, which is what the
-// models check.
-unsafe impl Sync for Told {}
-// SAFETY: as above.
-unsafe impl Send for Told {}
-
-impl Told {
-    fn new() -> Arc<Self> {
-        Arc::new(Self(ExitSlot::new(), UnsafeCell::new(0)))
-    }
-
-    fn write(&self) {
-        // SAFETY: the other side looks when it has learnt of this.
-        self.1.with_mut(|before| unsafe { *before = 7 });
-    }
-
-    fn assert_written(&self) {
-        // SAFETY: written before the slot was used, and not after it.
-        self.1.with(|before| assert_eq!(unsafe { *before }, 7));
-    }
 }
 
 /// Whoever learns of the end sees what the process has done.
 // pins: P12
 #[test]
 fn who_finds_the_reason_sees_what_was_done_before_it() {
-    for is_there in [|slot: &ExitSlot| slot.take().is_some(), ExitSlot::is_filled] {
+    let looks: [fn(&Told) -> bool; 3] = [
+        |told| told.take().is_some(),
+        |told| told.slot.is_filled(),
+        Told::abandon,
+    ];
+    for is_there in looks {
         model::check(5, move || {
             let told = Told::new();
             let owner = {
@@ -104,13 +159,14 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
                 // Not in this thread, whose look would come first: loom does not find that the
                 // exchange in `fill` depends on it, because a load of the same thread is in between.
                 thread::spawn(move || {
-                    if is_there(&told.0) {
+                    let is_there = is_there(&told);
+                    if is_there {
                         told.assert_written();
                     }
                 })
             };
             told.write();
-            assert!(end(&told.0));
+            let _was_filled = told.end();
             owner.join().unwrap();
         });
     }
@@ -126,10 +182,10 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
             let told = Arc::clone(&told);
             thread::spawn(move || {
                 told.write();
-                drop(told.0.abandon());
+                told.abandon();
             })
         };
-        if !end(&told.0) {
+        if !told.end() {
             told.assert_written();
         }
         owner.join().unwrap();
