@@ -5,7 +5,7 @@
 //! options, outputs     what it is told, and where it writes
 //! plan, mode           what runs, in which order, and what else meanwhile
 //! run, child, stop     runs it, within limits, until it is told to stop
-//! calm, loops          what the machine does before and during a run
+//! calm, memory, loops  what the machine does before and during a run
 //! programs, foreign    which program runs a peer
 //! progress             how long it will still take
 //! machine              what was measured on
@@ -23,6 +23,7 @@ pub mod foreign;
 pub mod lines;
 pub mod loops;
 pub mod machine;
+mod memory;
 pub mod mode;
 pub mod options;
 pub mod outputs;

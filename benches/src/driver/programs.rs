@@ -5,6 +5,7 @@ use super::child::{self, Ending};
 use super::foreign::{self, Program, Unavailable};
 use super::lines::Reason;
 use super::loops::Loops;
+use super::memory;
 use super::mode::Mode;
 use super::plan::Contest;
 use super::run::Runner;
@@ -14,7 +15,6 @@ use crate::whole::job::Job;
 use std::collections::BTreeMap;
 use std::env;
 use std::env::consts::EXE_SUFFIX;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -119,6 +119,7 @@ impl Runner for Programs {
             Mode::Loops => {}
         }
         self.calm.wait(&self.stop);
+        memory::warm();
         Ok(())
     }
 
@@ -132,8 +133,7 @@ impl Runner for Programs {
     }
 
     fn memory(&self) -> Option<u64> {
-        let info = fs::read_to_string("/proc/meminfo").ok()?;
-        available(&info)
+        memory::available()
     }
 }
 
@@ -143,15 +143,6 @@ fn reason(error: &Unavailable) -> (Reason, String) {
         _ => Reason::Crashed,
     };
     (reason, error.to_string())
-}
-
-/// The bytes that `/proc/meminfo` has as available.
-fn available(info: &str) -> Option<u64> {
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(1024 * kilobytes)
 }
 
 #[cfg(test)]
@@ -193,12 +184,5 @@ mod tests {
         assert!(why.contains("`go` is not on the PATH"), "{why}");
         assert_eq!(programs().refusal(Peer::Tokio), None);
         assert!(programs().versions().is_empty());
-    }
-
-    #[test]
-    fn memory_is_what_is_available() {
-        let info = "MemTotal:  100 kB\nMemFree:  5 kB\nMemAvailable:   20 kB\n";
-        assert_eq!(available(info), Some(20 * 1024));
-        assert_eq!(available("MemTotal:  100 kB\n"), None);
     }
 }
