@@ -267,3 +267,6 @@ impl Watched {
         (computed >= config.long_step).then_some(LongStepKind::Computing)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -270,6 +270,64 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
     assert!(scheduler.stats().total.urgent_picks > BOUND);
 }
 
+/// The documentation's bound for the lane itself, beside processes that never rest.
+// pins: G4
+#[test]
+fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
+    const STREAK: u64 = 8;
+    for before_it in [0, 1, 7, 8, 9, 100, 1_000] {
+        let builder = Scheduler::builder().workers(1).max_spares(0);
+        let scheduler = builder.build().unwrap();
+        scheduler.start().unwrap();
+        let picks = Arc::new(AtomicU64::new(0));
+        // Waits for a control message, and ends with how many picks there had been.
+        let urgent = || {
+            let picks = Arc::clone(&picks);
+            process(move |_, events, out| {
+                out.idle();
+                if events.any(|event| matches!(event, Event::Control(_))) {
+                    out.done(picks.fetch_add(1, Ordering::SeqCst));
+                }
+                Ok(())
+            })
+        };
+        let submit = |_| scheduler.submit(urgent(), "main", ()).unwrap();
+        let lane: Vec<_> = (0..=before_it).map(submit).collect();
+        for handle in &lane {
+            until_state(&scheduler, handle.pid(), ProcessState::Idle);
+        }
+        let (holder, leave) = hold(&scheduler);
+        let are_done = Arc::new(AtomicU64::new(0));
+        let ordinary: Vec<_> = (0..100)
+            .map(|_| {
+                let (picks, are_done) = (Arc::clone(&picks), Arc::clone(&are_done));
+                let hog = process(move |_, _, out| {
+                    picks.fetch_add(1, Ordering::SeqCst);
+                    if are_done.load(Ordering::SeqCst) > 0 {
+                        out.done(());
+                    }
+                    Ok(())
+                });
+                scheduler.submit(hog, "main", ()).unwrap()
+            })
+            .collect();
+        for handle in &lane {
+            handle.send_control(Message::new("now", ())).unwrap();
+        }
+        leave.send(()).unwrap();
+        let last = lane.into_iter().map(exit_number).last().unwrap();
+        let bound = before_it + 1 + (before_it + 1) / STREAK + 1;
+        // The picks that came before its own, and that.
+        assert!(
+            last < bound,
+            "{last} came before it, {before_it} in the lane"
+        );
+        are_done.store(1, Ordering::SeqCst);
+        exit(holder);
+        ordinary.into_iter().for_each(|handle| drop(exit(handle)));
+    }
+}
+
 // pins: G2
 #[test]
 fn a_system_event_from_outside_wakes_a_sleeper() {
