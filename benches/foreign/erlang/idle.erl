@@ -24,10 +24,17 @@ wake_latency(Job) ->
     Samples = measure:elements(Job),
     WarmUp = Samples div 20,
     Sleeper = spawn(?MODULE, listen, [self()]),
-    Times = lists:nthtail(WarmUp, [one(Sleeper) || _ <- lists:seq(1, WarmUp + Samples)]),
+    [one(Sleeper) || _ <- lists:seq(1, WarmUp)],
+    Before = machine:switches(),
+    Times = [one(Sleeper) || _ <- lists:seq(1, Samples)],
+    Switches = max(machine:switches() - Before, 0),
     Sleeper ! stop,
     #{p99 := P99} = P50 = latency:sample("p50", "us", 1000, Times),
-    [P50, #{variant => "p99", unit => "us", n => Samples, value => P99}].
+    [
+        P50,
+        #{variant => "p99", unit => "us", n => Samples, value => P99},
+        #{variant => "switches", unit => "a sample", n => Samples, value => Switches / Samples}
+    ].
 
 one(Sleeper) ->
     timer:sleep(1),
@@ -50,6 +57,7 @@ cpu(Job) ->
     %% What starting them has left to do is done by then.
     timer:sleep(100),
     Millis = measure:elements(Job),
+    Slept = machine:switches(),
     %% Reading takes processor time itself, which the third reading shows.
     First = machine:processor_time(),
     Begin = measure:nanos(),
@@ -57,9 +65,13 @@ cpu(Job) ->
     timer:sleep(Millis),
     Took = measure:nanos() - Begin,
     After = machine:processor_time(),
+    Switches = max(machine:switches() - Slept, 0),
     wake(Crowd),
     Used = max((After - Before) - (Before - First), 0),
-    [#{variant => "cpu", unit => "ms/s", n => Millis, value => Used / Took * 1000}].
+    [
+        #{variant => "cpu", unit => "ms/s", n => Millis, value => Used / Took * 1000},
+        #{variant => "switches", unit => "a second", n => Millis, value => Switches * 1000000000 / Took}
+    ].
 
 %% Starts processes. Each hits the gate, and waits.
 crowd(Processes) ->

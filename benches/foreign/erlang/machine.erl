@@ -1,6 +1,7 @@
-%% What this program uses of the machine: memory and processor time. Read on Linux alone.
+%% What this program uses of the machine: memory, processor time, and how often its threads have gone to
+%% sleep. Read on Linux alone.
 -module(machine).
--export([resident/0, processor_time/0]).
+-export([resident/0, processor_time/0, switches/0]).
 
 %% The bytes of this program that are in memory.
 resident() ->
@@ -10,11 +11,18 @@ resident() ->
 
 %% The nanoseconds that all threads of this program have been on a processor.
 processor_time() ->
+    lists:sum([number(Text) || Text <- of_threads("schedstat")]).
+
+%% How often the threads of this program have given up a processor of their own accord.
+switches() ->
+    Lines = lists:append([string:split(Text, "\n", all) || Text <- of_threads("status")]),
+    lists:sum([number(Rest) || <<"voluntary_ctxt_switches:", Rest/binary>> <- Lines]).
+
+%% The file of that name of each thread.
+of_threads(Name) ->
     Tasks = "/proc/self/task",
     case file:list_dir(Tasks) of
-        {ok, Threads} ->
-            Files = [filename:join([Tasks, Thread, "schedstat"]) || Thread <- Threads],
-            lists:sum([number(read(File)) || File <- Files]);
+        {ok, Threads} -> [read(filename:join([Tasks, Thread, Name])) || Thread <- Threads];
         {error, _} -> missing()
     end.
 

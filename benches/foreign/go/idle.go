@@ -91,16 +91,28 @@ func (j job) wakeLatency() ([]sample, error) {
 	samples := j.elements()
 	warm := samples / warmUp
 	times := make(latencies, 0, samples)
+	var before int64
 	for number := range warm + samples {
+		if number == warm {
+			var err error
+			if before, err = switches(); err != nil {
+				return nil, err
+			}
+		}
 		time.Sleep(time.Millisecond)
 		in <- time.Since(epoch)
 		if took := <-heard; number >= warm {
 			times = append(times, took)
 		}
 	}
+	slept, err := switches()
+	if err != nil {
+		return nil, err
+	}
 	p50 := times.sample("p50", 50, "us", time.Microsecond, samples)
 	p99 := sample{Variant: "p99", Unit: "us", N: samples, Value: *p50.P99}
-	return []sample{p50, p99}, nil
+	each := float64(slept-before) / float64(samples)
+	return []sample{p50, p99, {Variant: "switches", Unit: "a sample", N: samples, Value: each}}, nil
 }
 
 // W11: the processor time that idle processes take, in ms a second.
@@ -111,6 +123,10 @@ func (j job) idleCPU() ([]sample, error) {
 	}
 	// What starting them has left to do is done by then.
 	time.Sleep(100 * time.Millisecond)
+	slept, err := switches()
+	if err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	before, err := processorTime()
 	if err != nil {
@@ -123,7 +139,14 @@ func (j job) idleCPU() ([]sample, error) {
 	if err != nil {
 		return nil, err
 	}
+	sleptNow, err := switches()
+	if err != nil {
+		return nil, err
+	}
 	_, err = idle.wake()
 	used := float64((after - before).Nanoseconds()) / 1e6 / took.Seconds()
-	return []sample{{Variant: "cpu", Unit: "ms/s", N: millis, Value: used}}, err
+	return []sample{
+		{Variant: "cpu", Unit: "ms/s", N: millis, Value: used},
+		{Variant: "switches", Unit: "a second", N: millis, Value: float64(sleptNow-slept) / took.Seconds()},
+	}, err
 }

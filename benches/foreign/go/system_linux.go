@@ -29,6 +29,13 @@ func processorTime() (time.Duration, error) {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
+// How often the threads of this process have given up a processor of their own accord.
+func switches() (int64, error) {
+	var used syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return int64(used.Nvcsw), err
+}
+
 // Blocks the thread, of which the scheduler knows no more than that it is in a system call.
 func blockThread(long time.Duration) error {
 	left := syscall.NsecToTimespec(int64(long))

@@ -10,4 +10,6 @@ func resident() (int, error) { return 0, notHere }
 
 func processorTime() (time.Duration, error) { return 0, notHere }
 
+func switches() (int64, error) { return 0, notHere }
+
 func blockThread(time.Duration) error { return notHere }

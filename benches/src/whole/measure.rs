@@ -150,13 +150,18 @@ impl<C: Contestant> Run<'_, C> {
         let mut deliver = self.peer.sleeper(bell)?;
         let mut latencies = Latencies::new()?;
         let warm_up = samples / WARM_UP;
+        let mut before = 0;
         for number in 0..warm_up + samples {
+            if number == warm_up {
+                before = memory::switches()?;
+            }
             thread::sleep(Duration::from_millis(1));
             let latency = bell.hear(number, &mut deliver);
             if number >= warm_up {
                 latencies.record(latency)?;
             }
         }
+        let switches = memory::switches()?.saturating_sub(before);
         self.gate.time(1, || {
             deliver(LAST);
             Ok(())
@@ -165,19 +170,30 @@ impl<C: Contestant> Run<'_, C> {
         let p99 = latencies.percentile(99.0) / NANOS_A_MICRO;
         let mut p50 = self.sample("p50", samples, p50);
         latencies.describe(&mut p50, NANOS_A_MICRO);
-        Ok(vec![p50, self.sample("p99", samples, p99)])
+        let switches = switches as f64 / samples as f64;
+        Ok(vec![
+            p50,
+            self.sample("p99", samples, p99),
+            self.sample("switches", samples, switches),
+        ])
     }
 
     fn idle_cpu(&self, processes: u64) -> Result<Vec<Sample>, Error> {
         let (_, crowd) = self.peer.crowd(processes)?;
         // What starting them has left to do is done by then.
         thread::sleep(Duration::from_millis(100));
+        let switches = memory::switches()?;
         let (begin, before) = (Instant::now(), memory::cpu_time()?);
         thread::sleep(Duration::from_millis(self.job.elements()));
         let (time, used) = (begin.elapsed(), memory::cpu_time()? - before);
+        let switches = memory::switches()?.saturating_sub(switches);
         self.peer.wake(crowd)?;
         let millis = used.as_secs_f64() * 1e3 / time.as_secs_f64();
-        Ok(vec![self.sample("cpu", self.job.elements(), millis)])
+        let switches = switches as f64 / time.as_secs_f64();
+        Ok(vec![
+            self.sample("cpu", self.job.elements(), millis),
+            self.sample("switches", self.job.elements(), switches),
+        ])
     }
 
     fn stuck_workers(&self, processes: u64, how: How) -> Result<Vec<Sample>, Error> {

@@ -1,6 +1,7 @@
-//! What this process uses of the machine: memory (W8) and processor time (W11). Read on Linux alone.
+//! What this process uses of the machine: memory (W8), processor time (W11), and how often its threads have
+//! gone to sleep (W10, W11). Read on Linux alone.
 
-pub(super) use system::{cpu_time, resident};
+pub(super) use system::{cpu_time, resident, switches};
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -28,6 +29,26 @@ mod system {
     pub(crate) fn cpu_time() -> Result<Duration, Error> {
         Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).map_err(failed)
     }
+
+    /// How often the threads of this process, those that there are now, have given up a processor of
+    /// their own accord: have slept or waited.
+    ///
+    /// # Errors
+    /// When this system does not tell.
+    pub(crate) fn switches() -> Result<u64, Error> {
+        let mut switches = 0;
+        for task in fs::read_dir("/proc/self/task").map_err(failed)? {
+            let status = task.map_err(failed)?.path().join("status");
+            // It may have ended meanwhile.
+            let Ok(status) = fs::read_to_string(status) else {
+                continue;
+            };
+            let line = |line: &str| Some(line.strip_prefix("voluntary_ctxt_switches:")?.to_owned());
+            let count = status.lines().find_map(line).unwrap_or_default();
+            switches += count.trim().parse::<u64>().map_err(failed)?;
+        }
+        Ok(switches)
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -50,6 +71,14 @@ mod system {
     pub(crate) fn cpu_time() -> Result<Duration, Error> {
         Err(Error::Missing("not measured here: needs Linux".to_owned()))
     }
+
+    /// How often its threads have slept or waited.
+    ///
+    /// # Errors
+    /// Always: it is not measured on this system.
+    pub(crate) fn switches() -> Result<u64, Error> {
+        Err(Error::Missing("not measured here: needs Linux".to_owned()))
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -66,6 +95,17 @@ mod tests {
         drop(bytes);
         assert!(more >= 60 << 20, "{more}");
         assert!(more <= 128 << 20, "{more}");
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_switches() {
+        const SLEEPS: u64 = 20;
+        // With a thread of another test that ends, what it has counted is gone.
+        assert!((0..100).any(|_| {
+            let before = switches().unwrap();
+            (0..SLEEPS).for_each(|_| std::thread::sleep(Duration::from_micros(100)));
+            switches().unwrap() >= before + SLEEPS
+        }));
     }
 
     #[test]

@@ -195,6 +195,7 @@ pub(super) const SPECS: &[Spec] = &[
         metrics: &[
             Metric::new("p50", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
             Metric::new("p99", "us").to(&[Best(0.95), Of(Peer::Tokio, 0.4)]),
+            Metric::new("switches", "a sample"),
         ],
     },
     Spec {
@@ -205,7 +206,10 @@ pub(super) const SPECS: &[Spec] = &[
         full: 5_000,
         quick: 500,
         peers: SCHEDULERS,
-        metrics: &[Metric::new("cpu", "ms/s").to(&[Best(0.83)])],
+        metrics: &[
+            Metric::new("cpu", "ms/s").to(&[Best(0.83)]),
+            Metric::new("switches", "a second"),
+        ],
     },
     Spec {
         id: Id::W12,

@@ -424,12 +424,13 @@ impl ContextBackend for ProcessCell {
 }
 
 impl ProcessCell {
-    /// This thread is a worker and about to block: has somebody else take what waits.
+    /// This thread is a worker and about to block: has somebody else take what waits, and what will.
     fn make_way(&self, worker: usize) {
         let Shared { idle, crew, .. } = &*self.shared;
-        if !self.shared.has_work() || idle.notify() {
+        if self.shared.has_work() && idle.notify() {
             return;
         }
+        // Whoever sleeps or searches is found by the next push.
         let now = idle.snapshot();
         if now.sleeping == 0 && now.searching == 0 {
             crew.relieve(&self.shared, worker, None);
