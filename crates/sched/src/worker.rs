@@ -515,7 +515,11 @@ impl<'a> Worker<'a> {
 
     fn wake_up(&mut self, woken: Woken) {
         self.shared.check.begin_pick(self.queue.index);
-        self.searching = woken == Woken::Notified;
+        self.searching = match woken {
+            Woken::Notified => true,
+            // For what it withdraws for need not be all that others rely on it for.
+            Woken::Withdrawn => self.shared.idle.begin_search(),
+        };
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();
     }

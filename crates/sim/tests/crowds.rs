@@ -38,7 +38,9 @@ impl Process for Member {
         let pids = pids.ok_or("alone")?;
         for event in events {
             let Event::Message(message) = event else {
-                out.done(());
+                if matches!(event, Event::Cancel(_)) {
+                    out.done(());
+                }
                 continue;
             };
             self.crowd.handled.fetch_add(1, Ordering::SeqCst);
@@ -97,6 +99,25 @@ fn messages_from_outside_at_any_moment_leave_nobody_beside_a_sleeper() {
                 assert_eq!(crowd.handled.load(Ordering::SeqCst), expected);
             });
         }
+    }
+}
+
+// pins: G2
+#[test]
+fn who_does_not_sleep_after_all_wakes_somebody_for_what_it_does_not_take() {
+    for workers in 2..=3 {
+        let sim = Sim::new(0).workers(workers).faults(Faults::some());
+        sim.check_seeds(200, |rt| {
+            let (_, members) = crowd(rt, 3);
+            for nth in 0..30 {
+                (0..rt.choose(30)).for_each(|_| _ = rt.step());
+                // Two that wait in different places.
+                let message = || Message::new("go", 1_u64);
+                members[nth % 3].send(message()).unwrap();
+                _ = members[(nth + 1) % 3].send_control(message());
+            }
+            rt.settle();
+        });
     }
 }
 
