@@ -2,6 +2,7 @@
 //! wait.
 
 use crate::Task;
+use crate::accounts::Closing;
 use crate::contain::{contain_and_report, discard, discard_each, log};
 use crate::core::{Item, count};
 use crate::local::{self, HoldTurn};
@@ -14,8 +15,15 @@ use std::task::Waker;
 use tracing::Level;
 
 /// Closes a process and drops it.
-pub(crate) fn close(mut process: impl DerefMut<Target = dyn Process>, counters: &Counters) {
-    contain_and_report("close", counters, || process.close());
+pub(crate) fn close(
+    mut process: impl DerefMut<Target = dyn Process>,
+    counters: &Counters,
+    closing: Closing<'_>,
+) {
+    contain_and_report("close", counters, || {
+        closing.close();
+        process.close();
+    });
     discard(counters, process);
 }
 
@@ -55,12 +63,15 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
+    shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {
         discard_events(items, counters);
     }
     if let Some(process) = process {
-        close(process, counters);
+        close(process, counters, shared.accounts.closing(task.pid));
     }
+    #[cfg(feature = "sim")]
+    crate::sim::moment(&task.shared);
 
     // Keeps the process alive until the end of this.
     // SAFETY: a process ends once.
@@ -90,6 +101,7 @@ pub(crate) fn finish(
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => discard(counters, unwanted),
     }
+    shared.accounts.exit(task.pid, || task.exit.is_settled());
     if let Some(owned) = owned
         && !shared.shutdown.is_halted()
     {

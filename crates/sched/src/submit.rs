@@ -66,6 +66,8 @@ impl Shared {
         };
         let task = self.cell(&mut place, method, process);
         self.init(&task, method, input)?;
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -90,6 +92,8 @@ impl Shared {
             || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
         );
         place.keep();
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
@@ -129,7 +133,10 @@ impl Shared {
             })
         };
         let kind = match returned {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                self.accounts.open(task.pid);
+                return Ok(());
+            }
             Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
             Err(message) => {
                 self.own_counters().panics.bump();
@@ -165,8 +172,10 @@ impl Shared {
     /// The process was visible and is not to start after all. Dropping its place hides it again.
     fn roll_back(&self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
         if let Some(process) = self.discard(task) {
-            close(process, self.own_counters());
+            let closing = self.accounts.closing(task.pid);
+            close(process, self.own_counters(), closing);
         }
+        self.accounts.forget(task.pid);
         SubmitError::new(kind)
     }
 
@@ -177,6 +186,7 @@ impl Shared {
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         task.exit.abandon();
+        self.accounts.drop_rest(task.pid, &rest);
         discard_events(rest, self.own_counters());
         process
     }

@@ -391,6 +391,17 @@ fn a_late_answer_is_what_it_would_have_been() {
 }
 
 #[test]
+fn what_keeps_the_schedulers_memory_is_found() {
+    let kept = std::cell::RefCell::new(None);
+    let sim = Sim::new(1).must_free();
+    sim.run(|rt| drop(rt.submit(Waits(true), "main", ()).unwrap()));
+    let report = panic_of(|| {
+        sim.run(|rt| _ = kept.replace(Some(rt.submit(Waits(true), "main", ()).unwrap())));
+    });
+    assert!(report.contains("memory is not freed"), "{report}");
+}
+
+#[test]
 fn a_test_that_fails_leaves_the_next_one_alone() {
     for seed in 0..20 {
         let report = panic_of(|| {

@@ -33,6 +33,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         !IS_DRIVEN.replace(true),
         "this thread runs a simulation already"
     );
+    super::moment::forget();
     DRIVER.replace(Some(driver));
     BROKEN.take();
     let _leave = Leave;
@@ -62,6 +63,11 @@ pub(crate) fn note_broken(message: &str) -> bool {
 pub(crate) fn refuse_to_block(what: &str, instead: &str) {
     let message = format!("{what} would block the simulation for ever; use {instead}");
     assert!(!note_broken(&message), "{message}");
+}
+
+/// Whether this thread has a driver.
+pub(crate) fn is_driven() -> bool {
+    IS_DRIVEN.get()
 }
 
 /// One of so many, if there is a driver.

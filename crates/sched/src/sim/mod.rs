@@ -5,9 +5,12 @@
 //! one thread. What the scheduler leaves to chance it asks the thread's [`Driver`].
 
 mod driver;
+mod moment;
 
 pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{before_step, choose, note_broken, refuse_to_block};
+pub(crate) use moment::moment;
+pub use moment::{interfered, offer_upgrade};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
@@ -17,7 +20,6 @@ use crate::reaper;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
-use crate::stats::WorkerStats;
 use crate::worker::simulated::Simulated;
 use ganger_proc_api::Pid;
 use std::cell::Cell;
@@ -56,6 +58,20 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
+    /// The reaper has ended what was queued.
+    Reaped,
+    /// Somebody has terminated that process.
+    Terminated(Pid),
+    /// Somebody has cancelled that process.
+    Cancelled(Pid),
+    /// Somebody has asked for an upgrade of that process.
+    Upgraded(Pid),
+    /// A worker has been woken for nothing.
+    WokeInVain,
+    /// A shutdown has begun by itself.
+    Stopped,
+    /// Its deadline has passed.
+    Forced,
 }
 
 /// A clock that shows what it is set to.
@@ -74,8 +90,6 @@ pub struct Machine<'a> {
     workers: Vec<Simulated<'a>>,
     monitor: monitor::simulated::Simulated<'a, SetClock>,
     clock: SetClock,
-    /// What had been counted when the scheduler was stopped.
-    before: Option<WorkerStats>,
 }
 
 impl fmt::Debug for Machine<'_> {
@@ -108,13 +122,13 @@ pub fn run<R>(
         .enumerate()
         .map(|(index, deque)| LocalQueue::new(Arc::clone(shared), index, deque))
         .collect();
+    shared.accounts.begin();
     let clock = SetClock::default();
     let mut machine = Machine {
         shared,
         workers: queues.iter().map(Simulated::new).collect(),
         monitor: monitor::simulated::Simulated::new(shared, clock.clone()),
         clock,
-        before: None,
     };
     let result = f(handle, &mut machine);
     for worker in machine.workers {
@@ -191,17 +205,43 @@ impl Machine<'_> {
         self.shared.live.get()
     }
 
+    /// Whatever others do between two moves, by chance: see [`interfered`].
+    pub fn interfere(&mut self) {
+        moment(self.shared);
+    }
+
+    /// Whether a shutdown has begun, here or in the middle of a move.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.shutdown.is_stopping()
+    }
+
+    /// Whether the deadline of a shutdown has passed, here or in the middle of a move.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.shared.shutdown.is_terminating()
+    }
+
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        self.before = Some(self.shared.counters.total());
-        self.shared.shutdown.begin_stopping();
-        reaper::tell_all(self.shared);
+        moment::begin_stop(self.shared);
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&mut self) {
-        self.shared.shutdown.begin_terminating();
-        reaper::force(self.shared);
+        moment::force(self.shared);
+    }
+
+    /// Whether the reaper has a move: something is queued that is to end.
+    #[must_use]
+    pub fn reaper_can_move(&self) -> bool {
+        self.is_forced() && self.has_work()
+    }
+
+    /// The reaper's move: it ends what is queued.
+    pub fn advance_reaper(&mut self) -> Did {
+        reaper::reap(self.shared);
+        Did::Reaped
     }
 
     /// Third part: the workers leave when nothing is queued.
@@ -220,7 +260,35 @@ impl Machine<'_> {
     /// What became of the processes that were alive when it was stopped.
     #[must_use]
     pub fn report(&self) -> StopReport {
-        let before = self.before.unwrap_or_else(|| self.shared.counters.total());
+        let before = moment::before().unwrap_or_else(|| self.shared.counters.total());
         self.shared.report_since(&before)
+    }
+
+    /// What is left of a scheduler whose workers have left, if something is.
+    #[must_use]
+    pub fn leftovers(&self) -> Option<String> {
+        let shared = self.shared;
+        let idle = shared.idle.snapshot();
+        let found = [
+            ("live processes", shared.live.get()),
+            ("PIDs", shared.registry.all().count()),
+            ("queued processes", usize::from(shared.has_work())),
+            ("processes inside a call", shared.running_pids().len()),
+            ("places of `max_processes`", shared.places.get()),
+            ("sleeping workers", idle.sleeping as usize),
+        ];
+        let found = found.iter().filter(|(_, count)| *count > 0);
+        let found: Vec<_> = found
+            .map(|(what, count)| format!("{what}: {count}"))
+            .collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+
+    /// What the accounts of all that went into a scheduler whose workers have left do not agree about with
+    /// what it has counted, if there is something.
+    #[must_use]
+    pub fn difference(&self) -> Option<String> {
+        let counted = self.shared.counters.total();
+        self.shared.accounts.difference(&counted)
     }
 }
