@@ -70,7 +70,12 @@ impl<'a> Runner<'a> {
         } = self;
         let worker = queue.map(|queue| queue.index);
         let counters = shared.counters.of(worker);
+        #[cfg(not(feature = "sim"))]
         counters.turns.bump();
+        #[cfg(feature = "sim")]
+        if !crate::sim::has_begun() {
+            counters.turns.bump();
+        }
         let guard = (
             local::hold_turn(shared, *queue),
             shared.running(worker, task.pid),

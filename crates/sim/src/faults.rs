@@ -24,6 +24,9 @@ pub struct Faults {
     pub clock_jumps: u32,
     /// A step panics before it has done anything.
     pub step_panics: u32,
+    /// A step blocks its thread for up to 100 ms before it does anything. A spare may take its worker's place
+    /// meanwhile, where there are [spares](crate::Sim::spares).
+    pub step_blocks: u32,
     /// The answer of a handler that was registered with [`Rt::register`](crate::Rt::register) comes later, by up
     /// to [`LATE`].
     pub handler_is_late: u32,
@@ -77,6 +80,7 @@ impl Faults {
             worker_stalls: 10,
             clock_jumps: 1,
             step_panics: 0,
+            step_blocks: 0,
             handler_is_late: 200,
             handler_drops: 0,
             handler_fails: 0,

@@ -35,7 +35,7 @@ pub struct Rt<'a> {
     pub(crate) faults: Faults,
     pub(crate) shutdown: Shutdown,
     pub(crate) trace: RefCell<Trace>,
-    /// Until which move each worker stands still.
+    /// Until which move each worker and spare stands still.
     stalled: RefCell<Vec<u64>>,
     moves: Cell<u64>,
     /// After how many of them the promises could be checked.
@@ -81,8 +81,8 @@ impl<'a> Rt<'a> {
             audits: Cell::new(0),
             limit,
         };
-        let workers = rt.machine(|machine| machine.workers());
-        rt.stalled.borrow_mut().resize(workers, 0);
+        let slots = rt.machine(|machine| machine.slots());
+        rt.stalled.borrow_mut().resize(slots, 0);
         rt
     }
 
@@ -159,6 +159,9 @@ impl<'a> Rt<'a> {
             self.set_now(self.now().saturating_add(TURN));
         }
         let audited = self.machine(|machine| machine.audit());
+        if let Some(pid) = self.machine(|machine| machine.overlooked()) {
+            panic!("D1 is broken: the shutdown has overlooked {pid}");
+        }
         self.audits.set(self.audits.get() + u64::from(audited));
         assert_kept();
         true
@@ -276,7 +279,7 @@ impl<'a> Rt<'a> {
             }
             let due = [
                 self.clock.next_due(),
-                self.machine(|machine| machine.next_look()),
+                self.machine(|machine| machine.next_due()),
             ];
             let Some(due) = due.into_iter().flatten().min() else {
                 let has_work = self.machine(|machine| machine.has_work());
@@ -307,13 +310,13 @@ impl<'a> Rt<'a> {
     }
 
     fn id(&self, actor: Actor) -> usize {
-        let workers = self.stalled.borrow().len();
+        let slots = self.stalled.borrow().len();
         match actor {
             Actor::Worker(worker) => worker,
-            Actor::Monitor => workers,
-            Actor::Timer => workers + 1,
-            Actor::Reaper => workers + 2,
-            Actor::Outside | Actor::Place(_) => workers + 3,
+            Actor::Monitor => slots,
+            Actor::Timer => slots + 1,
+            Actor::Reaper => slots + 2,
+            Actor::Outside | Actor::Place(_) => slots + 3,
         }
     }
 

@@ -57,6 +57,7 @@ const SHOWN: usize = 60;
 pub struct Sim {
     seed: u64,
     workers: usize,
+    spares: usize,
     strategy: Strategy,
     faults: Faults,
     max_moves: u64,
@@ -130,6 +131,7 @@ impl Sim {
         Self {
             seed,
             workers: 2,
+            spares: 0,
             strategy: Strategy::default(),
             faults: Faults::default(),
             max_moves: 1_000_000,
@@ -141,6 +143,11 @@ impl Sim {
     /// How many workers there are. Default: 2.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
+    }
+
+    /// How many spares there are at the most, which take the places of workers whose steps block. Default: 0.
+    pub fn spares(self, spares: usize) -> Self {
+        Self { spares, ..self }
     }
 
     /// How it is decided who moves next. Default: [`Strategy::Random`].
@@ -167,7 +174,8 @@ impl Sim {
         }
     }
 
-    /// Settings of the scheduler: what `set` makes of a builder. There are no spares, whatever it says.
+    /// Settings of the scheduler: what `set` makes of a builder. There are as many workers and spares
+    /// as the simulation has, whatever it says.
     pub fn builder(self, set: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let set = Some(Arc::new(set) as Arc<_>);
         Self { set, ..self }
@@ -354,13 +362,13 @@ impl Sim {
             Some(set) => set(builder),
             None => builder,
         };
-        let builder = builder.workers(self.workers).max_spares(0);
+        let builder = builder.workers(self.workers).max_spares(self.spares);
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),
         };
-        // Workers, the monitor, timers, and the reaper.
-        let choices = Choices::new(source, self.strategy, self.workers + 3);
+        // Workers, spares, the monitor, timers, and the reaper.
+        let choices = Choices::new(source, self.strategy, self.workers + self.spares + 3);
         let choices = Rc::new(RefCell::new(choices));
         let driver = Chance {
             choices: Rc::clone(&choices),
@@ -461,6 +469,7 @@ impl Driver for Chance {
             "process is upgraded" => self.faults.process_is_upgraded,
             "upgrade fails" => self.faults.upgrade_fails,
             "worker wakes in vain" => self.faults.worker_wakes_in_vain,
+            "step blocks" => self.faults.step_blocks,
             "package is refused" => self.faults.package_is_refused,
             "package is late" => self.faults.package_is_late,
             "process is terminated" => self.faults.process_is_terminated,

@@ -17,6 +17,7 @@ const LIVELY: Faults = Faults {
     worker_stalls: 20,
     clock_jumps: 2,
     step_panics: 3,
+    step_blocks: 0,
     handler_is_late: 200,
     handler_drops: 50,
     handler_fails: 50,
@@ -120,6 +121,24 @@ fn a_shutdown_that_begins_anywhere_leaves_nothing() {
     };
     for workers in 1..=3 {
         let sim = sim(workers, faults);
+        sim.check_seeds(seeds(120), |rt| {
+            live(rt, 40);
+            end(rt);
+        });
+    }
+}
+
+// pins: G6
+#[test]
+fn steps_that_block_among_all_that_goes_wrong() {
+    let faults = Faults {
+        step_blocks: 20,
+        shutdown_begins: 1,
+        shutdown_is_forced: 10,
+        ..LIVELY
+    };
+    for (workers, spares) in [(1, 1), (2, 1), (2, 4)] {
+        let sim = sim(workers, faults).spares(spares);
         sim.check_seeds(seeds(120), |rt| {
             live(rt, 40);
             end(rt);

@@ -8,7 +8,9 @@ mod driver;
 mod moment;
 
 pub use driver::{Driver, broken, drive, happens, pick};
-pub(crate) use driver::{before_step, choose, note_broken, refuse_to_block};
+pub(crate) use driver::{
+    before_step, choose, has_begun, hire, note_broken, refuse_to_block, set_begun,
+};
 pub(crate) use moment::moment;
 pub use moment::{interfered, offer_upgrade};
 
@@ -20,9 +22,11 @@ use crate::reaper;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
+use crate::token::Token;
 use crate::worker::simulated::Simulated;
+use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -46,6 +50,12 @@ pub enum Did {
     Announced,
     /// There is something to do after all.
     Withdrew,
+    /// The step of that process blocks its thread, before it does anything.
+    Blocked(Pid),
+    /// Its place has been taken: it leaves what it has to others, and is a spare.
+    StoodDown,
+    /// It takes the place of another.
+    CameBack,
     /// It sleeps.
     FellAsleep,
     /// It has been woken.
@@ -74,9 +84,12 @@ pub enum Did {
     Forced,
 }
 
+/// For how long a step blocks its thread, at the most.
+pub const BLOCK: Duration = Duration::from_millis(100);
+
 /// A clock that shows what it is set to.
 #[derive(Clone, Default)]
-struct SetClock(Rc<Cell<Duration>>);
+pub(crate) struct SetClock(Rc<Cell<Duration>>);
 
 impl Clock for SetClock {
     fn now(&self) -> Duration {
@@ -87,6 +100,8 @@ impl Clock for SetClock {
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
+    /// Of the workers, and of the spares that have ever been needed.
+    queues: &'a [OnceCell<LocalQueue>],
     workers: Vec<Simulated<'a>>,
     monitor: monitor::simulated::Simulated<'a, SetClock>,
     clock: SetClock,
@@ -101,7 +116,8 @@ impl fmt::Debug for Machine<'_> {
     }
 }
 
-/// Starts a scheduler without threads, which has no spares, and calls `f` with its workers.
+/// Starts a scheduler without threads, and calls `f` with its workers. A spare that has worked waits until it is
+/// needed again, for ever.
 ///
 /// What `f` leaves undone stays undone: processes that have not ended never do.
 ///
@@ -117,19 +133,22 @@ pub fn run<R>(
         return Err(StartError::Stopped);
     }
     let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
-    let own = deques.into_iter().take(shared.crew.workers());
-    let queues: Vec<_> = own
-        .enumerate()
-        .map(|(index, deque)| LocalQueue::new(Arc::clone(shared), index, deque))
-        .collect();
+    let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
+    let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
+    let spares = deques.split_off(shared.crew.workers());
+    shared.crew.set_free(spares.into_iter());
     shared.accounts.begin();
     let clock = SetClock::default();
     let mut machine = Machine {
         shared,
-        workers: queues.iter().map(Simulated::new).collect(),
+        queues: &queues,
+        workers: Vec::new(),
         monitor: monitor::simulated::Simulated::new(shared, clock.clone()),
         clock,
     };
+    for (index, deque) in deques {
+        machine.put_to_work(index, deque);
+    }
     let result = f(handle, &mut machine);
     for worker in machine.workers {
         worker.leave();
@@ -139,7 +158,27 @@ pub fn run<R>(
 }
 
 impl Machine<'_> {
-    /// How many workers there are.
+    fn put_to_work(&mut self, index: usize, deque: Deque<Token>) {
+        debug_assert_eq!(index, self.workers.len(), "the next is hired first");
+        let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
+        let queue = self.queues[index].get_or_init(queue);
+        self.workers.push(Simulated::new(queue, self.clock.clone()));
+    }
+
+    /// Puts those to work whose threads would have been started.
+    fn put_hired_to_work(&mut self) {
+        for (index, deque) in driver::hired() {
+            self.put_to_work(index, deque);
+        }
+    }
+
+    /// How many workers and spares there can be.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// How many workers there are, with the spares that have ever been needed.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers.len()
@@ -156,7 +195,9 @@ impl Machine<'_> {
         if !self.shared.commands.is_frozen() {
             self.shared.commands.freeze();
         }
-        self.workers[worker].advance()
+        let did = self.workers[worker].advance();
+        self.put_hired_to_work();
+        did
     }
 
     /// Whether the monitor has a move at this time.
@@ -167,13 +208,16 @@ impl Machine<'_> {
 
     /// The monitor's next move.
     pub fn advance_monitor(&mut self) -> Did {
-        self.monitor.advance()
+        let did = self.monitor.advance();
+        self.put_hired_to_work();
+        did
     }
 
-    /// When the monitor looks next, if not only after a wake-up.
+    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on.
     #[must_use]
-    pub fn next_look(&self) -> Option<Duration> {
-        self.monitor.next_look()
+    pub fn next_due(&self) -> Option<Duration> {
+        let steps = self.workers.iter().filter_map(Simulated::blocks_until);
+        steps.chain(self.monitor.next_look()).min()
     }
 
     /// The time.
@@ -262,6 +306,21 @@ impl Machine<'_> {
     pub fn report(&self) -> StopReport {
         let before = moment::before().unwrap_or_else(|| self.shared.counters.total());
         self.shared.report_since(&before)
+    }
+
+    /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though
+    /// the deadline has passed.
+    #[must_use]
+    pub fn overlooked(&self) -> Option<Pid> {
+        let mut live = self.shared.registry.all();
+        let task = if self.is_forced() {
+            live.find(|task| !task.state.is_terminating())
+        } else if self.is_stopping() {
+            live.find(|task| !task.state.is_told())
+        } else {
+            None
+        };
+        task.map(|task| task.pid)
     }
 
     /// What is left of a scheduler whose workers have left, if something is.

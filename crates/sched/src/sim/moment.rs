@@ -66,12 +66,12 @@ fn interfere(shared: &Arc<Shared>) {
     if happens("worker wakes in vain") && shared.idle.notify() {
         done(Did::WokeInVain);
     }
-    if !shared.shutdown.is_stopping() {
-        if happens("shutdown begins") {
-            done(Did::Stopped);
-            begin_stop(shared);
-        }
-    } else if !shared.shutdown.is_terminating() && happens("shutdown is forced") {
+    let shutdown = &shared.shutdown;
+    if !shutdown.is_stopping() && happens("shutdown begins") {
+        done(Did::Stopped);
+        begin_stop(shared);
+    }
+    if shutdown.is_stopping() && !shutdown.is_terminating() && happens("shutdown is forced") {
         done(Did::Forced);
         force(shared);
     }

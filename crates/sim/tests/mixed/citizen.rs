@@ -1,9 +1,10 @@
 //! A process that does a bit of everything.
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, Message, Payloads, Pid,
-    Process, ProcessContext, StepOutput, UpgradeRequest,
+    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, Message, NodeName,
+    Package, Payloads, Pid, Process, ProcessContext, StepOutput, UpgradeRequest,
 };
+use ganger_relay::{Receiver, from_fn};
 use ganger_sim::Rt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -75,6 +76,10 @@ impl Citizen {
                     assert_eq!((package.target, payload), (pid, Some(half)));
                 }
             }
+        }
+        if number.is_multiple_of(3) {
+            // It may come back at once.
+            drop(ctx.send(far_away(), "far", number));
         }
         let id = [ASK, SLEEP, ECHO, UNKNOWN][(number % 4) as usize];
         match number % 9 {
@@ -159,6 +164,11 @@ impl Process for Citizen {
     }
 }
 
+/// Where somebody answers.
+fn far_away() -> Pid {
+    "{there@far|1}".parse().unwrap()
+}
+
 fn number_of(message: Message) -> u64 {
     message.payloads.into_first().as_u64().unwrap_or(0)
 }
@@ -202,6 +212,17 @@ pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
         Ok(())
     };
     rt.register(ECHO, "echo", echo).unwrap();
+    let router = Arc::downgrade(rt.router());
+    let far = from_fn(move |package: Package| {
+        if let (Some(router), Some(source)) = (router.upgrade(), package.message.source) {
+            // Who has asked may have ended. Less than before, so that it comes to an end.
+            let half = number_of(package.message) / 2;
+            drop(router.send(Message::new("number", half).to(source)));
+        }
+        Ok(())
+    });
+    let peer = NodeName::new("there").unwrap();
+    rt.router().add_peer(peer, Arc::new(far)).unwrap();
     let born = Arc::clone(town);
     rt.register_upgrade("citizen", "main", move || Box::new(Citizen::new(&born)))
         .unwrap();
