@@ -79,7 +79,7 @@ pub(crate) fn force(shared: &Arc<Shared>) {
 }
 
 /// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
-pub(crate) fn reap(shared: &Arc<Shared>) {
+fn reap(shared: &Arc<Shared>) {
     let mut runner = Runner::new(shared, None);
     let queued = || {
         let first = shared.urgent.pop().or_else(|| shared.global.pop());

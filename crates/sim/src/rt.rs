@@ -146,7 +146,6 @@ impl<'a> Rt<'a> {
         let did = match actor {
             Actor::Worker(worker) => self.machine(|machine| machine.advance(worker)),
             Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
-            Actor::Reaper => self.machine(|machine| machine.advance_reaper()),
             Actor::Timer => {
                 self.clock.fire();
                 Did::Nothing
@@ -299,12 +298,10 @@ impl<'a> Rt<'a> {
             let workers = (0..machine.workers()).filter(|&worker| machine.can_move(worker));
             let monitor = machine.monitor_can_move().then_some(Actor::Monitor);
             let timer = is_due.then_some(Actor::Timer);
-            let reaper = machine.reaper_can_move().then_some(Actor::Reaper);
             workers
                 .map(Actor::Worker)
                 .chain(monitor)
                 .chain(timer)
-                .chain(reaper)
                 .collect()
         })
     }
@@ -315,8 +312,7 @@ impl<'a> Rt<'a> {
             Actor::Worker(worker) => worker,
             Actor::Monitor => slots,
             Actor::Timer => slots + 1,
-            Actor::Reaper => slots + 2,
-            Actor::Outside | Actor::Place(_) => slots + 3,
+            Actor::Outside | Actor::Place(_) => slots + 2,
         }
     }
 

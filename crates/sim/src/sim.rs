@@ -140,6 +140,11 @@ impl Sim {
         }
     }
 
+    /// The same simulation with another seed.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// How many workers there are. Default: 2.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
@@ -367,8 +372,8 @@ impl Sim {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),
         };
-        // Workers, spares, the monitor, timers, and the reaper.
-        let choices = Choices::new(source, self.strategy, self.workers + self.spares + 3);
+        // Workers, spares, the monitor, and timers.
+        let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
         let driver = Chance {
             choices: Rc::clone(&choices),

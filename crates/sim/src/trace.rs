@@ -9,8 +9,6 @@ pub(crate) enum Actor {
     Worker(usize),
     Monitor,
     Timer,
-    /// Ends what is forced to.
-    Reaper,
     /// Somebody who is none of them, at any moment.
     Outside,
     /// A host or a peer that is not to be found for a while.
@@ -60,7 +58,6 @@ impl fmt::Display for Trace {
             match actor {
                 Actor::Worker(worker) => write!(f, "worker {worker}: ")?,
                 Actor::Monitor => f.write_str("monitor: ")?,
-                Actor::Reaper => f.write_str("reaper: ")?,
                 Actor::Outside => f.write_str("outside: ")?,
                 Actor::Place(name) => {
                     writeln!(f, "outside: {name} disappears for a while")?;
@@ -87,7 +84,6 @@ impl fmt::Display for Trace {
                 Did::Watched => f.write_str("looks"),
                 Did::Dozed => f.write_str("sleeps"),
                 Did::Roused => f.write_str("wakes"),
-                Did::Reaped => f.write_str("ends what is queued"),
                 Did::Terminated(pid) => write!(f, "terminates {pid}"),
                 Did::Cancelled(pid) => write!(f, "cancels {pid}"),
                 Did::Upgraded(pid) => write!(f, "asks for an upgrade of {pid}"),

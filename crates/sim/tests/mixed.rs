@@ -6,9 +6,11 @@ mod citizen;
 
 use citizen::{Citizen, Town, register};
 use ganger_proc_api::{Message, UpgradeRequest};
-use ganger_sched::ProcessHandle;
+use ganger_sched::{ProcessHandle, SendAsync};
 use ganger_sim::{Faults, Rt, Sim, Strategy};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Nothing that ends a whole run early.
@@ -49,9 +51,11 @@ fn live(rt: &Rt<'_>, acts: usize) {
     let town = Arc::new(Town::default());
     register(rt, &town);
     let mut handles: Vec<ProcessHandle> = Vec::new();
+    let mut sending: Vec<SendAsync> = Vec::new();
     for _ in 0..acts {
         (0..rt.choose(12)).for_each(|_| _ = rt.step());
-        let act = rt.choose(8);
+        sending.retain_mut(|it| is_waiting(it));
+        let act = rt.choose(10);
         if act < 2 || handles.is_empty() {
             // Refused when the scheduler is stopping, or `init` fails.
             let input = rt.choose(20) as u64;
@@ -72,7 +76,26 @@ fn live(rt: &Rt<'_>, acts: usize) {
                 let request = UpgradeRequest::process(Citizen::new(&town), "main", number);
                 drop(rt.upgrade(pid, request));
             }
-            _ => drop(handles.swap_remove(rt.choose(handles.len()))),
+            7 | 8 => {
+                let message = Message::new("number", number);
+                sending.push(handle.address().send_async(message));
+            }
+            _ if sending.is_empty() => drop(handles.swap_remove(rt.choose(handles.len()))),
+            // Gives up, unless it has been accepted.
+            _ => drop(sending.swap_remove(rt.choose(sending.len()))),
+        }
+    }
+}
+
+/// Whether a send still waits for room. When it does not, the message has been accepted, or comes back.
+fn is_waiting(sending: &mut SendAsync) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(sending).poll(&mut context) {
+        Poll::Pending => true,
+        Poll::Ready(Ok(())) => false,
+        Poll::Ready(Err(error)) => {
+            assert_eq!(error.into_package().message.topic, "number");
+            false
         }
     }
 }
@@ -191,4 +214,35 @@ fn all_that_can_go_wrong_has_gone_wrong() {
     for (what, count) in counts {
         assert!(count > 20, "{what}: {count}");
     }
+}
+
+#[test]
+fn a_trace_shows_what_others_have_done() {
+    let faults = Faults {
+        step_blocks: 20,
+        shutdown_begins: 2,
+        shutdown_is_forced: 20,
+        ..LIVELY
+    };
+    let mut lines = [
+        "outside: terminates {sim|",
+        "outside: cancels {sim|",
+        "outside: asks for an upgrade of {sim|",
+        "outside: wakes a worker in vain",
+        "outside: sim disappears for a while",
+        "outside: there disappears for a while",
+        "outside: a shutdown begins",
+        "outside: the deadline of the shutdown passes",
+        ": blocks in a step of {sim|",
+        ": stands down",
+        ": is on duty again",
+    ]
+    .to_vec();
+    for seed in 0..500 {
+        let sim = sim(2, faults).spares(2);
+        let report = sim.seed(seed).run(|rt| live(rt, 40));
+        let trace = report.trace.to_string();
+        lines.retain(|line| !trace.contains(line));
+    }
+    assert_eq!(lines, [""; 0], "never seen");
 }

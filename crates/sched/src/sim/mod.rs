@@ -18,7 +18,6 @@ use crate::clock::Clock;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::monitor;
-use crate::reaper;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
@@ -68,8 +67,6 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
-    /// The reaper has ended what was queued.
-    Reaped,
     /// Somebody has terminated that process.
     Terminated(Pid),
     /// Somebody has cancelled that process.
@@ -274,18 +271,6 @@ impl Machine<'_> {
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&mut self) {
         moment::force(self.shared);
-    }
-
-    /// Whether the reaper has a move: something is queued that is to end.
-    #[must_use]
-    pub fn reaper_can_move(&self) -> bool {
-        self.is_forced() && self.has_work()
-    }
-
-    /// The reaper's move: it ends what is queued.
-    pub fn advance_reaper(&mut self) -> Did {
-        reaper::reap(self.shared);
-        Did::Reaped
     }
 
     /// Third part: the workers leave when nothing is queued.
