@@ -54,7 +54,7 @@ fn live(rt: &Rt<'_>, acts: usize) {
     let mut sending: Vec<SendAsync> = Vec::new();
     for _ in 0..acts {
         (0..rt.choose(12)).for_each(|_| _ = rt.step());
-        sending.retain_mut(|it| is_waiting(it));
+        sending.retain_mut(is_waiting);
         let act = rt.choose(10);
         if act < 2 || handles.is_empty() {
             // Refused when the scheduler is stopping, or `init` fails.
