@@ -31,9 +31,11 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{Completion, EventQueue, Pid, Tag};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 
-pub(crate) struct Accounts(Mutex<Option<Book>>);
+/// Without a book, as long as no simulation has begun: all that it costs then is a look.
+pub(crate) struct Accounts(OnceLock<Mutex<Option<Book>>>);
 
 struct Book {
     thread: ThreadId,
@@ -65,27 +67,28 @@ impl Closing<'_> {
 impl Accounts {
     /// None are kept before [`begin`](Self::begin).
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(None))
+        Self(OnceLock::new())
     }
 
     /// Keeps accounts from now on, of what this thread does.
     pub(crate) fn begin(&self) {
-        *lock(&self.0) = Some(Book {
+        let book = Book {
             thread: thread::current().id(),
             live: HashMap::new(),
             tally: Tally::default(),
             ended: 0,
             answers: 0,
             refused: 0,
-        });
+        };
+        self.0.get_or_init(|| Mutex::new(Some(book)));
     }
 
     pub(crate) fn note(&self, items: &Batch<Item>) -> Noted {
-        Noted(items.iter().filter_map(Entry::of).collect())
+        self.noted(items.iter())
     }
 
     pub(crate) fn note_item(&self, item: &Item) -> Noted {
-        Noted(Entry::of(item).into_iter().collect())
+        self.noted([item])
     }
 
     /// The mailbox has taken that.
@@ -155,7 +158,7 @@ impl Accounts {
 
     /// The process has ended, and these are dropped with it.
     pub(crate) fn drop_rest(&self, pid: Pid, items: &Batch<Item>) {
-        let dropped: Vec<_> = items.iter().filter_map(Entry::of).collect();
+        let Noted(dropped) = self.noted(items.iter());
         if !dropped.is_empty() || self.has(pid) {
             self.with_account(pid, |account| account.drop_rest(dropped));
         }
@@ -181,13 +184,24 @@ impl Accounts {
         self.with_book(|book| book.difference(stats)).flatten()
     }
 
+    fn noted<'a>(&self, items: impl IntoIterator<Item = &'a Item>) -> Noted {
+        let is_kept = self.0.get().is_some();
+        Noted(
+            items
+                .into_iter()
+                .take_while(|_| is_kept)
+                .filter_map(Entry::of)
+                .collect(),
+        )
+    }
+
     fn has(&self, pid: Pid) -> bool {
         self.with_book(|book| book.live.contains_key(&pid.id()))
             .unwrap_or(false)
     }
 
     fn with_book<R>(&self, f: impl FnOnce(&mut Book) -> R) -> Option<R> {
-        let mut book = lock(&self.0);
+        let mut book = lock(self.0.get()?);
         if book.as_ref()?.thread != thread::current().id() {
             *book = None;
         }
