@@ -196,13 +196,19 @@ impl ProcessCell {
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
+        let noted = self.shared.accounts.note(&message);
         if self.state.unpark() {
             // SAFETY: this thread owns the run token, and has not queued the process.
             unsafe { self.with_core(|core| core.pending.append(message)) };
+            self.shared.accounts.accept(self.pid, noted);
             // SAFETY: as above. A process that can be woken is in the registry.
             return Ok(Some(unsafe { Token::new(self) }));
         }
-        match self.state.push_batch(message) {
+        let pushed = self.state.push_batch(message);
+        if pushed.is_ok() {
+            self.shared.accounts.accept(self.pid, noted);
+        }
+        match pushed {
             // SAFETY: that is to say that this thread owns the token; as above.
             Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
             Ok(Wake::Noted) => Ok(None),
@@ -319,6 +325,9 @@ impl ProcessCell {
     #[inline]
     fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
         if self.state.unpark() {
+            self.shared
+                .accounts
+                .accept(self.pid, self.shared.accounts.note(&items));
             // Nothing is pending in a process that waits, and what others push from now on comes later.
             // SAFETY: this thread owns the run token, and has not queued the process.
             unsafe { self.with_core(|core| core.pending.append(items)) };
@@ -331,7 +340,11 @@ impl ProcessCell {
     /// Puts items behind others, to a process that somebody has.
     #[inline(never)]
     pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
-        self.state.push_batch(items).map(|wake| self.settle(wake))
+        let noted = self.shared.accounts.note(&items);
+        let wake = self.state.push_batch(items)?;
+        self.shared.accounts.accept(self.pid, noted);
+        self.settle(wake);
+        Ok(())
     }
 
     /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
@@ -340,14 +353,18 @@ impl ProcessCell {
         if let Err(item) = self.push(Item::Event(Event::Completion(completion))) {
             let counters = self.shared.own_counters();
             counters.stale_completions.bump();
+            self.shared.accounts.refuse_answer();
             discard(counters, item);
         }
     }
 
     /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
     fn push_system(self: &Task, item: Item) -> Result<(), Item> {
-        let wake = self.state.push_system(item);
-        wake.map(|wake| self.settle_urgent(wake))
+        let noted = self.shared.accounts.note_item(&item);
+        let wake = self.state.push_system(item)?;
+        self.shared.accounts.accept(self.pid, noted);
+        self.settle_urgent(wake);
+        Ok(())
     }
 
     /// Does what a sender owes.
@@ -440,10 +457,12 @@ impl ProcessCell {
 
 impl CompletionSink for ProcessCell {
     fn complete(self: Arc<Self>, completion: Completion) {
+        self.shared.accounts.answer();
         dispatch::complete(self, completion);
     }
 
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        self.shared.accounts.answer();
         dispatch::complete_dropped(self, tag, token);
     }
 

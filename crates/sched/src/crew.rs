@@ -324,7 +324,7 @@ impl Crew {
         if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
             pins.release(thread);
         }
-        // Ordering: Release pairs with the Acquire in `stand_down`.
+        // Ordering: Release pairs with the Acquire in `is_on_duty`.
         self.slots[next].on_duty.store(true, Ordering::Release);
         drop(spares);
         self.slots[next].parker.unpark();
@@ -339,17 +339,9 @@ impl Crew {
         is_halted: impl Fn() -> bool,
     ) -> Next {
         let slot = &self.slots[index];
-        {
-            let mut spares = lock(&self.spares);
-            // Ordering: Relaxed: the lock orders them.
-            slot.on_duty.store(false, Ordering::Relaxed);
-            slot.relieved.store(false, Ordering::Relaxed);
-            spares.waiting.push(index);
-            spares.is_exhausted = false;
-        }
+        self.step_back(index);
         loop {
-            // Ordering: Acquire pairs with the Release in `relieve`.
-            if slot.on_duty.load(Ordering::Acquire) {
+            if self.is_on_duty(index) {
                 self.pin(index);
                 return Next::OnDuty;
             }
@@ -357,11 +349,8 @@ impl Crew {
             if is_needed && !is_halted() {
                 continue;
             }
-            let mut spares = lock(&self.spares);
-            let place = spares.waiting.iter().position(|&it| it == index);
-            // Whoever has taken it out has put it on duty.
-            if let Some(place) = place {
-                spares.waiting.remove(place);
+            // Whoever else has taken it out has put it on duty.
+            if self.wait_no_more(index) {
                 // After the halt everybody looks once more: what it has given away when it stood down
                 // may have nobody else.
                 return if is_halted() {
@@ -371,6 +360,30 @@ impl Crew {
                 };
             }
         }
+    }
+
+    /// A relieved worker waits from now on.
+    pub(crate) fn step_back(&self, index: usize) {
+        let slot = &self.slots[index];
+        let mut spares = lock(&self.spares);
+        // Ordering: Relaxed: the lock orders them.
+        slot.on_duty.store(false, Ordering::Relaxed);
+        slot.relieved.store(false, Ordering::Relaxed);
+        spares.waiting.push(index);
+        spares.is_exhausted = false;
+    }
+
+    /// Whether one that waited has been put on duty.
+    pub(crate) fn is_on_duty(&self, index: usize) -> bool {
+        // Ordering: Acquire pairs with the Release in `relieve`.
+        self.slots[index].on_duty.load(Ordering::Acquire)
+    }
+
+    /// Takes one out that waits; `false` when it does not.
+    pub(crate) fn wait_no_more(&self, index: usize) -> bool {
+        let mut spares = lock(&self.spares);
+        let place = spares.waiting.iter().position(|&it| it == index);
+        place.map(|place| spares.waiting.remove(place)).is_some()
     }
 
     /// The thread of that slot has ended: another may have it.
@@ -471,6 +484,10 @@ pub(crate) fn start_worker(
     index: usize,
     deque: Deque<Token>,
 ) -> Result<(), (io::Error, Deque<Token>)> {
+    #[cfg(feature = "sim")]
+    let Some(deque) = crate::sim::hire(index, deque) else {
+        return Ok(());
+    };
     let name = format!("{}-{index}", shared.config.thread_name);
     let mut builder = thread::Builder::new().name(name);
     if let Some(bytes) = shared.config.stack_size {

@@ -71,6 +71,7 @@ pub(crate) fn complete(task: Task, completion: Completion) {
     // SAFETY: it is used here only.
     match unsafe { current(&task, completion.token()) } {
         Some(call) if !task.state.has_events() => {
+            task.shared.accounts.accept_inline(task.pid, &completion);
             call.completion.set(in_its_node(completion));
             call.answer.set(Answer::Given);
             call.task.set(Some(task));
@@ -179,6 +180,7 @@ fn dispatch_one(
 ) {
     counters.yields.bump();
     let token = core.yields.begin();
+    task.shared.accounts.begin_yield(task.pid, token, tag);
     // What has arrived before its answer stays before it.
     core.receive(&task.state);
     let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
@@ -203,7 +205,11 @@ fn dispatch_one(
         }
         (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
         (Answer::Later | Answer::Sent, None) => {}
-        (Answer::Dropped | Answer::Later, error) => {
+        (answer @ (Answer::Dropped | Answer::Later), error) => {
+            if answer == Answer::Later {
+                task.shared.accounts.answer();
+            }
+            task.shared.accounts.accept_answer(task.pid, tag, token);
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));

@@ -239,6 +239,11 @@ impl ExitSlot {
         }
     }
 
+    /// Whether the reason has been left there, or nobody is to take it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_filled() || self.load() == ABANDONED
+    }
+
     /// Blocks until the reason is there and takes it; gives up after `timeout` if there is one.
     ///
     /// # Safety

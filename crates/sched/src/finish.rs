@@ -2,6 +2,7 @@
 //! wait.
 
 use crate::Task;
+use crate::accounts::Closing;
 use crate::contain::{contain_and_report, discard, discard_each, log};
 use crate::core::{Item, count};
 use crate::local::{self, HoldTurn};
@@ -15,8 +16,15 @@ use std::task::Waker;
 use tracing::Level;
 
 /// Closes a process and drops it.
-pub(crate) fn close(mut process: impl DerefMut<Target = dyn Process>, counters: &Counters) {
-    contain_and_report("close", counters, || process.close());
+pub(crate) fn close(
+    mut process: impl DerefMut<Target = dyn Process>,
+    counters: &Counters,
+    closing: Closing<'_>,
+) {
+    contain_and_report("close", counters, || {
+        closing.close();
+        process.close();
+    });
     discard(counters, process);
 }
 
@@ -56,12 +64,15 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
+    shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {
         discard_events(items, counters);
     }
     if let Some(process) = process {
-        close(process, counters);
+        close(process, counters, shared.accounts.closing(task.pid));
     }
+    #[cfg(feature = "sim")]
+    crate::sim::moment(&task.shared);
 
     // Keeps the process alive until the handle has this reference, if there is one: also when something
     // below panics, so that it is not dropped then.
@@ -88,8 +99,13 @@ pub(crate) fn finish(
     ended.bump();
     drop(turn);
     shared.live.leave(worker);
+    let pid = task.pid;
     // SAFETY: this is the end of the process, which this thread runs.
-    match unsafe { task.end(reason) } {
+    let left = unsafe { task.end(reason) };
+    // Whose handle has the reason may be gone.
+    let is_told = || left.is_ok() || task.exit.is_settled();
+    shared.accounts.exit(pid, is_told);
+    match left {
         // The reference is the handle's, and the process may be gone.
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
         Err(unwanted) => {

@@ -42,6 +42,13 @@ impl Gauge {
         }
     }
 
+    /// The count, at the end of a simulation.
+    #[cfg(feature = "sim")]
+    pub(crate) fn get(&self) -> usize {
+        // Ordering: SeqCst, as in `enter`.
+        self.count.load(Ordering::SeqCst)
+    }
+
     /// Lets those who wait look at their target and deadline again.
     pub(crate) fn poke(&self) {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));

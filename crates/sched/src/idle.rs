@@ -19,12 +19,14 @@
 //! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
 //! ([`end_search`](Idle::end_search)), and if nobody else searches and something is queued, notify: the
 //! pushes that saw this worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
-//! nobody is left who searches, withdraw if there is something, else block ([`sleep`](Idle::sleep)).
+//! nobody is left who searches, withdraw if there is something and ask to search again, else block
+//! ([`sleep`](Idle::sleep)).
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
 //! searcher owes nothing, because the last searcher either finds work, looks again and notifies, or
-//! announces its sleep and then looks at everything. Beside the fence of one who ends its search a light
+//! announces its sleep and then looks at everything; and when that makes it withdraw it searches again, or
+//! somebody else does, for what it takes need not be all that was pushed while it searched. Beside the fence of one who ends its search a light
 //! one is nothing, hence the full one. Who falls asleep reads only after its heavy fence whether somebody
 //! searches: a search that ended before that may have missed a push that the heavy fence has brought to
 //! light.
@@ -70,7 +72,7 @@ impl From<u64> for Snapshot {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// It never slept: there was something to do. It counts as busy.
+    /// It never slept: there was something to do. It counts as busy, and asks to search before it looks.
     Withdrawn,
     /// Somebody woke it. It counts as searching.
     Notified,

@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(feature = "sim"))]
+#[path = "accounts_off.rs"]
+mod accounts;
+#[cfg(feature = "sim")]
+mod accounts;
 #[cfg(all(
     feature = "backtraces",
     target_os = "linux",

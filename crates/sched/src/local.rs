@@ -49,6 +49,20 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     f();
 }
 
+/// Calls `f` as if on another thread: one that is no worker, and in the middle of nothing.
+#[cfg(feature = "sim")]
+pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
+    struct Return(*const LocalQueue, Vec<(*const Shared, Held)>);
+    impl Drop for Return {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+            HELD.set(std::mem::take(&mut self.1));
+        }
+    }
+    let _return = Return(CURRENT.replace(ptr::null()), HELD.take());
+    f()
+}
+
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
 #[inline]
 pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Option<R> {

@@ -70,7 +70,12 @@ impl<'a> Runner<'a> {
         } = self;
         let worker = queue.map(|queue| queue.index);
         let counters = shared.counters.of(worker);
+        #[cfg(not(feature = "sim"))]
         counters.turns.bump();
+        #[cfg(feature = "sim")]
+        if !crate::sim::has_begun() {
+            counters.turns.bump();
+        }
         let guard = (
             local::hold_turn(shared, *queue),
             shared.running(worker, task.pid),
@@ -158,6 +163,7 @@ impl Buffers {
                 Gathered::Nothing => return self.waiting(core),
                 Gathered::Step(events) => break events,
                 Gathered::Upgrade(request) => {
+                    shared.accounts.take_upgrade(task.pid);
                     if let Err(error) = upgrade(shared, task, core, *request, counters) {
                         return self.end(ExitReason::UpgradeFailed(error));
                     }
@@ -228,16 +234,22 @@ impl Buffers {
             return Err(ExitReason::Terminated);
         };
         let Self { out, inline, .. } = self;
+        shared.accounts.show(task.pid, &shown);
+        #[cfg(feature = "sim")]
+        crate::sim::moment(&task.shared);
         let stepped = contain(|| {
             #[cfg(feature = "sim")]
             crate::sim::before_step();
             process.step(&mut Events::new(&mut shown), out)
         });
+        shared.accounts.settle(task.pid, &shown);
         let Shown { events, places, .. } = shown;
         if shared.config.mailbox_limit.is_some() {
             task.release_messages(places);
         }
         core.keep(events);
+        #[cfg(feature = "sim")]
+        crate::sim::moment(&task.shared);
         match stepped {
             Ok(result) => {
                 dispatch(task, core, out, inline, counters);

@@ -1,5 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
+use crate::accounts::Accounts;
 use crate::backtraces::Backtraces;
 use crate::census::Census;
 use crate::check::Check;
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
     pub(crate) check: Check,
+    pub(crate) accounts: Accounts,
     pub(crate) crew: Crew,
     pub(crate) reports: Reports,
     /// Of threads, where they are asked for.
@@ -110,6 +112,7 @@ impl Shared {
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
+            accounts: Accounts::new(),
             crew: Crew::new(workers, slots, pins),
             reports: Reports::default(),
             backtraces,

@@ -376,6 +376,12 @@ impl<T> State<T> {
         self.marks() & CANCELLED != 0
     }
 
+    /// Whether the process has been told of the shutdown, or is being told.
+    #[cfg(feature = "sim")]
+    pub(crate) fn is_told(&self) -> bool {
+        self.marks() & SHUTDOWN != 0
+    }
+
     /// Marks the process as told of the shutdown; `true` for the first caller, who has to tell it.
     pub(crate) fn claim_shutdown_notice(&self) -> bool {
         // Ordering: Relaxed, because only the atomicity matters: one caller sees it unset.

@@ -69,6 +69,8 @@ impl Shared {
         };
         let task = self.cell(&mut place, method, process);
         self.init(&task, method, input)?;
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
         if self.shutdown.is_halted() {
             return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -93,6 +95,8 @@ impl Shared {
             || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
         );
         place.keep();
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
@@ -132,7 +136,10 @@ impl Shared {
             })
         };
         let kind = match returned {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                self.accounts.open(task.pid);
+                return Ok(());
+            }
             Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
             Err(message) => {
                 self.own_counters().panics.bump();
@@ -168,8 +175,10 @@ impl Shared {
     /// The process was visible and is not to start after all. Dropping its place hides it again.
     fn roll_back(&self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
         if let Some(process) = self.discard(task) {
-            close(process, self.own_counters());
+            let closing = self.accounts.closing(task.pid);
+            close(process, self.own_counters(), closing);
         }
+        self.accounts.forget(task.pid);
         SubmitError::new(kind)
     }
 
@@ -179,6 +188,7 @@ impl Shared {
         let (_, rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
+        self.accounts.drop_rest(task.pid, &rest);
         discard_events(rest, self.own_counters());
         process
     }

@@ -38,9 +38,10 @@ pub(crate) fn upgrade(
     };
     let next = init(task, next, method, input, counters)?;
     if let Some(old) = core.process.replace(Home::boxed(next)) {
-        close(old, counters);
+        close(old, counters, shared.accounts.closing(task.pid));
     }
     core.forget_yields(counters);
+    shared.accounts.upgrade(task.pid);
     core.must_step = true;
     task.state.count_upgrade();
     counters.upgrades.bump();
@@ -81,7 +82,10 @@ fn init(
 ) -> Result<Box<dyn Process>, UpgradeError> {
     let ctx = ProcessContext::new(Arc::clone(task) as _);
     let error = match contain(|| next.init(&ctx, &method, input)) {
-        Ok(Ok(())) => return Ok(next),
+        Ok(Ok(())) => {
+            task.shared.accounts.open(task.pid);
+            return Ok(next);
+        }
         Ok(Err(error)) => UpgradeError::InitFailed(error),
         Err(message) => {
             counters.panics.bump();

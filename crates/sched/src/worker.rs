@@ -432,6 +432,15 @@ impl<'a> Worker<'a> {
             // Whatever is queued is to be run once more, and then all is over.
             return Next::OnDuty;
         }
+        self.give_away();
+        let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
+        let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
+        self.come_back(next);
+        next
+    }
+
+    fn give_away(&mut self) {
+        let shared = self.shared;
         self.look_on();
         // After a turn nobody has said yet that this worker moves processes.
         shared.check.begin_pick(self.queue.index);
@@ -440,16 +449,16 @@ impl<'a> Worker<'a> {
         }
         shared.idle.notify_from_outside();
         shared.check.end_pick(self.queue.index);
-        let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
-        let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
+    }
+
+    fn come_back(&mut self, next: Next) {
         self.picks_since_rotation = 0;
-        self.last_rotation = shared.time.nanos();
+        self.last_rotation = self.shared.time.nanos();
         self.oldest_is_next = false;
         self.report();
         if next == Next::OnDuty {
-            shared.check.begin_pick(self.queue.index);
+            self.shared.check.begin_pick(self.queue.index);
         }
-        next
     }
 
     /// Reports the step whose worker's place this one has taken, if so.
@@ -516,7 +525,11 @@ impl<'a> Worker<'a> {
 
     fn wake_up(&mut self, woken: Woken) {
         self.shared.check.begin_pick(self.queue.index);
-        self.searching = woken == Woken::Notified;
+        self.searching = match woken {
+            Woken::Notified => true,
+            // For what it withdraws for need not be all that others rely on it for.
+            Woken::Withdrawn => self.shared.idle.begin_search(),
+        };
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();
     }
@@ -526,66 +539,4 @@ impl<'a> Worker<'a> {
 pub(crate) mod simulated;
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Scheduler;
-    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
-    use std::process::Command;
-
-    struct Still;
-
-    impl Process for Still {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            out.done(());
-            Ok(())
-        }
-    }
-
-    // pins: G3, G4
-    #[test]
-    fn the_lane_is_passed_over_only_for_something_else() {
-        const URGENT: u32 = 3 * URGENT_STREAK;
-        let scheduler = Scheduler::builder().workers(1).build().unwrap();
-        let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
-        let handles: Vec<_> = (0..=URGENT).map(submit).collect();
-        let shared = &scheduler.shared;
-        let ordinary = shared.global.pop().unwrap();
-        for token in std::iter::from_fn(|| shared.global.pop()) {
-            shared.urgent.push(token);
-        }
-        let deque = shared.take_deques().unwrap().remove(0);
-        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
-        let mut worker = Worker::new(&queue);
-        let pick = |worker: &mut Worker<'_>| assert!(worker.look().is_some());
-        // There is nothing else that it could be passed over for.
-        (0..=URGENT_STREAK).for_each(|_| pick(&mut worker));
-        let urgent_picks = &worker.counters.urgent_picks;
-        assert_eq!(urgent_picks.get(), u64::from(URGENT_STREAK) + 1);
-        shared.global.push(ordinary);
-        (URGENT_STREAK..URGENT).for_each(|_| pick(&mut worker));
-        assert_eq!(urgent_picks.get(), u64::from(URGENT));
-        assert!(worker.look().is_none());
-        drop(handles);
-        // Nobody has their tokens any more: there is nothing that would end them.
-        std::mem::forget(scheduler);
-    }
-
-    /// Runs itself again, to see the program end.
-    #[test]
-    fn a_search_that_panics_ends_the_program_with_a_message() {
-        const CHILD: &str = "GANGER_TEST_PANICS_IN_A_SEARCH";
-        if std::env::var_os(CHILD).is_some() {
-            let _bomb = AbortOnPanic;
-            panic!("no membarrier");
-        }
-        let name = "worker::tests::a_search_that_panics_ends_the_program_with_a_message";
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name, "--nocapture"])
-            .env(CHILD, "1")
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{stderr}");
-        assert!(stderr.contains("no membarrier") && stderr.contains("aborting"));
-    }
-}
+mod tests;

@@ -132,6 +132,10 @@ impl Choices {
         self.is_calm = true;
     }
 
+    pub(crate) fn is_calm(&self) -> bool {
+        self.is_calm
+    }
+
     pub(crate) fn made(&self) -> &[Decision] {
         &self.made
     }

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 /// How often what goes wrong, in times out of a thousand; nothing, by default.
 ///
+/// # Moments
+/// What others do happens before any move, and in the middle of some: while a process is being submitted,
+/// before and after a step, while a process ends.
+///
 /// ```
 /// use ganger_sim::Faults;
 /// let faults = Faults { step_panics: 5, ..Faults::some() };
@@ -20,6 +24,9 @@ pub struct Faults {
     pub clock_jumps: u32,
     /// A step panics before it has done anything.
     pub step_panics: u32,
+    /// A step blocks its thread for up to 100 ms before it does anything. A spare may take its worker's place
+    /// meanwhile, where there are [spares](crate::Sim::spares).
+    pub step_blocks: u32,
     /// The answer of a handler that was registered with [`Rt::register`](crate::Rt::register) comes later, by up
     /// to [`LATE`].
     pub handler_is_late: u32,
@@ -27,10 +34,34 @@ pub struct Faults {
     pub handler_drops: u32,
     /// Such a handler is not called: the command fails.
     pub handler_fails: u32,
-    /// Before a move, some process is terminated.
+    /// Such a handler is called, and reports an error beside: its answer comes later, and is refused, because
+    /// the error has been the answer.
+    pub handler_answers_twice: u32,
+    /// At a [moment](Self#moments), some process is asked to be upgraded, to what one of the factories makes
+    /// that were registered with [`Rt::register_upgrade`](crate::Rt::register_upgrade).
+    pub process_is_upgraded: u32,
+    /// Such a factory panics.
+    pub upgrade_fails: u32,
+    /// A package that the scheduler's [router](crate::Rt::router) gets from it is refused, and comes back.
+    pub package_is_refused: u32,
+    /// Such a package arrives later, by up to [`LATE`], and those of the same sender for the same receiver
+    /// behind it. Should it be refused then, its sender does not hear of it: see
+    /// [`Rt::returned`](crate::Rt::returned).
+    pub package_is_late: u32,
+    /// Before a move, some host or peer of the router is not to be found for up to [`LATE`].
+    pub place_disappears: u32,
+    /// At a [moment](Self#moments), a worker that sleeps is woken though there is nothing to do, as when a
+    /// wake-up comes twice. (One that comes late is one whose worker stands still.)
+    pub worker_wakes_in_vain: u32,
+    /// At a [moment](Self#moments), some process is terminated.
     pub process_is_terminated: u32,
-    /// Before a move, some process is cancelled.
+    /// At a [moment](Self#moments), some process is cancelled.
     pub process_is_cancelled: u32,
+    /// At a [moment](Self#moments), the scheduler begins to shut down, with a deadline of up to [`LATE`].
+    pub shutdown_begins: u32,
+    /// At a [moment](Self#moments), the deadline of a shutdown that has begun passes. When that is so the
+    /// workers leave only some moves later, as they do after a time of grace.
+    pub shutdown_is_forced: u32,
 }
 
 /// How far the clock jumps, at the most.
@@ -49,11 +80,21 @@ impl Faults {
             worker_stalls: 10,
             clock_jumps: 1,
             step_panics: 0,
+            step_blocks: 0,
             handler_is_late: 200,
             handler_drops: 0,
             handler_fails: 0,
+            handler_answers_twice: 0,
+            process_is_upgraded: 0,
+            upgrade_fails: 0,
+            package_is_refused: 0,
+            package_is_late: 0,
+            place_disappears: 0,
+            worker_wakes_in_vain: 0,
             process_is_terminated: 0,
             process_is_cancelled: 0,
+            shutdown_begins: 0,
+            shutdown_is_forced: 0,
         }
     }
 }

@@ -2,9 +2,12 @@
 
 mod choices;
 mod faults;
+mod network;
 mod quiet;
+mod registering;
 mod rt;
 mod shrink;
+mod shutdown;
 mod sim;
 mod strategy;
 mod timers;

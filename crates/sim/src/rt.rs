@@ -1,12 +1,14 @@
 //! The scheduler of one run, from the side of its test.
 
 use crate::choices::Choices;
-use crate::faults::{Faults, JUMP, LATE};
+use crate::faults::{Faults, JUMP};
+use crate::network::Network;
+use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::{Actor, Trace};
-use ganger_proc_api::{BoxError, Command, CommandId, Completer, ExitReason, Handler, Symbol};
+use ganger_proc_api::ExitReason;
 use ganger_sched::sim::{self, Did, Machine};
-use ganger_sched::{Handle, ProcessHandle, RegisterError, StopReport};
+use ganger_sched::{Handle, ProcessHandle};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
@@ -28,10 +30,12 @@ pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,
     pub(crate) clock: SimClock,
-    choices: Rc<RefCell<Choices>>,
-    faults: Faults,
+    pub(crate) network: Network,
+    pub(crate) choices: Rc<RefCell<Choices>>,
+    pub(crate) faults: Faults,
+    pub(crate) shutdown: Shutdown,
     pub(crate) trace: RefCell<Trace>,
-    /// Until which move each worker stands still.
+    /// Until which move each worker and spare stands still.
     stalled: RefCell<Vec<u64>>,
     moves: Cell<u64>,
     /// After how many of them the promises could be checked.
@@ -59,32 +63,39 @@ impl<'a> Rt<'a> {
         handle: &Handle,
         machine: &'a dyn Moves,
         choices: Rc<RefCell<Choices>>,
+        network: Network,
         faults: Faults,
         limit: u64,
     ) -> Self {
         let rt = Self {
             handle: handle.clone(),
             machine,
-            clock: SimClock::default(),
+            clock: network.clock.clone(),
+            network,
             choices,
             faults,
+            shutdown: Shutdown::default(),
             trace: RefCell::default(),
             stalled: RefCell::default(),
             moves: Cell::new(0),
             audits: Cell::new(0),
             limit,
         };
-        let workers = rt.machine(|machine| machine.workers());
-        rt.stalled.borrow_mut().resize(workers, 0);
+        let slots = rt.machine(|machine| machine.slots());
+        rt.stalled.borrow_mut().resize(slots, 0);
         rt
     }
 
-    fn machine<R>(&self, f: impl FnOnce(&mut Machine<'_>) -> R) -> R {
+    pub(crate) fn machine<R>(&self, f: impl FnOnce(&mut Machine<'_>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.machine.with(&mut |machine| {
             result = f.take().map(|f| f(machine));
         });
         result.unwrap_or_else(|| unreachable!("it is called once"))
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
     }
 
     /// The clock of the simulation, for processes and handlers to keep.
@@ -115,41 +126,6 @@ impl<'a> Rt<'a> {
         self.choices.borrow_mut().choose(of)
     }
 
-    /// Registers a handler, as [`Handle::register`], with which something may go wrong: see [`Faults`].
-    ///
-    /// # Errors
-    /// [`RegisterError`] when the id is taken, or something has moved already.
-    pub fn register(
-        &self,
-        id: impl Into<CommandId>,
-        name: impl Into<Symbol>,
-        handler: impl Handler,
-    ) -> Result<(), RegisterError> {
-        let clock = self.clock.clone();
-        let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
-            if sim::happens("handler drops") {
-                return Ok(());
-            }
-            if sim::happens("handler fails") {
-                return Err("a fault of the simulation: the command fails".into());
-            }
-            if !sim::happens("handler is late") {
-                return handler.handle(command, completer);
-            }
-            let Some(pid) = completer.pid() else {
-                return handler.handle(command, completer);
-            };
-            let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
-            let delay = Duration::from_micros(sim::pick(micros) as u64);
-            let clock = clock.clone();
-            let late = Completer::from_fn(pid, completer.tag(), move |completion| {
-                clock.after(delay, move || completer.finish(completion.result));
-            });
-            handler.handle(command, late)
-        };
-        self.handle.register(id, name, faulty)
-    }
-
     /// One move of whoever is next. Returns whether there was one: if not, nobody can move, and nothing is
     /// due any more.
     ///
@@ -157,6 +133,7 @@ impl<'a> Rt<'a> {
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
     pub fn step(&self) -> bool {
         self.inject();
+        self.go_on_stopping();
         let Some(actor) = self.next_actor() else {
             return false;
         };
@@ -173,12 +150,17 @@ impl<'a> Rt<'a> {
                 self.clock.fire();
                 Did::Nothing
             }
+            Actor::Outside | Actor::Place(_) => Did::Nothing,
         };
+        self.note_interference();
         self.trace.borrow_mut().add(actor, did);
         if let Did::Ran(_) = did {
             self.set_now(self.now().saturating_add(TURN));
         }
         let audited = self.machine(|machine| machine.audit());
+        if let Some(pid) = self.machine(|machine| machine.overlooked()) {
+            panic!("D1 is broken: the shutdown has overlooked {pid}");
+        }
         self.audits.set(self.audits.get() + u64::from(audited));
         assert_kept();
         true
@@ -220,47 +202,19 @@ impl<'a> Rt<'a> {
         process.wait()
     }
 
-    /// Stops the scheduler: as [`Handle::stop`], by the clock of the simulation.
-    ///
-    /// # Panics
-    /// As [`step`](Self::step); and when a process is left that has neither ended nor is inside a call.
-    pub fn stop(&self, deadline: Duration) -> StopReport {
-        let end = self.now().saturating_add(deadline);
-        self.machine(|machine| machine.begin_stop());
-        let is_live = || self.machine(|machine| machine.live()) > 0;
-        if deadline > Duration::ZERO {
-            // Something that is due then, so that time goes on.
-            self.clock.after(deadline, || {});
-        }
-        while is_live() && self.now() < end && self.step() {}
-        if is_live() {
-            self.machine(|machine| machine.force());
-        }
-        self.machine(|machine| machine.halt());
-        while !self.machine(|machine| machine.is_over()) {
-            assert!(
-                self.step(),
-                "the workers do not leave, and nothing moves any more"
-            );
-        }
-        let live = self.machine(|machine| machine.live());
-        assert_eq!(live, 0, "processes are left after the shutdown");
-        self.machine(|machine| machine.report())
-    }
-
     /// The end of a run that has gone well.
     pub(crate) fn finish(&self) {
         self.choices.borrow_mut().calm_down();
         if !self.machine(|machine| machine.is_over()) {
             self.stop(Duration::ZERO);
         }
-        let stats = self.handle.stats();
-        let (started, ended) = (stats.total.started, stats.ended());
-        assert_eq!(
-            started, ended,
-            "not all processes that were started have ended"
-        );
+        if let Some(left) = self.machine(|machine| machine.leftovers()) {
+            panic!("after the shutdown there is something left: {left}");
+        }
         assert_kept();
+        if let Some(difference) = self.machine(|machine| machine.difference()) {
+            panic!("the accounts do not agree with what is counted: {difference}");
+        }
     }
 
     /// Forgets what was to happen later: whoever waits for it is in it, and so is the scheduler.
@@ -275,28 +229,25 @@ impl<'a> Rt<'a> {
             let jump = Duration::from_micros(self.choose(micros) as u64);
             self.set_now(self.now().saturating_add(jump));
         }
-        for (rate, terminates) in [
-            (self.faults.process_is_terminated, true),
-            (self.faults.process_is_cancelled, false),
-        ] {
-            if !self.happens(rate) {
-                continue;
-            }
-            let processes = self.handle.processes();
-            if processes.is_empty() {
-                continue;
-            }
-            let pid = processes[self.choose(processes.len())].pid;
-            // It may be about to end.
-            let _gone = if terminates {
-                self.handle.terminate(pid)
-            } else {
-                self.handle.cancel(pid, "a fault of the simulation")
-            };
+        if self.happens(self.faults.place_disappears)
+            && let Some(name) = self.lose_a_place()
+        {
+            self.trace
+                .borrow_mut()
+                .add(Actor::Place(name), Did::Nothing);
+        }
+        self.machine(|machine| machine.interfere());
+        self.note_interference();
+    }
+
+    /// Adds to the trace what has been done from outside of all workers.
+    fn note_interference(&self) {
+        for did in sim::interfered() {
+            self.trace.borrow_mut().add(Actor::Outside, did);
         }
     }
 
-    fn happens(&self, per_mille: u32) -> bool {
+    pub(crate) fn happens(&self, per_mille: u32) -> bool {
         self.choices.borrow_mut().happens(per_mille)
     }
 
@@ -327,7 +278,7 @@ impl<'a> Rt<'a> {
             }
             let due = [
                 self.clock.next_due(),
-                self.machine(|machine| machine.next_look()),
+                self.machine(|machine| machine.next_due()),
             ];
             let Some(due) = due.into_iter().flatten().min() else {
                 let has_work = self.machine(|machine| machine.has_work());
@@ -356,11 +307,12 @@ impl<'a> Rt<'a> {
     }
 
     fn id(&self, actor: Actor) -> usize {
-        let workers = self.stalled.borrow().len();
+        let slots = self.stalled.borrow().len();
         match actor {
             Actor::Worker(worker) => worker,
-            Actor::Monitor => workers,
-            Actor::Timer => workers + 1,
+            Actor::Monitor => slots,
+            Actor::Timer => slots + 1,
+            Actor::Outside | Actor::Place(_) => slots + 2,
         }
     }
 

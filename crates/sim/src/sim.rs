@@ -2,6 +2,7 @@
 
 use crate::choices::{Choices, Decision, Source};
 use crate::faults::Faults;
+use crate::network::{HOST, NODE, Network};
 use crate::quiet::{self, quietly};
 use crate::rt::Rt;
 use crate::shrink::shrink;
@@ -56,9 +57,11 @@ const SHOWN: usize = 60;
 pub struct Sim {
     seed: u64,
     workers: usize,
+    spares: usize,
     strategy: Strategy,
     faults: Faults,
     max_moves: u64,
+    must_free: bool,
     set: Option<Arc<dyn Fn(Builder) -> Builder + Send + Sync>>,
 }
 
@@ -128,16 +131,28 @@ impl Sim {
         Self {
             seed,
             workers: 2,
+            spares: 0,
             strategy: Strategy::default(),
             faults: Faults::default(),
             max_moves: 1_000_000,
+            must_free: false,
             set: None,
         }
+    }
+
+    /// The same simulation with another seed.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
     }
 
     /// How many workers there are. Default: 2.
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
+    }
+
+    /// How many spares there are at the most, which take the places of workers whose steps block. Default: 0.
+    pub fn spares(self, spares: usize) -> Self {
+        Self { spares, ..self }
     }
 
     /// How it is decided who moves next. Default: [`Strategy::Random`].
@@ -155,7 +170,17 @@ impl Sim {
         Self { max_moves, ..self }
     }
 
-    /// Settings of the scheduler: what `set` makes of a builder. There are no spares, whatever it says.
+    /// A run fails when the scheduler's memory is not freed after it: because something has been lost that
+    /// keeps it, or the test has kept something itself, a handle or a completer say.
+    pub fn must_free(self) -> Self {
+        Self {
+            must_free: true,
+            ..self
+        }
+    }
+
+    /// Settings of the scheduler: what `set` makes of a builder. There are as many workers and spares
+    /// as the simulation has, whatever it says.
     pub fn builder(self, set: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let set = Some(Arc::new(set) as Arc<_>);
         Self { set, ..self }
@@ -332,18 +357,23 @@ impl Sim {
     }
 
     fn attempt(&self, source: Source, test: impl FnOnce(&Rt<'_>)) -> Outcome {
-        let builder = Scheduler::builder().host("sim");
+        let network = match Network::new() {
+            Ok(network) => network,
+            Err(error) => panic!("the network can't be built: {error}"),
+        };
+        let builder = Scheduler::builder().node(NODE).host(HOST);
+        let builder = builder.router(Arc::new(network.way.clone()));
         let builder = match &self.set {
             Some(set) => set(builder),
             None => builder,
         };
-        let builder = builder.workers(self.workers).max_spares(0);
+        let builder = builder.workers(self.workers).max_spares(self.spares);
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),
         };
-        // Workers, the monitor, and timers.
-        let choices = Choices::new(source, self.strategy, self.workers + 2);
+        // Workers, spares, the monitor, and timers.
+        let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
         let driver = Chance {
             choices: Rc::clone(&choices),
@@ -355,9 +385,20 @@ impl Sim {
         quiet::install();
         let started = sim::drive(Box::new(driver), || {
             sim::run(&scheduler, |handle, machine| {
+                let host = Arc::new(handle.downgrade());
+                if let Err(error) = network.router.local().add_host(handle.host_name(), host) {
+                    unreachable!("there is no other host: {error}");
+                }
                 let machine = RefCell::new(machine);
                 let choices = Rc::clone(&choices);
-                let rt = Rt::new(handle, &machine, choices, self.faults, self.max_moves);
+                let rt = Rt::new(
+                    handle,
+                    &machine,
+                    choices,
+                    network,
+                    self.faults,
+                    self.max_moves,
+                );
                 let run = catch_unwind(AssertUnwindSafe(|| {
                     test(&rt);
                     rt.finish();
@@ -377,7 +418,16 @@ impl Sim {
         if let Err(error) = started {
             panic!("the scheduler can't be started: {error}");
         }
-        if !is_clean {
+        let memory = scheduler.downgrade();
+        if is_clean {
+            drop(scheduler);
+            if self.must_free && memory.upgrade().is_some() {
+                failure = Some(Failure {
+                    why: "the scheduler's memory is not freed".to_owned(),
+                    place: String::new(),
+                });
+            }
+        } else {
             // To drop it would be to wait for processes that nobody runs.
             mem::forget(scheduler);
         }
@@ -420,6 +470,17 @@ impl Driver for Chance {
             "handler is late" => self.faults.handler_is_late,
             "handler drops" => self.faults.handler_drops,
             "handler fails" => self.faults.handler_fails,
+            "handler answers twice" => self.faults.handler_answers_twice,
+            "process is upgraded" => self.faults.process_is_upgraded,
+            "upgrade fails" => self.faults.upgrade_fails,
+            "worker wakes in vain" => self.faults.worker_wakes_in_vain,
+            "step blocks" => self.faults.step_blocks,
+            "package is refused" => self.faults.package_is_refused,
+            "package is late" => self.faults.package_is_late,
+            "process is terminated" => self.faults.process_is_terminated,
+            "process is cancelled" => self.faults.process_is_cancelled,
+            "shutdown begins" => self.faults.shutdown_begins,
+            "shutdown is forced" => self.faults.shutdown_is_forced,
             _ => 0,
         };
         self.choices.borrow_mut().happens(per_mille)

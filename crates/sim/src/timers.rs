@@ -4,6 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, mem};
 
+/// How often it may be asked for more while what waits is forgotten.
+const ROUNDS: usize = 1_000;
+
 type Action = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -60,11 +63,16 @@ impl SimClock {
         }
     }
 
-    /// Forgets what is waiting.
+    /// Forgets what is waiting, and what that asks for when it is dropped.
     pub(crate) fn clear(&self) {
-        let waiting = mem::take(&mut self.timers().waiting);
-        // With users' values in it, and not under the lock.
-        drop(waiting);
+        for _ in 0..ROUNDS {
+            let waiting = mem::take(&mut self.timers().waiting);
+            if waiting.is_empty() {
+                return;
+            }
+            // With users' values in it, and not under the lock.
+            drop(waiting);
+        }
     }
 
     fn timers(&self) -> MutexGuard<'_, Timers> {
@@ -83,6 +91,24 @@ impl fmt::Debug for SimClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_left_even_if_it_asks_for_more_when_it_is_dropped() {
+        struct Again(SimClock, u64);
+        impl Drop for Again {
+            fn drop(&mut self) {
+                if let Some(left) = self.1.checked_sub(1) {
+                    let again = Self(self.0.clone(), left);
+                    self.0.after(Duration::ZERO, move || drop(again));
+                }
+            }
+        }
+        let clock = SimClock::default();
+        let again = Again(clock.clone(), 3);
+        clock.after(Duration::ZERO, move || drop(again));
+        clock.clear();
+        assert_eq!(clock.next_due(), None);
+    }
 
     #[test]
     fn things_happen_in_the_order_in_which_they_are_due() {

@@ -9,6 +9,10 @@ pub(crate) enum Actor {
     Worker(usize),
     Monitor,
     Timer,
+    /// Somebody who is none of them, at any moment.
+    Outside,
+    /// A host or a peer that is not to be found for a while.
+    Place(&'static str),
 }
 
 /// The moves of a run, in order. The same seed gives the same: as text, byte for byte.
@@ -54,6 +58,11 @@ impl fmt::Display for Trace {
             match actor {
                 Actor::Worker(worker) => write!(f, "worker {worker}: ")?,
                 Actor::Monitor => f.write_str("monitor: ")?,
+                Actor::Outside => f.write_str("outside: ")?,
+                Actor::Place(name) => {
+                    writeln!(f, "outside: {name} disappears for a while")?;
+                    continue;
+                }
                 Actor::Timer => {
                     f.write_str("timer\n")?;
                     continue;
@@ -66,12 +75,21 @@ impl fmt::Display for Trace {
                 Did::Ran(pid) => write!(f, "runs {pid}"),
                 Did::Announced => f.write_str("says that it sleeps"),
                 Did::Withdrew => f.write_str("does not sleep after all"),
+                Did::Blocked(pid) => write!(f, "blocks in a step of {pid}"),
+                Did::StoodDown => f.write_str("stands down"),
+                Did::CameBack => f.write_str("is on duty again"),
                 Did::FellAsleep => f.write_str("sleeps"),
                 Did::Woke => f.write_str("wakes"),
                 Did::Left => f.write_str("leaves"),
                 Did::Watched => f.write_str("looks"),
                 Did::Dozed => f.write_str("sleeps"),
                 Did::Roused => f.write_str("wakes"),
+                Did::Terminated(pid) => write!(f, "terminates {pid}"),
+                Did::Cancelled(pid) => write!(f, "cancels {pid}"),
+                Did::Upgraded(pid) => write!(f, "asks for an upgrade of {pid}"),
+                Did::WokeInVain => f.write_str("wakes a worker in vain"),
+                Did::Stopped => f.write_str("a shutdown begins"),
+                Did::Forced => f.write_str("the deadline of the shutdown passes"),
                 other => write!(f, "{other:?}"),
             }?;
             f.write_str("\n")?;

@@ -390,6 +390,61 @@ fn a_late_answer_is_what_it_would_have_been() {
     }
 }
 
+// pins: G6
+#[test]
+fn spares_run_what_waits_behind_steps_that_block() {
+    struct Quick;
+    impl Process for Quick {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+    let faults = Faults {
+        step_blocks: 500,
+        ..Faults::some()
+    };
+    // How long it takes until the first of 20 processes is through, and the last; and how many were relieved.
+    let time = |spares| {
+        let sim = Sim::new(0).workers(1).spares(spares).faults(faults);
+        let (last, relieved) = (AtomicU64::new(0), AtomicU64::new(0));
+        sim.must_free().check_seeds(50, |rt| {
+            let handles: Vec<_> = (0..20)
+                .map(|_| rt.submit(Quick, "main", ()).unwrap())
+                .collect();
+            handles.into_iter().for_each(|it| _ = rt.wait(it));
+            let millis = u64::try_from(rt.now().as_millis()).unwrap();
+            last.fetch_add(millis, Ordering::SeqCst);
+            let stats = rt.stats();
+            let long = stats.total.long_steps + stats.total.blocked_steps;
+            relieved.fetch_add(long, Ordering::SeqCst);
+            assert!(stats.spares <= spares);
+            rt.settle();
+            assert_eq!(rt.stats().relieved, 0, "all have stood down");
+        });
+        (last.into_inner(), relieved.into_inner())
+    };
+    let (alone, none) = time(0);
+    let (together, relieved) = time(8);
+    assert_eq!(none, 0);
+    assert!(relieved > 50, "{relieved} were relieved");
+    assert!(
+        2 * together < alone,
+        "{together} ms with spares, {alone} ms without"
+    );
+}
+
+#[test]
+fn what_keeps_the_schedulers_memory_is_found() {
+    let kept = std::cell::RefCell::new(None);
+    let sim = Sim::new(1).must_free();
+    sim.run(|rt| drop(rt.submit(Waits(true), "main", ()).unwrap()));
+    let report = panic_of(|| {
+        sim.run(|rt| _ = kept.replace(Some(rt.submit(Waits(true), "main", ()).unwrap())));
+    });
+    assert!(report.contains("memory is not freed"), "{report}");
+}
+
 #[test]
 fn a_test_that_fails_leaves_the_next_one_alone() {
     for seed in 0..20 {

@@ -1,5 +1,7 @@
 //! Who decides, on this thread, what the scheduler leaves to chance.
 
+use crate::token::Token;
+use ganger_deque::Worker as Deque;
 use std::cell::{Cell, RefCell};
 
 /// Decides.
@@ -14,6 +16,10 @@ pub trait Driver {
 thread_local! {
     static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
+    /// Spares that are to be put to work: see [`hire`].
+    static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
+    /// The turn that is about to be run has been counted.
+    static HAS_BEGUN: Cell<bool> = const { Cell::new(false) };
     static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -33,10 +39,36 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         !IS_DRIVEN.replace(true),
         "this thread runs a simulation already"
     );
+    super::moment::forget();
     DRIVER.replace(Some(driver));
     BROKEN.take();
     let _leave = Leave;
     f()
+}
+
+/// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has the spare
+/// work. Else gives it back.
+pub(crate) fn hire(index: usize, deque: Deque<Token>) -> Option<Deque<Token>> {
+    if !IS_DRIVEN.get() {
+        return Some(deque);
+    }
+    HIRED.with_borrow_mut(|hired| hired.push((index, deque)));
+    None
+}
+
+/// Those that have been hired since the last call.
+pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
+    HIRED.take()
+}
+
+/// The next turn has been counted already, because its step has blocked before it began.
+pub(crate) fn set_begun() {
+    HAS_BEGUN.set(true);
+}
+
+/// Whether the turn that begins has been counted.
+pub(crate) fn has_begun() -> bool {
+    HAS_BEGUN.replace(false)
 }
 
 /// The first promise that has been broken since this thread has had its driver, once.
@@ -62,6 +94,11 @@ pub(crate) fn note_broken(message: &str) -> bool {
 pub(crate) fn refuse_to_block(what: &str, instead: &str) {
     let message = format!("{what} would block the simulation for ever; use {instead}");
     assert!(!note_broken(&message), "{message}");
+}
+
+/// Whether this thread has a driver.
+pub(crate) fn is_driven() -> bool {
+    IS_DRIVEN.get()
 }
 
 /// One of so many, if there is a driver.

@@ -5,22 +5,27 @@
 //! one thread. What the scheduler leaves to chance it asks the thread's [`Driver`].
 
 mod driver;
+mod moment;
 
 pub use driver::{Driver, broken, drive, happens, pick};
-pub(crate) use driver::{before_step, choose, note_broken, refuse_to_block};
+pub(crate) use driver::{
+    before_step, choose, has_begun, hire, note_broken, refuse_to_block, set_begun,
+};
+pub(crate) use moment::moment;
+pub use moment::{interfered, offer_upgrade};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::monitor;
-use crate::reaper;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
-use crate::stats::WorkerStats;
+use crate::token::Token;
 use crate::worker::simulated::Simulated;
+use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,6 +49,12 @@ pub enum Did {
     Announced,
     /// There is something to do after all.
     Withdrew,
+    /// The step of that process blocks its thread, before it does anything.
+    Blocked(Pid),
+    /// Its place has been taken: it leaves what it has to others, and is a spare.
+    StoodDown,
+    /// It takes the place of another.
+    CameBack,
     /// It sleeps.
     FellAsleep,
     /// It has been woken.
@@ -56,11 +67,26 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
+    /// Somebody has terminated that process.
+    Terminated(Pid),
+    /// Somebody has cancelled that process.
+    Cancelled(Pid),
+    /// Somebody has asked for an upgrade of that process.
+    Upgraded(Pid),
+    /// A worker has been woken for nothing.
+    WokeInVain,
+    /// A shutdown has begun by itself.
+    Stopped,
+    /// Its deadline has passed.
+    Forced,
 }
+
+/// For how long a step blocks its thread, at the most.
+pub const BLOCK: Duration = Duration::from_millis(100);
 
 /// A clock that shows what it is set to.
 #[derive(Clone, Default)]
-struct SetClock(Rc<Cell<Duration>>);
+pub(crate) struct SetClock(Rc<Cell<Duration>>);
 
 impl Clock for SetClock {
     fn now(&self) -> Duration {
@@ -71,11 +97,11 @@ impl Clock for SetClock {
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
+    /// Of the workers, and of the spares that have ever been needed.
+    queues: &'a [OnceCell<LocalQueue>],
     workers: Vec<Simulated<'a>>,
     monitor: monitor::simulated::Simulated<'a, SetClock>,
     clock: SetClock,
-    /// What had been counted when the scheduler was stopped.
-    before: Option<WorkerStats>,
 }
 
 impl fmt::Debug for Machine<'_> {
@@ -87,7 +113,8 @@ impl fmt::Debug for Machine<'_> {
     }
 }
 
-/// Starts a scheduler without threads, which has no spares, and calls `f` with its workers.
+/// Starts a scheduler without threads, and calls `f` with its workers. A spare that has worked waits until it is
+/// needed again, for ever.
 ///
 /// What `f` leaves undone stays undone: processes that have not ended never do.
 ///
@@ -103,19 +130,22 @@ pub fn run<R>(
         return Err(StartError::Stopped);
     }
     let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
-    let own = deques.into_iter().take(shared.crew.workers());
-    let queues: Vec<_> = own
-        .enumerate()
-        .map(|(index, deque)| LocalQueue::new(Arc::clone(shared), index, deque))
-        .collect();
+    let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
+    let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
+    let spares = deques.split_off(shared.crew.workers());
+    shared.crew.set_free(spares.into_iter());
+    shared.accounts.begin();
     let clock = SetClock::default();
     let mut machine = Machine {
         shared,
-        workers: queues.iter().map(Simulated::new).collect(),
+        queues: &queues,
+        workers: Vec::new(),
         monitor: monitor::simulated::Simulated::new(shared, clock.clone()),
         clock,
-        before: None,
     };
+    for (index, deque) in deques {
+        machine.put_to_work(index, deque);
+    }
     let result = f(handle, &mut machine);
     for worker in machine.workers {
         worker.leave();
@@ -125,7 +155,27 @@ pub fn run<R>(
 }
 
 impl Machine<'_> {
-    /// How many workers there are.
+    fn put_to_work(&mut self, index: usize, deque: Deque<Token>) {
+        debug_assert_eq!(index, self.workers.len(), "the next is hired first");
+        let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
+        let queue = self.queues[index].get_or_init(queue);
+        self.workers.push(Simulated::new(queue, self.clock.clone()));
+    }
+
+    /// Puts those to work whose threads would have been started.
+    fn put_hired_to_work(&mut self) {
+        for (index, deque) in driver::hired() {
+            self.put_to_work(index, deque);
+        }
+    }
+
+    /// How many workers and spares there can be.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// How many workers there are, with the spares that have ever been needed.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers.len()
@@ -142,7 +192,9 @@ impl Machine<'_> {
         if !self.shared.commands.is_frozen() {
             self.shared.commands.freeze();
         }
-        self.workers[worker].advance()
+        let did = self.workers[worker].advance();
+        self.put_hired_to_work();
+        did
     }
 
     /// Whether the monitor has a move at this time.
@@ -153,13 +205,16 @@ impl Machine<'_> {
 
     /// The monitor's next move.
     pub fn advance_monitor(&mut self) -> Did {
-        self.monitor.advance()
+        let did = self.monitor.advance();
+        self.put_hired_to_work();
+        did
     }
 
-    /// When the monitor looks next, if not only after a wake-up.
+    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on.
     #[must_use]
-    pub fn next_look(&self) -> Option<Duration> {
-        self.monitor.next_look()
+    pub fn next_due(&self) -> Option<Duration> {
+        let steps = self.workers.iter().filter_map(Simulated::blocks_until);
+        steps.chain(self.monitor.next_look()).min()
     }
 
     /// The time.
@@ -191,17 +246,31 @@ impl Machine<'_> {
         self.shared.live.get()
     }
 
+    /// Whatever others do between two moves, by chance: see [`interfered`].
+    pub fn interfere(&mut self) {
+        moment(self.shared);
+    }
+
+    /// Whether a shutdown has begun, here or in the middle of a move.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.shutdown.is_stopping()
+    }
+
+    /// Whether the deadline of a shutdown has passed, here or in the middle of a move.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.shared.shutdown.is_terminating()
+    }
+
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        self.before = Some(self.shared.counters.total());
-        self.shared.shutdown.begin_stopping();
-        reaper::tell_all(self.shared);
+        moment::begin_stop(self.shared);
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&mut self) {
-        self.shared.shutdown.begin_terminating();
-        reaper::force(self.shared);
+        moment::force(self.shared);
     }
 
     /// Third part: the workers leave when nothing is queued.
@@ -220,7 +289,50 @@ impl Machine<'_> {
     /// What became of the processes that were alive when it was stopped.
     #[must_use]
     pub fn report(&self) -> StopReport {
-        let before = self.before.unwrap_or_else(|| self.shared.counters.total());
+        let before = moment::before().unwrap_or_else(|| self.shared.counters.total());
         self.shared.report_since(&before)
+    }
+
+    /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though
+    /// the deadline has passed.
+    #[must_use]
+    pub fn overlooked(&self) -> Option<Pid> {
+        let mut live = self.shared.registry.all();
+        let task = if self.is_forced() {
+            live.find(|task| !task.state.is_terminating())
+        } else if self.is_stopping() {
+            live.find(|task| !task.state.is_told())
+        } else {
+            None
+        };
+        task.map(|task| task.pid)
+    }
+
+    /// What is left of a scheduler whose workers have left, if something is.
+    #[must_use]
+    pub fn leftovers(&self) -> Option<String> {
+        let shared = self.shared;
+        let idle = shared.idle.snapshot();
+        let found = [
+            ("live processes", shared.live.get()),
+            ("PIDs", shared.registry.all().count()),
+            ("queued processes", usize::from(shared.has_work())),
+            ("processes inside a call", shared.running_pids().len()),
+            ("places of `max_processes`", shared.places.get()),
+            ("sleeping workers", idle.sleeping as usize),
+        ];
+        let found = found.iter().filter(|(_, count)| *count > 0);
+        let found: Vec<_> = found
+            .map(|(what, count)| format!("{what}: {count}"))
+            .collect();
+        (!found.is_empty()).then(|| found.join(", "))
+    }
+
+    /// What the accounts of all that went into a scheduler whose workers have left do not agree about with
+    /// what it has counted, if there is something.
+    #[must_use]
+    pub fn difference(&self) -> Option<String> {
+        let counted = self.shared.counters.total();
+        self.shared.accounts.difference(&counted)
     }
 }

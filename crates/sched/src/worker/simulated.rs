@@ -5,21 +5,38 @@
 //! worker does within one is not interrupted: for that there are the models under loom.
 
 use super::{Looked, Worker};
+use crate::clock::Clock;
 use crate::contain::contain;
+use crate::crew::Next;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::run::Runner;
-use crate::sim::Did;
+use crate::shared::Running;
+use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
+use std::time::Duration;
+
+/// What a worker goes on with that has been relieved, when it is needed again.
+#[derive(Clone, Copy)]
+enum Then {
+    Looks,
+    Sleeps,
+}
 
 /// Where a worker is between two moves.
-enum Phase {
+enum Phase<'a> {
     /// It looks for a process, after so many looks that found none.
     Looks(u32),
     /// It has found one, and nobody knows yet that it searches no more.
     Found(Token),
     /// It is about to run it.
     Runs(Token),
+    /// The step has begun, and blocks the thread until then; as the reports say.
+    Blocks(Token, Duration, Running<'a>),
+    /// Its place has been taken.
+    Relieved(Then),
+    /// It waits until it is needed.
+    OffDuty(Then),
     /// It has looked often enough, and is about to announce that it sleeps.
     Tired,
     /// It has announced that it sleeps.
@@ -33,19 +50,30 @@ pub(crate) struct Simulated<'a> {
     queue: &'a LocalQueue,
     worker: Worker<'a>,
     runner: Runner<'a>,
-    phase: Phase,
+    phase: Phase<'a>,
+    clock: SetClock,
 }
 
 impl<'a> Simulated<'a> {
-    pub(crate) fn new(queue: &'a LocalQueue) -> Self {
+    pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
         worker.look_on();
+        worker.report();
         queue.shared.check.begin_pick(queue.index);
         Self {
             queue,
             worker,
             runner: Runner::new(&queue.shared, Some(queue)),
             phase: Phase::Looks(0),
+            clock,
+        }
+    }
+
+    /// Until when its step blocks, if it does.
+    pub(crate) fn blocks_until(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Blocks(_, until, _) => Some(until),
+            _ => None,
         }
     }
 
@@ -53,6 +81,11 @@ impl<'a> Simulated<'a> {
     pub(crate) fn can_move(&self) -> bool {
         match self.phase {
             Phase::Sleeps => self.queue.shared.idle.parker(self.queue.index).has_token(),
+            Phase::Blocks(_, until, _) => self.clock.now() >= until,
+            Phase::OffDuty(_) => {
+                let shared = &self.queue.shared;
+                shared.crew.is_on_duty(self.queue.index) || shared.shutdown.is_halted()
+            }
             Phase::Gone => false,
             _ => true,
         }
@@ -99,15 +132,54 @@ impl<'a> Simulated<'a> {
                 self.phase = Phase::Runs(token);
                 did
             }
-            Phase::Runs(token) => {
-                let did = Did::Ran(token.cell().pid);
-                if contain(|| self.runner.run(token)).is_err() {
-                    self.worker.counters.panics.bump();
-                    self.runner = Runner::new(&self.queue.shared, Some(self.queue));
+            Phase::Runs(token) if sim::happens("step blocks") => {
+                let micros = usize::try_from(sim::BLOCK.as_micros()).unwrap_or(usize::MAX);
+                let time = Duration::from_micros(sim::pick(micros) as u64);
+                let pid = token.cell().pid;
+                self.worker.counters.turns.bump();
+                let running = self.queue.shared.running(Some(index), pid);
+                let until = self.clock.now().saturating_add(time);
+                self.phase = Phase::Blocks(token, until, running);
+                Did::Blocked(pid)
+            }
+            Phase::Blocks(token, until, running) if self.clock.now() < until => {
+                self.phase = Phase::Blocks(token, until, running);
+                Did::Nothing
+            }
+            Phase::Blocks(token, _, running) => {
+                drop(running);
+                sim::set_begun();
+                self.run(token)
+            }
+            Phase::Runs(token) => self.run(token),
+            Phase::Relieved(then) => {
+                shared.reports.end(index);
+                self.worker.give_away();
+                shared.crew.step_back(index);
+                self.phase = Phase::OffDuty(then);
+                Did::StoodDown
+            }
+            Phase::OffDuty(then) => {
+                // After the halt everybody looks once more.
+                let is_needed = shared.crew.is_on_duty(index)
+                    || shared.shutdown.is_halted() && shared.crew.wait_no_more(index);
+                if !is_needed {
+                    self.phase = Phase::OffDuty(then);
+                    return Did::Nothing;
                 }
-                shared.check.begin_pick(index);
-                self.phase = Phase::Looks(0);
-                did
+                self.worker.come_back(Next::OnDuty);
+                self.phase = match then {
+                    Then::Looks => Phase::Looks(0),
+                    Then::Sleeps => Phase::Tired,
+                };
+                Did::CameBack
+            }
+            Phase::Tired if self.has_to_stand_down() => {
+                if std::mem::take(&mut self.worker.searching) {
+                    shared.idle.end_search(|| shared.has_work());
+                }
+                self.phase = Phase::Relieved(Then::Sleeps);
+                Did::Nothing
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
@@ -143,6 +215,28 @@ impl<'a> Simulated<'a> {
             }
             Phase::Gone => Did::Nothing,
         }
+    }
+
+    /// A turn.
+    fn run(&mut self, token: Token) -> Did {
+        let did = Did::Ran(token.cell().pid);
+        if contain(|| self.runner.run(token)).is_err() {
+            self.worker.counters.panics.bump();
+            self.runner = Runner::new(&self.queue.shared, Some(self.queue));
+        }
+        self.queue.shared.check.begin_pick(self.queue.index);
+        self.phase = if self.has_to_stand_down() {
+            Phase::Relieved(Then::Looks)
+        } else {
+            Phase::Looks(0)
+        };
+        did
+    }
+
+    /// Somebody has taken its place. After the halt everybody goes on until nothing is left.
+    fn has_to_stand_down(&self) -> bool {
+        let shared = &self.queue.shared;
+        shared.crew.is_relieved(self.queue.index) && !shared.shutdown.is_halted()
     }
 
     /// Gives up what it kept for later processes.

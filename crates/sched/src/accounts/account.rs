@@ -1,0 +1,346 @@
+//! What is known of one process: what it has been sent and not been shown, and what it is owed.
+
+use crate::core::Item;
+use ganger_proc_api::{Event, Message, Pid, Tag};
+use std::collections::{HashMap, VecDeque};
+use std::fmt::{self, Write};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem;
+
+/// An event, as far as anybody can tell it from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    Message(Print),
+    Completion(Tag, u64),
+    Cancel,
+    Control(Print),
+    Upgrade,
+}
+
+/// What a message looks like; two that look alike can't be told from each other by who gets them either,
+/// unless they hold values of types that only their owners know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Print {
+    source: Option<Pid>,
+    hash: u64,
+}
+
+/// What has become of all that a process was sent, or all processes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tally {
+    /// Messages and control messages that were accepted, taken by steps, and dropped with their process.
+    pub(super) messages: u64,
+    pub(super) handled: u64,
+    pub(super) undelivered: u64,
+    /// Commands that were handed to handlers.
+    pub(super) yields: u64,
+    /// Completions that were accepted, taken by steps, and dropped because they came too late or twice.
+    pub(super) completions: u64,
+    pub(super) delivered: u64,
+    pub(super) stale: u64,
+    pub(super) upgrades: u64,
+}
+
+/// A process that is alive.
+#[derive(Default)]
+pub(super) struct Account {
+    /// Accepted, and not shown to a step: system events, and all others.
+    system: VecDeque<Entry>,
+    others: VecDeque<Entry>,
+    /// Shown and not taken, those of the system first.
+    left: Vec<Entry>,
+    /// What the step sees that runs.
+    shown: Option<Vec<Entry>>,
+    /// The yields that have not been answered, with their tags.
+    outstanding: HashMap<u64, Tag>,
+    next_yield: u64,
+    /// How often `init` has returned `Ok`, and `close` has been called.
+    opened: u32,
+    closed: u32,
+    pub(super) tally: Tally,
+}
+
+/// The promise, and what was found.
+type Broken = (&'static str, String);
+
+fn broken(promise: &'static str, found: impl Into<String>) -> Result<(), Broken> {
+    Err((promise, found.into()))
+}
+
+impl Entry {
+    /// None for an item that no step sees, and that asks for nothing.
+    pub(super) fn of(item: &Item) -> Option<Self> {
+        match item {
+            Item::Event(event) => Self::of_event(event),
+            Item::Upgrade(_) => Some(Self::Upgrade),
+            Item::Nudge => None,
+        }
+    }
+
+    pub(super) fn of_event(event: &Event) -> Option<Self> {
+        match event {
+            Event::Message(message) => Some(Self::Message(Print::of(message))),
+            Event::Completion(it) => Some(Self::Completion(it.tag, it.token())),
+            Event::Cancel(_) => Some(Self::Cancel),
+            Event::Control(message) => Some(Self::Control(Print::of(message))),
+            _ => None,
+        }
+    }
+
+    fn is_system(&self) -> bool {
+        matches!(self, Self::Cancel | Self::Control(_) | Self::Upgrade)
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self, Self::Message(_) | Self::Control(_))
+    }
+
+    fn is_completion(&self) -> bool {
+        matches!(self, Self::Completion(..))
+    }
+}
+
+impl Print {
+    fn of(message: &Message) -> Self {
+        /// Hashes what is written.
+        struct Text(DefaultHasher);
+        impl Write for Text {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                self.0.write(text.as_bytes());
+                Ok(())
+            }
+        }
+        let mut text = Text(DefaultHasher::new());
+        message.topic.as_str().hash(&mut text.0);
+        for payload in message.payloads.iter() {
+            // No user's code: values of their types have one text for all.
+            let _infallible = write!(text, "{payload:?};");
+        }
+        Self {
+            source: message.source,
+            hash: text.0.finish(),
+        }
+    }
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.handled += other.handled;
+        self.undelivered += other.undelivered;
+        self.yields += other.yields;
+        self.completions += other.completions;
+        self.delivered += other.delivered;
+        self.stale += other.stale;
+        self.upgrades += other.upgrades;
+    }
+
+    /// So many of these, in the counts of messages and of completions.
+    fn count(entries: &[Entry], messages: impl FnOnce(u64), completions: impl FnOnce(u64)) {
+        messages(entries.iter().filter(|it| it.is_message()).count() as u64);
+        completions(entries.iter().filter(|it| it.is_completion()).count() as u64);
+    }
+}
+
+impl Account {
+    /// `init` has returned `Ok`.
+    pub(super) fn open(&mut self) {
+        self.opened += 1;
+    }
+
+    /// `close` has been called.
+    pub(super) fn close(&mut self) -> Result<(), Broken> {
+        self.closed += 1;
+        if self.shown.is_some() {
+            return broken("P2", "a process is closed while it is stepped");
+        }
+        if self.closed > self.opened {
+            return broken("P2", "a process is closed twice");
+        }
+        Ok(())
+    }
+
+    pub(super) fn accept(&mut self, entry: Entry) {
+        let one = [entry];
+        let Tally {
+            messages,
+            completions,
+            ..
+        } = &mut self.tally;
+        Tally::count(&one, |n| *messages += n, |n| *completions += n);
+        let lane = if entry.is_system() {
+            &mut self.system
+        } else {
+            &mut self.others
+        };
+        lane.push_back(entry);
+    }
+
+    pub(super) fn begin_yield(&mut self, token: u64, tag: Tag) -> Result<(), Broken> {
+        self.tally.yields += 1;
+        if token < self.next_yield {
+            return broken("P7", format!("the number {token} names two yields"));
+        }
+        self.next_yield = token + 1;
+        self.outstanding.insert(token, tag);
+        Ok(())
+    }
+
+    /// A step is about to see these.
+    pub(super) fn show(&mut self, shown: Vec<Entry>) -> Result<(), Broken> {
+        if self.shown.is_some() {
+            return broken("G1", "a process is stepped while it is stepped");
+        }
+        let split = |list: &[Entry]| {
+            let (system, others): (Vec<_>, Vec<_>) = list.iter().partition(|it| it.is_system());
+            (system, others)
+        };
+        let (system, others) = split(&shown);
+        if shown.iter().skip(system.len()).any(Entry::is_system) {
+            return broken("P4", "a system event is shown behind others");
+        }
+        let (old_system, old_others) = split(&mem::take(&mut self.left));
+        self.advance(&system, &old_system, true)?;
+        self.advance(&others, &old_others, false)?;
+        self.shown = Some(shown);
+        Ok(())
+    }
+
+    /// One lane is shown what was left, and then the oldest of what has not been shown.
+    fn advance(&mut self, shown: &[Entry], left: &[Entry], is_system: bool) -> Result<(), Broken> {
+        let Some(new) = shown.strip_prefix(left) else {
+            let found = format!("a step has left {left:?}, and the next one sees {shown:?}");
+            return broken("P4", found);
+        };
+        for entry in new {
+            let next = self.next(is_system);
+            if next != Some(*entry) {
+                let found = format!("a step sees {entry:?}, and {next:?} is the next to be seen");
+                return broken("R4", found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest of a lane that is to be shown.
+    fn next(&mut self, is_system: bool) -> Option<Entry> {
+        if is_system {
+            return self.system.pop_front();
+        }
+        loop {
+            let entry = self.others.pop_front()?;
+            let Entry::Completion(tag, token) = entry else {
+                return Some(entry);
+            };
+            // Else it has come twice, or its yield has been forgotten.
+            if self.outstanding.remove(&token) == Some(tag) {
+                return Some(entry);
+            }
+            self.tally.stale += 1;
+        }
+    }
+
+    /// The step is over, and has left these.
+    pub(super) fn settle(&mut self, left: Vec<Entry>) -> Result<(), Broken> {
+        let Some(shown) = self.shown.take() else {
+            return broken("P4", "a step is over that has seen nothing");
+        };
+        let mut rest = left.iter().peekable();
+        let taken = shown.iter().filter(|it| rest.next_if_eq(it).is_none());
+        let taken: Vec<_> = taken.copied().collect();
+        if rest.next().is_some() {
+            let found = format!("a step has seen {shown:?}, and {left:?} are left of it");
+            return broken("P4", found);
+        }
+        let Tally {
+            handled, delivered, ..
+        } = &mut self.tally;
+        Tally::count(&taken, |n| *handled += n, |n| *delivered += n);
+        self.left = left;
+        Ok(())
+    }
+
+    /// A request for an upgrade is taken out.
+    pub(super) fn take_upgrade(&mut self) -> Result<(), Broken> {
+        match self.next(true) {
+            Some(Entry::Upgrade) => Ok(()),
+            next => broken(
+                "P4",
+                format!("an upgrade begins, and {next:?} is the next to be seen"),
+            ),
+        }
+    }
+
+    /// Another process is in its place.
+    pub(super) fn upgrade(&mut self) {
+        self.tally.upgrades += 1;
+        self.outstanding.clear();
+        let before = self.left.len();
+        self.left.retain(|entry| !entry.is_completion());
+        self.tally.stale += (before - self.left.len()) as u64;
+    }
+
+    /// It has ended, and these are dropped with it.
+    pub(super) fn drop_rest(&mut self, dropped: Vec<Entry>) -> Result<(), Broken> {
+        let outstanding = mem::take(&mut self.outstanding);
+        let mut rest = mem::take(&mut self.left);
+        rest.extend(self.system.drain(..));
+        let others: Vec<_> = self.others.drain(..).collect();
+        // Those that come too late may have been dropped before.
+        let is_due = |entry: &Entry| match entry {
+            Entry::Completion(_, token) => outstanding.contains_key(token),
+            _ => true,
+        };
+        let (due, late): (Vec<_>, Vec<_>) = others.into_iter().partition(is_due);
+        let Tally {
+            undelivered, stale, ..
+        } = &mut self.tally;
+        Tally::count(&late, |_| (), |n| *stale += n);
+        rest.extend(due);
+        Tally::count(&rest, |n| *undelivered += n, |n| *stale += n);
+        let mut unknown = dropped;
+        let mut take_out = |entry: &Entry| {
+            let place = unknown.iter().position(|it| it == entry);
+            place.map(|place| unknown.swap_remove(place)).is_some()
+        };
+        rest.retain(|entry| !take_out(entry));
+        for entry in &late {
+            let _was_there = take_out(entry);
+        }
+        let lost = rest;
+        if !lost.is_empty() {
+            return broken("R2", format!("with the end of a process {lost:?} are lost"));
+        }
+        if !unknown.is_empty() {
+            let found =
+                format!("with the end of a process {unknown:?} are dropped, which it had not");
+            return broken("R2", found);
+        }
+        Ok(())
+    }
+
+    /// Nothing comes after this; `is_told` says whether whoever waits for its end knows it.
+    pub(super) fn end(&self, is_told: bool) -> Result<(), Broken> {
+        if !is_told {
+            return broken(
+                "P12",
+                "a process has ended, and its handle does not know how",
+            );
+        }
+        if self.opened != self.closed {
+            let found = format!(
+                "a process has ended that was initialised {} times and closed {} times",
+                self.opened, self.closed
+            );
+            return broken("P2", found);
+        }
+        let waiting = self.system.len() + self.others.len() + self.left.len();
+        if waiting > 0 {
+            return broken("R2", format!("{waiting} events are left of a process"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,120 @@
+//! What other threads do in the middle of a move.
+//!
+//! A move is not interrupted, but for a few places in it at which somebody else may do something that is
+//! done from outside of any worker. There the thread stands in for another one.
+
+use super::Did;
+use super::driver::{choose, happens, is_driven};
+use crate::local;
+use crate::reaper;
+use crate::shared::Shared;
+use crate::stats::WorkerStats;
+use ganger_proc_api::{CancelReason, UpgradeRequest};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+type Request = Rc<dyn Fn() -> UpgradeRequest>;
+
+thread_local! {
+    /// What had been counted when the scheduler of this thread's simulation was stopped.
+    static BEFORE: Cell<Option<WorkerStats>> = const { Cell::new(None) };
+    static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
+    /// What has been done so far, for the trace.
+    static DONE: RefCell<Vec<Did>> = const { RefCell::new(Vec::new()) };
+}
+
+/// To what processes may be upgraded at any moment, from now on.
+pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
+    UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
+}
+
+/// What has been done at such places since the last call.
+#[must_use]
+pub fn interfered() -> Vec<Did> {
+    DONE.take()
+}
+
+/// Such a place.
+pub(crate) fn moment(shared: &Arc<Shared>) {
+    if is_driven() {
+        local::leave(|| interfere(shared));
+    }
+}
+
+fn interfere(shared: &Arc<Shared>) {
+    if happens("process is terminated")
+        && let Some(task) = any(shared)
+    {
+        done(Did::Terminated(task.pid));
+        task.terminate();
+    }
+    if happens("process is cancelled")
+        && let Some(task) = any(shared)
+    {
+        done(Did::Cancelled(task.pid));
+        task.cancel(CancelReason::from("a fault of the simulation"));
+    }
+    if happens("process is upgraded")
+        && let Some(request) = any_upgrade()
+        && let Some(task) = any(shared)
+    {
+        done(Did::Upgraded(task.pid));
+        // It may be about to end.
+        drop(task.upgrade(request()));
+    }
+    if happens("worker wakes in vain") && shared.idle.notify() {
+        done(Did::WokeInVain);
+    }
+    let shutdown = &shared.shutdown;
+    if !shutdown.is_stopping() && happens("shutdown begins") {
+        done(Did::Stopped);
+        begin_stop(shared);
+    }
+    if shutdown.is_stopping() && !shutdown.is_terminating() && happens("shutdown is forced") {
+        done(Did::Forced);
+        force(shared);
+    }
+}
+
+fn done(did: Did) {
+    DONE.with_borrow_mut(|done| done.push(did));
+}
+
+/// Any of the live processes.
+fn any(shared: &Shared) -> Option<crate::Task> {
+    let tasks: Vec<_> = shared.registry.all().collect();
+    let chosen = (!tasks.is_empty()).then(|| choose("process", tasks.len()))??;
+    tasks.into_iter().nth(chosen)
+}
+
+fn any_upgrade() -> Option<Request> {
+    let count = UPGRADES.with_borrow(Vec::len);
+    let chosen = (count > 0).then(|| choose("upgrade", count))??;
+    UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
+}
+
+/// Shutdown, first part: submits are refused, and every process gets a cancel event.
+pub(super) fn begin_stop(shared: &Arc<Shared>) {
+    BEFORE.set(Some(shared.counters.total()));
+    shared.shutdown.begin_stopping();
+    reaper::tell_all(shared);
+}
+
+/// Second part: the deadline has passed. What is left ends at its next step boundary.
+pub(super) fn force(shared: &Arc<Shared>) {
+    shared.shutdown.begin_terminating();
+    reaper::force(shared);
+}
+
+/// What had been counted when the scheduler was stopped, if it was.
+pub(super) fn before() -> Option<WorkerStats> {
+    BEFORE.get()
+}
+
+/// For another simulation.
+pub(super) fn forget() {
+    BEFORE.set(None);
+    DONE.take();
+    UPGRADES.take();
+}

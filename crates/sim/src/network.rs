@@ -1,0 +1,194 @@
+//! What is beyond a simulated scheduler: its node, a router with peers, and a way there on which packages are
+//! refused or late.
+
+use crate::faults::LATE;
+use crate::rt::Rt;
+use crate::timers::SimClock;
+use ganger_proc_api::{HostName, NameError, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_relay::{Node, Receiver, Router};
+use ganger_sched::sim;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The node that the scheduler is on.
+pub(crate) const NODE: &str = "simulated";
+/// The host that it is.
+pub(crate) const HOST: &str = "sim";
+
+pub(crate) struct Network {
+    pub(crate) router: Arc<Router>,
+    pub(crate) way: Way,
+    pub(crate) clock: SimClock,
+}
+
+/// In front of the router.
+#[derive(Clone)]
+pub(crate) struct Way(Arc<Inner>);
+
+struct Inner {
+    to: Arc<Router>,
+    clock: SimClock,
+    traffic: Mutex<Traffic>,
+}
+
+/// Packages of one sender for one receiver, of one kind: they stay in order.
+type Stream = (Option<Pid>, Pid, bool);
+
+#[derive(Default)]
+struct Traffic {
+    /// How many are on their way, and when the last one arrives.
+    late: HashMap<Stream, (usize, Duration)>,
+    returned: Vec<SendError>,
+}
+
+/// What is not to be found for a while.
+#[derive(Clone, Copy)]
+enum Place {
+    Host(HostName),
+    Peer(NodeName),
+}
+
+impl Network {
+    pub(crate) fn new() -> Result<Self, NameError> {
+        let clock = SimClock::default();
+        let router = Arc::new(Router::new(Arc::new(Node::new(NodeName::new(NODE)?))));
+        let way = Way(Arc::new(Inner {
+            to: Arc::clone(&router),
+            clock: clock.clone(),
+            traffic: Mutex::default(),
+        }));
+        Ok(Self { router, way, clock })
+    }
+}
+
+impl Way {
+    fn send_on(&self, package: Package, is_control: bool) -> Result<(), SendError> {
+        if sim::happens("package is refused") {
+            let kinds = [
+                SendErrorKind::Full,
+                SendErrorKind::HostNotFound,
+                SendErrorKind::NodeNotFound,
+            ];
+            return Err(SendError::new(kinds[sim::pick(kinds.len())], package));
+        }
+        let is_late = sim::happens("package is late");
+        let inner = &self.0;
+        let stream = (package.message.source, package.target, is_control);
+        let before = inner.traffic().late.get(&stream).copied();
+        if before.is_none() && !is_late {
+            return inner.arrive(package, is_control);
+        }
+        let (count, last) = before.unwrap_or_default();
+        let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
+        let delay = if is_late { sim::pick(micros) as u64 } else { 0 };
+        let now = inner.clock.now();
+        let due = now.saturating_add(Duration::from_micros(delay)).max(last);
+        inner.traffic().late.insert(stream, (count + 1, due));
+        let way = Arc::clone(inner);
+        inner.clock.after(due.saturating_sub(now), move || {
+            way.leave(stream);
+            if let Err(error) = way.arrive(package, is_control) {
+                way.traffic().returned.push(error);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn arrive(&self, package: Package, is_control: bool) -> Result<(), SendError> {
+        if is_control {
+            self.to.send_control(package)
+        } else {
+            self.to.send(package)
+        }
+    }
+
+    /// One package fewer is on its way.
+    fn leave(&self, stream: Stream) {
+        let mut traffic = self.traffic();
+        if let Some((count, _)) = traffic.late.get_mut(&stream) {
+            *count -= 1;
+            if *count == 0 {
+                traffic.late.remove(&stream);
+            }
+        }
+    }
+
+    fn traffic(&self) -> MutexGuard<'_, Traffic> {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Receiver for Way {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        self.send_on(package, false)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.send_on(package, true)
+    }
+}
+
+impl Rt<'_> {
+    /// The router behind the scheduler, whose local node `simulated` has the scheduler as its host `sim`: for
+    /// other hosts, and peers. What the scheduler's processes send there may be refused or late, and any of
+    /// these places may not be found for a while: see [`Faults`](crate::Faults). What is sent to the router
+    /// itself is neither.
+    ///
+    /// Not in use when the simulation's [`builder`](crate::Sim::builder) sets a router of its own.
+    #[must_use]
+    pub fn router(&self) -> &Arc<Router> {
+        &self.network.router
+    }
+
+    /// The packages that came late and were refused then, since the last call: their senders do not hear of
+    /// it, as in a network.
+    #[must_use]
+    pub fn returned(&self) -> Vec<SendError> {
+        std::mem::take(&mut self.network.way.0.traffic().returned)
+    }
+
+    /// Some host or peer is not to be found for a while; returns its name.
+    pub(crate) fn lose_a_place(&self) -> Option<&'static str> {
+        let router = self.router();
+        let hosts = router.local().hosts().into_iter().map(Place::Host);
+        let peers = router.peers().into_iter().map(Place::Peer);
+        let places: Vec<_> = hosts.chain(peers).collect();
+        if places.is_empty() {
+            return None;
+        }
+        let place = places[self.choose(places.len())];
+        let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
+        let away = Duration::from_micros(self.choose(micros) as u64);
+        let receiver = place.remove(router)?;
+        let router = Arc::clone(router);
+        // Somebody else may have taken the place by then.
+        self.clock.after(away, move || place.add(&router, receiver));
+        Some(place.name())
+    }
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host(host) => host.as_str(),
+            Self::Peer(peer) => peer.as_str(),
+        }
+    }
+
+    fn remove(self, router: &Router) -> Option<Arc<dyn Receiver>> {
+        match self {
+            Self::Host(host) => router.local().remove_host(host),
+            Self::Peer(peer) => router.remove_peer(peer),
+        }
+    }
+
+    fn add(self, router: &Router, receiver: Arc<dyn Receiver>) {
+        drop(match self {
+            Self::Host(host) => router.local().add_host(host, receiver),
+            Self::Peer(peer) => router.add_peer(peer, receiver),
+        });
+    }
+}

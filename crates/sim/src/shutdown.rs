@@ -1,0 +1,93 @@
+//! The shutdown of a simulated scheduler, which goes on beside all other moves.
+//!
+//! It begins when the test says so, between any two moves, or at some place in the middle of one. From then on
+//! each move is followed by a look at how far it has come: all have ended, or the deadline has passed and what
+//! is left is forced to end. Then the workers leave.
+
+use crate::faults::LATE;
+use crate::rt::Rt;
+use ganger_sched::StopReport;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// How far it has come.
+#[derive(Default)]
+pub(crate) struct Shutdown {
+    /// The deadline, once it has begun.
+    end: Cell<Option<Duration>>,
+    is_halted: Cell<bool>,
+}
+
+impl Rt<'_> {
+    /// Stops the scheduler: as [`Handle::stop`](ganger_sched::Handle::stop), by the clock of the simulation.
+    ///
+    /// # Panics
+    /// As [`step`](Self::step); and when a process is left that has neither ended nor is inside a call.
+    pub fn stop(&self, deadline: Duration) -> StopReport {
+        if !self.machine(|machine| machine.is_stopping()) {
+            self.machine(|machine| machine.begin_stop());
+        }
+        self.set_end(deadline);
+        self.go_on_stopping();
+        while !self.machine(|machine| machine.is_over()) {
+            assert!(
+                self.step(),
+                "the workers do not leave, and nothing moves any more"
+            );
+        }
+        let live = self.machine(|machine| machine.live());
+        assert_eq!(live, 0, "processes are left after the shutdown");
+        self.machine(|machine| machine.report())
+    }
+
+    /// Goes on with a shutdown, if one has begun.
+    pub(crate) fn go_on_stopping(&self) {
+        if self.shutdown.is_halted.get() || !self.machine(|machine| machine.is_stopping()) {
+            return;
+        }
+        let end = self.shutdown.end.get().unwrap_or_else(|| {
+            // It has begun by itself.
+            let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
+            self.set_end(Duration::from_micros(self.choose(micros) as u64))
+        });
+        if self.machine(|machine| machine.live()) > 0 {
+            if self.machine(|machine| machine.is_forced()) {
+                if self.has_grace() {
+                    return;
+                }
+            } else if self.now() < end {
+                return;
+            } else {
+                self.machine(|machine| machine.force());
+            }
+        }
+        self.shutdown.is_halted.set(true);
+        self.machine(|machine| machine.halt());
+    }
+
+    /// Sets the deadline, which may come earlier by that; returns it.
+    fn set_end(&self, deadline: Duration) -> Duration {
+        let end = self.now().saturating_add(deadline);
+        let end = self
+            .shutdown
+            .end
+            .get()
+            .map_or(end, |before| before.min(end));
+        self.shutdown.end.set(Some(end));
+        if end > self.now() {
+            // Something that is due then, so that time goes on.
+            self.clock.after(end.saturating_sub(self.now()), || {});
+        }
+        end
+    }
+
+    /// Whether those who are forced to end have more time before the workers leave.
+    fn has_grace(&self) -> bool {
+        self.is_faulty() && !self.happens(self.faults.shutdown_is_forced)
+    }
+
+    /// Whether a deadline may pass at any moment, still.
+    fn is_faulty(&self) -> bool {
+        self.faults.shutdown_is_forced > 0 && !self.choices.borrow().is_calm()
+    }
+}

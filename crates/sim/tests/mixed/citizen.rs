@@ -1,0 +1,229 @@
+//! A process that does a bit of everything.
+
+use ganger_proc_api::{
+    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, Message, NodeName,
+    Package, Payloads, Pid, Process, ProcessContext, StepOutput, UpgradeRequest,
+};
+use ganger_relay::{Receiver, from_fn};
+use ganger_sim::Rt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Answered at once.
+const ASK: CommandId = CommandId::new(1);
+/// Answered some time later.
+const SLEEP: CommandId = CommandId::new(2);
+/// Sends its process messages before and after the answer.
+const ECHO: CommandId = CommandId::new(300);
+/// Nobody's.
+const UNKNOWN: CommandId = CommandId::new(9);
+
+/// How many processes there are at the most, so that a run has an end.
+const MOST: usize = 30;
+
+/// All who have ever lived there.
+#[derive(Default)]
+pub(crate) struct Town(Mutex<Vec<Pid>>);
+
+impl Town {
+    pub(crate) fn move_in(&self, pid: Pid) {
+        self.0.lock().unwrap().push(pid);
+    }
+
+    fn somebody(&self, number: u64) -> Option<Pid> {
+        let pids = self.0.lock().unwrap();
+        let place = usize::try_from(number).ok()?.checked_rem(pids.len())?;
+        Some(pids[place])
+    }
+}
+
+pub(crate) struct Citizen {
+    ctx: Option<ProcessContext>,
+    town: Arc<Town>,
+    steps: u64,
+    /// Asked to finish: it ends after one more command.
+    is_finishing: bool,
+    is_closed: bool,
+}
+
+impl Citizen {
+    pub(crate) fn new(town: &Arc<Town>) -> Self {
+        Self {
+            ctx: None,
+            town: Arc::clone(town),
+            steps: 0,
+            is_finishing: false,
+            is_closed: false,
+        }
+    }
+
+    /// A message for others, a command, a child, an error, or an end.
+    fn act(&mut self, number: u64, out: &mut StepOutput) -> Result<(), BoxError> {
+        let ctx = self.ctx.as_ref().ok_or("not started")?;
+        for other in [number + self.steps, 3 * number + 1] {
+            if number > 1
+                && let Some(pid) = self.town.somebody(other)
+            {
+                let half = number / 2;
+                let sent = if number.is_multiple_of(5) {
+                    ctx.send_control(pid, "control", half)
+                } else {
+                    ctx.send(pid, "number", half)
+                };
+                if let Err(error) = sent {
+                    let package = error.into_package();
+                    let payload = package.message.payloads.into_first().as_u64();
+                    assert_eq!((package.target, payload), (pid, Some(half)));
+                }
+            }
+        }
+        if number.is_multiple_of(3) {
+            // It may come back at once.
+            drop(ctx.send(far_away(), "far", number));
+        }
+        let id = [ASK, SLEEP, ECHO, UNKNOWN][(number % 4) as usize];
+        match number % 9 {
+            0 => out.done(number),
+            1..=3 => out.yield_command(Command::new(id, number), number),
+            4 => {
+                for tag in 0..3 {
+                    out.yield_command(Command::new(id, tag), tag);
+                }
+            }
+            5 if self.town.0.lock().unwrap().len() < MOST => {
+                if let Ok(pid) = ctx.submit(Self::new(&self.town), "main", number) {
+                    self.town.move_in(pid);
+                }
+            }
+            6 => out.go_on(),
+            7 if number.is_multiple_of(2) => {
+                let next = Self::new(&self.town);
+                out.upgrade(UpgradeRequest::process(next, "main", number));
+            }
+            8 if number.is_multiple_of(4) => return Err("enough".into()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Process for Citizen {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, input: Payloads) -> Result<(), BoxError> {
+        match input.first().and_then(|input| input.as_u64()) {
+            Some(13) => return Err("not today".into()),
+            Some(17) => panic!("on purpose"),
+            _ => {}
+        }
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        assert!(!self.is_closed, "stepped after `close`");
+        self.steps += 1;
+        out.idle();
+        // Every third step leaves what is not even, and every fourth all but one event.
+        let is_even = |event: &Event| match event {
+            Event::Message(message) => {
+                let number = message.payloads.first().and_then(|it| it.as_u64());
+                number.is_some_and(|number| number.is_multiple_of(2))
+            }
+            _ => true,
+        };
+        let mut left = if self.steps.is_multiple_of(4) {
+            1
+        } else {
+            usize::MAX
+        };
+        while left > 0
+            && let Some(event) = if self.steps.is_multiple_of(3) {
+                events.take_where(is_even)
+            } else {
+                events.next()
+            }
+        {
+            left -= 1;
+            match event {
+                Event::Message(message) => self.act(number_of(message), out)?,
+                Event::Control(message) => self.act(number_of(*message), out)?,
+                Event::Completion(_) if self.is_finishing => out.done(()),
+                Event::Cancel(CancelReason::Shutdown) => {
+                    self.is_finishing = true;
+                    out.yield_command(Command::new(SLEEP, 0_u64), 77);
+                }
+                Event::Cancel(_) if self.steps.is_multiple_of(2) => out.done(()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        assert!(!self.is_closed, "closed twice");
+        self.is_closed = true;
+    }
+}
+
+/// Where somebody answers.
+fn far_away() -> Pid {
+    "{there@far|1}".parse().unwrap()
+}
+
+fn number_of(message: Message) -> u64 {
+    message.payloads.into_first().as_u64().unwrap_or(0)
+}
+
+pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
+    rt.register(ASK, "ask", |command: Command, completer: Completer| {
+        match command.payloads.into_first().as_u64() {
+            Some(n) if n % 7 == 3 => completer.fail("no luck"),
+            Some(n) if n % 7 == 5 => return Err("no".into()),
+            Some(n) if n % 7 == 6 => panic!("on purpose"),
+            _ => completer.complete(7_u64),
+        }
+        Ok(())
+    })
+    .unwrap();
+    let clock = rt.clock();
+    let sleep = move |_: Command, completer: Completer| {
+        clock.after(Duration::from_millis(3), move || completer.complete(()));
+        Ok(())
+    };
+    rt.register(SLEEP, "sleep", sleep).unwrap();
+    let scheduler = rt.downgrade();
+    let echo = move |command: Command, completer: Completer| {
+        let number = command.payloads.into_first().as_u64().unwrap_or(0);
+        let (scheduler, pid) = (scheduler.upgrade().ok_or("gone")?, completer.pid());
+        let pid = pid.ok_or("nobody")?;
+        // It may have been closed or be full.
+        let send = |n: u64| drop(scheduler.send(Message::new("echo", n).to(pid)));
+        if number.is_multiple_of(2) {
+            send(0);
+        }
+        if number.is_multiple_of(3) {
+            drop(completer);
+        } else {
+            completer.complete(number);
+        }
+        send(1);
+        if number.is_multiple_of(5) {
+            return Err("after the answer".into());
+        }
+        Ok(())
+    };
+    rt.register(ECHO, "echo", echo).unwrap();
+    let router = Arc::downgrade(rt.router());
+    let far = from_fn(move |package: Package| {
+        if let (Some(router), Some(source)) = (router.upgrade(), package.message.source) {
+            // Who has asked may have ended. Less than before, so that it comes to an end.
+            let half = number_of(package.message) / 2;
+            drop(router.send(Message::new("number", half).to(source)));
+        }
+        Ok(())
+    });
+    let peer = NodeName::new("there").unwrap();
+    rt.router().add_peer(peer, Arc::new(far)).unwrap();
+    let born = Arc::clone(town);
+    rt.register_upgrade("citizen", "main", move || Box::new(Citizen::new(&born)))
+        .unwrap();
+}
