@@ -11,8 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the next attack is put off for, at the most.
+/// How long the next attacks are put off for, at the most, in microseconds.
 const LONGEST: u64 = 300;
+
+/// How often it attacks, at the most: while it does something always moves, and a process that nobody else
+/// wakes would never be seen to stand still.
+const MOST: u32 = 5_000;
 
 /// Processes that may be attacked.
 #[derive(Debug, Default)]
@@ -30,7 +34,7 @@ impl Targets {
     }
 }
 
-/// Attacks at random until it is over: `rate` times out of 100.
+/// Attacks at random, `rate` times out of 100, until it is over, or has been often enough.
 pub(crate) fn run(
     site: &Site,
     targets: &Targets,
@@ -41,7 +45,10 @@ pub(crate) fn run(
 ) {
     let mut random = Rng::with_seed(seed);
     let mut sender = Sender::new(&site.account);
-    while !is_over() {
+    for _ in 0..MOST {
+        if is_over() {
+            return;
+        }
         // Many at once, or none for a while: both find races of their own.
         thread::sleep(Duration::from_micros(random.u64(0..LONGEST)));
         for _ in 0..random.u32(0..10) {

@@ -6,7 +6,7 @@ use crate::plan::Ending;
 use crate::site::{Site, wait};
 use crate::watch::Watch;
 use fastrand::Rng;
-use ganger::prelude::{BoxError, ExitReason, Pid, ProcessHandle, StopReport};
+use ganger::prelude::{BoxError, ExitReason, Pid, ProcessHandle, StopReport, SubmitErrorKind};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -135,10 +135,19 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
         .map(|handle| (handle.pid(), wait(watch, handle)))
         .collect();
     check(&report, alive, &held, &exits)?;
+    if plan.is_bound_to_end() && (report.forced > 0 || !report.stuck.is_empty()) {
+        return Err(format!("all were bound to end: {report:?}, {exits:?}\n"));
+    }
+    match site.runtime.submit(gentle.actor(Prompt, 0), "late", ()) {
+        Err(error) if matches!(error.kind, SubmitErrorKind::Stopping) => {
+            site.account.refused.bump();
+        }
+        other => return Err(format!("submitted after a stop: {other:?}\n")),
+    }
     let again = site.runtime.stop(Duration::ZERO);
     if again != report {
         return Err(format!(
-            "{report:?} was the report of a stop that says {again:?} now"
+            "{report:?} was the report of a stop that says {again:?} now\n"
         ));
     }
     Ok(())
@@ -151,7 +160,11 @@ fn check(
     held: &BTreeSet<Pid>,
     exits: &[(Pid, ExitReason)],
 ) -> Result<(), String> {
-    let fault = |what: &str| Err(format!("{what}: {report:?}, with {alive} alive: {exits:?}"));
+    let fault = |what: &str| {
+        Err(format!(
+            "{what}: {report:?}, with {alive} alive: {exits:?}\n"
+        ))
+    };
     let stuck = report.stuck.len() as u64;
     if report.completed + report.forced + stuck != alive {
         return fault("the report does not add up");

@@ -13,6 +13,7 @@ mod chaos;
 mod commands;
 mod ending;
 mod faults;
+mod limits;
 mod parcel;
 mod plan;
 mod site;

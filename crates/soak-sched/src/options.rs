@@ -9,7 +9,7 @@ use std::time::Duration;
 /// there are cores, waves of workloads (mesh, ring, fan-in, fan-out, storms of processes, commands, steps that
 /// block) with terminations, cancellations and upgrades in between, and a stop with processes alive. After
 /// each wave everything has to add up. When nothing moves for a while, every worker, every process and every
-/// thread is shown. Ctrl-C ends it after the round.
+/// thread is shown. Ctrl-C ends it after the round, a second one at once.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "ganger-soak", max_term_width = 100)]
 pub struct Options {

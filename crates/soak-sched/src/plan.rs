@@ -9,6 +9,12 @@ use std::thread;
 /// The most times that there are more workers than cores.
 const MOST_OVERSUBSCRIBED: usize = 4;
 
+/// A deadline for processes that are bound to end: the watchdog's patience is over before.
+pub(crate) const PATIENT_MS: u64 = 600_000;
+
+/// How many threads submit processes up to the limit.
+pub(crate) const CROWDS: u64 = 3;
+
 /// More processes than all workloads together need at a time, but for storms.
 const ROOM: usize = 4_000;
 
@@ -188,21 +194,27 @@ impl Ending {
         let mut few = || *pick(random, &[0, 1, 3, 40]);
         let (prompt, asynchronous, stubborn) = (few(), few(), few());
         let stuck = *pick(random, &[0, 0, 1, 2]);
-        // With those who never finish the deadline is waited for.
-        let is_bound_to_end = stubborn == 0 && stuck == 0;
-        Self {
+        let mut ending = Self {
             seed: random.u64(..),
             prompt,
             asynchronous,
             stubborn,
             stuck,
-            deadline_ms: if is_bound_to_end {
-                60_000
-            } else {
-                *pick(random, &[0, 1, 20, 60])
-            },
-            by_drop: is_bound_to_end && random.bool(),
+            deadline_ms: PATIENT_MS,
+            by_drop: false,
+        };
+        if ending.is_bound_to_end() {
+            ending.by_drop = random.bool();
+        } else {
+            // It is waited for.
+            ending.deadline_ms = *pick(random, &[0, 1, 20, 60]);
         }
+        ending
+    }
+
+    /// Whether nobody has to be forced.
+    pub(crate) fn is_bound_to_end(&self) -> bool {
+        self.stubborn == 0 && self.stuck == 0
     }
 }
 
@@ -247,9 +259,9 @@ mod tests {
     #[test]
     fn who_never_finishes_is_not_waited_for() {
         for Plan { ending, .. } in plans() {
-            let is_bound_to_end = ending.stubborn == 0 && ending.stuck == 0;
-            assert_eq!(ending.deadline_ms > 1_000, is_bound_to_end, "{ending:?}");
-            assert!(is_bound_to_end || !ending.by_drop, "{ending:?}");
+            let is_patient = ending.deadline_ms == PATIENT_MS;
+            assert_eq!(is_patient, ending.is_bound_to_end(), "{ending:?}");
+            assert!(is_patient || !ending.by_drop, "{ending:?}");
         }
     }
 }

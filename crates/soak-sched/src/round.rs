@@ -3,6 +3,7 @@
 use crate::account::Totals;
 use crate::chaos::{self, Targets};
 use crate::ending;
+use crate::limits;
 use crate::plan::{Plan, SitePlan, Wave};
 use crate::site::Site;
 use crate::watch::Watch;
@@ -87,6 +88,7 @@ fn run_plan(plan: &Plan, watch: &Watch) -> Result<Tally, String> {
         tally.add_wave(wave);
         site.settle(watch)?;
     }
+    limits::run(&site, watch, plan.site.max_processes, plan.site.seed)?;
     ending::run(&site, watch, &plan.ending)?;
     let account = Arc::clone(&site.account);
     let stats = site.end(watch)?;

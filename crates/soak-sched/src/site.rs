@@ -5,7 +5,7 @@ use crate::account::Account;
 use crate::actor::{Actor, Behaviour, Kit};
 use crate::commands::Answerers;
 use crate::faults::{Faults, ON_PURPOSE};
-use crate::plan::SitePlan;
+use crate::plan::{PATIENT_MS, SitePlan};
 use crate::watch::Watch;
 use crate::workloads::Sink;
 use fastrand::Rng;
@@ -92,7 +92,7 @@ impl Site {
             .rotation(plan.rotation)
             .spin_limits(plan.spins, 4 * plan.spins)
             .max_spares(plan.max_spares)
-            .shutdown_deadline(Duration::from_secs(60))
+            .shutdown_deadline(Duration::from_millis(PATIENT_MS))
             .lifecycle(hooks);
         if let Some(limit) = plan.mailbox_limit {
             settings = settings.mailbox_limit(limit);

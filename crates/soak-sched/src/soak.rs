@@ -8,7 +8,8 @@ use crate::summary::{Outcome, Summary};
 use crate::watch::Watch;
 use crate::watchdog::{Limits, Watchdog};
 use ganger_soak::chance::next_seed;
-use std::io::{self, IsTerminal, Write};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, Write};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,7 +25,8 @@ struct Soak {
     options: Options,
     began: Instant,
     summary: Mutex<Summary>,
-    is_live: bool,
+    /// The live line, hidden where there is no terminal.
+    live: ProgressBar,
 }
 
 /// Runs round after round, at least one, until the time is over, somebody interrupts it, or something is
@@ -50,7 +52,7 @@ pub fn soak(
             cores: cores(),
             ..Summary::default()
         }),
-        is_live: io::stdout().is_terminal(),
+        live: live(),
     });
     let (minutes, cores) = (options.time().as_secs_f64() / 60.0, cores());
     soak.show(&format!(
@@ -105,7 +107,7 @@ impl Soak {
             if time >= self.options.time() || watch.is_interrupted() {
                 break;
             }
-            if !self.is_live && time >= shown + BETWEEN_LINES {
+            if self.live.is_hidden() && time >= shown + BETWEEN_LINES {
                 shown = time;
                 self.show(&self.line());
             }
@@ -138,7 +140,7 @@ impl Soak {
         }
         self.write(&summary);
         let (outcome, seconds, line) = (summary.outcome, summary.seconds, summary.line());
-        self.clear();
+        self.live.finish_and_clear();
         self.show(&format!("soak: {outcome:?} after {seconds} s: {line}"));
         if let Some(rate) = summary.memory.kib_per_minute {
             let blocks = &summary.memory.blocks_mib;
@@ -150,7 +152,7 @@ impl Soak {
 
     /// Nothing moves: tells everything, and ends the program.
     fn give_up(&self, what: String) {
-        self.clear();
+        self.live.finish_and_clear();
         let mut summary = self.summary();
         summary.outcome = Outcome::Hung;
         summary.set_time(self.began.elapsed());
@@ -168,30 +170,17 @@ impl Soak {
         let still_ms = u64::try_from(still.as_millis()).unwrap_or(u64::MAX);
         summary.longest_standstill_ms = summary.longest_standstill_ms.max(still_ms);
         drop(summary);
-        if self.is_live {
-            let standstill = match still.as_secs() {
-                0 => String::new(),
-                seconds => format!("; nothing has moved for {seconds} s"),
-            };
-            let line = format!("\r\x1b[2K{}{standstill}", self.line());
-            let mut stdout = io::stdout();
-            // A line that can't be shown is no reason to stop.
-            let _shown = stdout
-                .write_all(line.as_bytes())
-                .and_then(|()| stdout.flush());
-        }
+        let line = self.line();
+        self.live.set_message(match still.as_secs() {
+            0 => line,
+            seconds => format!("nothing has moved for {seconds} s; {line}"),
+        });
     }
 
     fn line(&self) -> String {
         let summary = self.summary();
         let (seconds, line) = (self.began.elapsed().as_secs(), summary.line());
         format!("{seconds:>5} s: {line}; next {}", summary.next_seed)
-    }
-
-    fn clear(&self) {
-        if self.is_live {
-            let _cleared = io::stdout().write_all(b"\r\x1b[2K");
-        }
     }
 
     fn show(&self, line: &str) {
@@ -210,6 +199,13 @@ impl Soak {
     fn summary(&self) -> MutexGuard<'_, Summary> {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A line of a terminal's width.
+fn live() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
+    let style = ProgressStyle::with_template("{wide_msg}");
+    line.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
 /// How to repeat a round.
