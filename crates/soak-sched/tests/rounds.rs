@@ -17,7 +17,7 @@ fn options(seconds: f64, json: Option<PathBuf>) -> Options {
     }
 }
 
-// pins: G1, G2, G6, G8, P1, P2, P4, P6, P7, P8, P9, P10, P11, P12, P13, P14, R2, R4, D2, D4
+// pins: G1, G2, G8, P1, P2, P4, P6, P7, P8, P9, P10, P11, P12, R2, R4, D1, D2, D4
 #[test]
 fn everything_adds_up_in_the_first_rounds() {
     quiet_panics();
