@@ -68,7 +68,6 @@ pub(super) fn run(mut job: Job<'_>) {
         to: address.clone(),
         left: each,
     });
-    job.targets.add(super::pids(&sources));
     let seeds: Vec<u64> = (0..job.random.usize(1..4))
         .map(|_| job.random.u64(..))
         .collect();

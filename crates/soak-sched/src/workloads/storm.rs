@@ -2,12 +2,11 @@
 //! PIDs of their own choice that others have.
 
 use super::Job;
-use crate::actor::{Behaviour, Mail, Next, Turn};
+use crate::actor::{Actor, Behaviour, Mail, Next, Turn};
 use crate::site::wait;
 use crate::workloads::fan_in::block_on;
 use fastrand::Rng;
 use ganger::prelude::{BoxError, Pid, ProcessHandle};
-use ganger_soak::chance::one_in;
 use std::thread;
 use std::time::Duration;
 
@@ -53,32 +52,38 @@ fn submit_all(job: &Job<'_>, seed: u64) {
             children: random.u32(0..4),
         };
         let actor = job.kit.actor(spawner, random.u64(..));
-        let handle = if one_in(&mut random, 4) {
-            let pid = Pid::new(job.site.runtime.host_name(), random.u64(1..=CHOSEN));
-            let submitted = job.site.runtime.submit_as(pid, actor, "chosen", ());
-            if submitted.is_err() {
-                job.site.account.refused.bump();
+        match random.u32(0..8) {
+            // Nobody attacks what is waited for: one that is put in its place would not end by itself.
+            0 => submit_and(job, actor, |handle| drop(wait(job.watch, handle))),
+            1 => submit_and(job, actor, |handle| {
+                let _waits = job.watch.wait(format!("a task waits for {}", handle.pid()));
+                drop(block_on(handle));
+            }),
+            2 | 3 => submit_as(job, actor, &mut random),
+            4 => {
+                let patience = Duration::from_micros(random.u64(0..500));
+                submit_and(job, actor, |handle| {
+                    job.targets.add([handle.pid()]);
+                    drop(handle.wait_timeout(patience));
+                });
             }
-            submitted.ok()
-        } else {
-            job.site.submit(actor)
-        };
-        if let Some(handle) = handle {
-            job.targets.add([handle.pid()]);
-            let_go(job, handle, &mut random);
+            _ => submit_and(job, actor, |handle| job.targets.add([handle.pid()])),
         }
     }
 }
 
-/// Waits for the end in one way or another, or does not.
-fn let_go(job: &Job<'_>, handle: ProcessHandle, random: &mut Rng) {
-    match random.u32(0..8) {
-        0 => drop(wait(job.watch, handle)),
-        1 => {
-            let _waits = job.watch.wait(format!("a task waits for {}", handle.pid()));
-            drop(block_on(handle));
-        }
-        2 => drop(handle.wait_timeout(Duration::from_micros(random.u64(0..500)))),
-        _ => drop(handle),
+/// Submits a process, and does something with its handle if it has started.
+fn submit_and(job: &Job<'_>, actor: Actor, and: impl FnOnce(ProcessHandle)) {
+    if let Some(handle) = job.site.submit(actor) {
+        and(handle);
+    }
+}
+
+/// Submits a process under a PID that others choose as well.
+fn submit_as(job: &Job<'_>, actor: Actor, random: &mut Rng) {
+    let pid = Pid::new(job.site.runtime.host_name(), random.u64(1..=CHOSEN));
+    match job.site.runtime.submit_as(pid, actor, "chosen", ()) {
+        Ok(handle) => job.targets.add([handle.pid()]),
+        Err(_) => job.site.account.refused.bump(),
     }
 }
