@@ -1,10 +1,8 @@
 //! The benchmarks, which are programs of a package of their own: nobody else builds what they need.
 
 use crate::cargo::Cargo;
-use crate::instructions;
-use crate::root::Tree;
+use crate::{instructions, program};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 const PACKAGE: &str = "ganger-benches";
@@ -33,9 +31,10 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         eprintln!("error: {failure}");
         return ExitCode::FAILURE;
     }
-    let mut command = Command::new(program());
+    // The folder of the profile `bench` is that of `release`.
+    let mut command = Command::new(program::path(PROGRAM));
     command.args(&options.args);
-    become_it(command)
+    program::become_it(command)
 }
 
 /// What the build needs of what the benchmarks are told.
@@ -44,37 +43,6 @@ fn features(args: &[OsString]) -> &'static [&'static str] {
         true => &["--features", "mimalloc"],
         false => &[],
     }
-}
-
-/// Where cargo has put it: the folder of the profile `bench` is that of `release`.
-fn program() -> PathBuf {
-    let folder = Tree::own().target.join("release");
-    folder.join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX))
-}
-
-/// Runs it in the place of this program, so that Ctrl-C and the exit code are its own.
-#[cfg(unix)]
-fn become_it(mut command: Command) -> ExitCode {
-    use std::os::unix::process::CommandExt;
-    let error = command.exec();
-    failed(&command, &error)
-}
-
-#[cfg(not(unix))]
-fn become_it(mut command: Command) -> ExitCode {
-    match command.status() {
-        Ok(status) => {
-            let code = status.code().and_then(|code| u8::try_from(code).ok());
-            code.map_or(ExitCode::FAILURE, ExitCode::from)
-        }
-        Err(error) => failed(&command, &error),
-    }
-}
-
-fn failed(command: &Command, error: &std::io::Error) -> ExitCode {
-    let program = command.get_program().display();
-    eprintln!("error: can't run {program}: {error}");
-    ExitCode::FAILURE
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod features;
 mod instructions;
 mod loom;
 mod mutants;
+mod program;
 mod readme;
 mod root;
 mod sanitize;
@@ -62,7 +63,8 @@ enum Task {
     Sanitize(sanitize::Options),
     /// Stresses a crate with real threads for as long as you like, with an account of every item
     ///
-    /// A failure prints what was lost or doubled, and the seed that repeats it.
+    /// A failure prints what was lost or doubled, or what stands still, and the seed that repeats it. Ctrl-C
+    /// ends the scheduler's soak after a round, with its summary.
     Soak(soak::Options),
     /// Checks the house rules that a machine can check
     ///
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
         Task::Loom(options) => loom::run(&options, &mut totals::Totals::default()),
         Task::Mutants(options) => mutants::run(&options),
         Task::Sanitize(options) => sanitize::run(&options),
-        Task::Soak(options) => soak::run(&options),
+        Task::Soak(options) => return soak::run_in_place(&options),
         Task::Tidy => tidy::run(),
     };
     match result {

@@ -1,32 +1,49 @@
 //! Stress without an end of its own, for as long as somebody has time: rounds that a seed draws,
 //! with an account of every item.
 //!
-//! Each crate brings a test program that takes `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED` from
-//! the environment and prints the seed that repeats a failure.
+//! The queues' crates bring test programs that take `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED` from
+//! the environment. The scheduler's soak is a program with options of its own. All of them print the seed
+//! that repeats a failure.
 
 use crate::Failure;
 use crate::cargo::Cargo;
+use crate::program;
 use clap::builder::PossibleValuesParser;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
 /// A soak of one crate.
 struct Soak {
     /// What the command line calls it.
     name: &'static str,
     package: &'static str,
-    /// The file in the package's `tests`.
-    test: &'static str,
+    kind: Kind,
 }
 
-const SOAKS: [Soak; 2] = [
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The file in the package's `tests`.
+    Test(&'static str),
+    /// The name of the package's program.
+    Program(&'static str),
+}
+
+/// The one that may take this program's place comes last.
+const SOAKS: [Soak; 3] = [
     Soak {
         name: "deque",
         package: "ganger-deque",
-        test: "soak",
+        kind: Kind::Test("soak"),
     },
     Soak {
         name: "mpsc",
         package: "ganger-mpsc",
-        test: "soak",
+        kind: Kind::Test("soak"),
+    },
+    Soak {
+        name: "sched",
+        package: "ganger-soak-sched",
+        kind: Kind::Program("ganger-soak"),
     },
 ];
 
@@ -35,13 +52,25 @@ const SECONDS: u64 = 10;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// For how long each crate's soak runs
+    /// For how many seconds each crate's soak runs
     #[arg(long, value_name = "N", default_value_t = SECONDS)]
     seconds: u64,
+
+    /// For how many minutes, in the place of seconds
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    minutes: Option<u64>,
 
     /// Where to start: a seed that a soak has printed [default: any]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
+
+    /// After how many seconds in which nothing moves the scheduler's soak gives up [default: 30]
+    #[arg(long, value_name = "N")]
+    patience: Option<u64>,
+
+    /// Writes the summary of the scheduler's soak to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 
     /// The crates [default: all that have a soak]
     #[arg(value_name = "CRATE", value_parser = names())]
@@ -52,25 +81,98 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             seconds: SECONDS,
+            minutes: None,
             seed: None,
+            patience: None,
+            json: None,
             crates: Vec::new(),
         }
+    }
+}
+
+impl Options {
+    fn seconds(&self) -> u64 {
+        let minutes = |minutes: u64| minutes.saturating_mul(60);
+        self.minutes.map_or(self.seconds, minutes)
+    }
+
+    /// What the scheduler's soak is told.
+    fn args(&self) -> Result<Vec<String>, Failure> {
+        let mut args = vec!["--seconds".to_owned(), self.seconds().to_string()];
+        let mut add = |option: &str, value: Option<String>| {
+            if let Some(value) = value {
+                args.extend([option.to_owned(), value]);
+            }
+        };
+        add("--seed", self.seed.map(|seed| seed.to_string()));
+        add(
+            "--patience",
+            self.patience.map(|seconds| seconds.to_string()),
+        );
+        // Cargo runs it in the workspace's folder.
+        let json = self.json.as_ref().map(std::path::absolute).transpose()?;
+        let json = json.map(|path| path.into_os_string().into_string());
+        let json = json.transpose();
+        add(
+            "--json",
+            json.map_err(|path| format!("{} is no text", path.display()))?,
+        );
+        Ok(args)
     }
 }
 
 /// Runs one soak after the other, optimised, until one fails.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for soak in chosen(&options.crates) {
-        let test = ["test", "--release", "-p", soak.package, "--test", soak.test];
-        let mut test = Cargo::new(test)
-            .args(["--", "--nocapture"])
-            .env("GANGER_SOAK_SECONDS", options.seconds.to_string());
-        if let Some(seed) = options.seed {
-            test = test.env("GANGER_STRESS_SEED", seed.to_string());
+        match soak.kind {
+            Kind::Test(test) => run_test(options, soak.package, test)?,
+            Kind::Program(program) => {
+                let run = [
+                    "run",
+                    "--release",
+                    "-p",
+                    soak.package,
+                    "--bin",
+                    program,
+                    "--",
+                ];
+                Cargo::new(run).args(options.args()?).run()?;
+            }
         }
-        test.run()?;
     }
     Ok(())
+}
+
+/// As [`run`], but a program takes this one's place, so that Ctrl-C and the exit code are its own.
+pub(crate) fn run_in_place(options: &Options) -> ExitCode {
+    let result = chosen(&options.crates).try_fold(None, |_, soak| match soak.kind {
+        Kind::Test(test) => run_test(options, soak.package, test).map(|()| None),
+        Kind::Program(program) => {
+            let build = ["build", "--release", "-p", soak.package, "--bin", program];
+            Cargo::new(build).run()?;
+            let mut command = Command::new(program::path(program));
+            command.args(options.args()?);
+            Ok(Some(command))
+        }
+    });
+    match result {
+        Ok(Some(command)) => program::become_it(command),
+        Ok(None) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_test(options: &Options, package: &str, test: &str) -> Result<(), Failure> {
+    let mut test = Cargo::new(["test", "--release", "-p", package, "--test", test])
+        .args(["--", "--nocapture"])
+        .env("GANGER_SOAK_SECONDS", options.seconds().to_string());
+    if let Some(seed) = options.seed {
+        test = test.env("GANGER_STRESS_SEED", seed.to_string());
+    }
+    test.run()
 }
 
 fn names() -> PossibleValuesParser {
@@ -86,22 +188,78 @@ fn chosen(names: &[String]) -> impl Iterator<Item = &'static Soak> {
 mod tests {
     use super::*;
     use crate::root::Tree;
+    use clap::Parser;
+    use std::fs;
+
+    fn options(said: &[&str]) -> Result<Options, clap::Error> {
+        let line = ["cargo xtask", "soak"].iter().chain(said);
+        match crate::Options::try_parse_from(line)?.task {
+            crate::Task::Soak(options) => Ok(options),
+            other => panic!("{other:?}"),
+        }
+    }
 
     #[test]
     fn every_soak_is_there() {
         for soak in &SOAKS {
-            let file = format!("tests/{}.rs", soak.test);
-            let path = Tree::own().package(soak.package).join(file);
-            assert!(path.is_file(), "{}", path.display());
+            let folder = Tree::own().package(soak.package);
+            match soak.kind {
+                Kind::Test(test) => assert!(folder.join(format!("tests/{test}.rs")).is_file()),
+                Kind::Program(program) => {
+                    let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+                    assert!(manifest.contains(&format!("name = \"{program}\"")));
+                }
+            }
         }
+    }
+
+    #[test]
+    fn a_program_comes_last_because_it_may_take_this_ones_place() {
+        let is_program = |soak: &Soak| matches!(soak.kind, Kind::Program(_));
+        let place = SOAKS.iter().position(is_program);
+        assert_eq!(place, Some(SOAKS.len() - 1));
     }
 
     #[test]
     fn without_names_all_are_chosen() {
         assert_eq!(chosen(&[]).count(), SOAKS.len());
-        for (name, package) in [("deque", "ganger-deque"), ("mpsc", "ganger-mpsc")] {
+        for (name, package) in [
+            ("deque", "ganger-deque"),
+            ("mpsc", "ganger-mpsc"),
+            ("sched", "ganger-soak-sched"),
+        ] {
             let names = [name.to_owned()];
             assert!(chosen(&names).map(|soak| soak.package).eq([package]));
         }
+    }
+
+    #[test]
+    fn what_is_said_goes_to_the_scheduler() {
+        let args = |said: &[&str]| options(said).unwrap().args().unwrap();
+        assert_eq!(args(&["sched"]), ["--seconds", "10"]);
+        let said = [
+            "--minutes",
+            "2",
+            "--seed",
+            "7",
+            "--patience",
+            "9",
+            "--json",
+            "/a",
+        ];
+        let json = std::path::absolute("/a").unwrap().display().to_string();
+        let expected = [
+            "--seconds",
+            "120",
+            "--seed",
+            "7",
+            "--patience",
+            "9",
+            "--json",
+            &json,
+        ];
+        assert_eq!(args(&said), expected);
+        assert!(options(&["--minutes", "1", "--seconds", "1"]).is_err());
+        assert!(options(&["sim"]).is_err());
     }
 }

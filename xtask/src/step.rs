@@ -29,7 +29,7 @@ pub(crate) enum Step {
     /// a step, a send, a spawn and others take no more instructions, read-modify-writes, fences and
     /// allocations than are committed
     Instructions,
-    /// ten seconds of stress for each queue lose and double no item
+    /// ten seconds of stress for each queue, and for the scheduler, lose and double nothing
     Soak,
     /// the bounded loom models pass
     Loom,

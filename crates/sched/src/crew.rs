@@ -196,6 +196,13 @@ impl Crew {
         thread != 0 && f(thread)
     }
 
+    /// The worker's thread, where the system says so and there is one.
+    pub(crate) fn thread(&self, index: usize) -> Option<u32> {
+        // Ordering: Relaxed: for display only.
+        let thread = self.slots[index].thread.load(Ordering::Relaxed);
+        (thread != 0).then_some(thread)
+    }
+
     /// Pins this thread, which goes on duty, to the core of its place, if it has one.
     fn pin(&self, index: usize) {
         let Some(pins) = &self.pins else { return };

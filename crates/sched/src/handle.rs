@@ -358,7 +358,7 @@ pub struct ProcessInfo {
 }
 
 impl ProcessInfo {
-    fn of(task: &Task) -> Self {
+    pub(crate) fn of(task: &Task) -> Self {
         let now = task.state.snapshot();
         Self {
             pid: task.pid,

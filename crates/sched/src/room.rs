@@ -156,6 +156,14 @@ impl Room {
         self.0.load(Ordering::Relaxed) & CLOSED != 0
     }
 
+    /// How many messages there are.
+    pub(crate) fn messages(&self) -> usize {
+        // Ordering: Relaxed: for display only.
+        let word = self.0.load(Ordering::Relaxed);
+        // The count has fewer bits than any `usize` here.
+        usize::try_from(messages(word)).unwrap_or(MAX_LIMIT)
+    }
+
     /// How many messages there are, and whether somebody waits.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> (u64, bool) {

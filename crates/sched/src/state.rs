@@ -205,7 +205,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Whether events wait in the mailbox. For the owner of the token.
+    /// Whether events wait in the mailbox. For the owner of the token; for others a guess.
     pub(crate) fn has_events(&self) -> bool {
         !self.mailbox.is_empty()
     }
@@ -220,6 +220,11 @@ impl<T> State<T> {
     pub(crate) fn may_hold_system(&self) -> bool {
         // Ordering: Relaxed, because the drain's Acquire orders it: who pushed has counted before.
         self.marks.load(Ordering::Relaxed) >= SYSTEM
+    }
+
+    /// How many system events are accepted, or about to be, and given to no step yet.
+    pub(crate) fn system_events(&self) -> usize {
+        (self.marks() / SYSTEM) as usize
     }
 
     /// So many system events have been given to a step, or carried out. For the owner of the token.

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with those that it, or a test of it, may use.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -13,6 +13,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("relay", &["sync", "mpsc", "proc-api"]),
     ("sched", &["sync", "deque", "mpsc", "proc-api", "relay"]),
     ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
+    ("soak-sched", &["soak"]),
 ];
 
 /// Checks the names of crates in code and comments: what must not be used need not be mentioned.

@@ -1,0 +1,357 @@
+//! The account of a scheduler's life: what was put in is what has come out, to the last message.
+//!
+//! Workloads count what they do and what they see; the scheduler counts for itself. When nothing is alive
+//! any more the two have to agree, in the equations of [`Account::settle`]. What is wrong at once, such as a
+//! step after a close, is written down as a fault where it is seen: a panic would be contained by the very
+//! scheduler that is on trial.
+//!
+//! | written by | fields |
+//! |---|---|
+//! | the processes | `inits`, `closes`, `handled`, `asked`, `answered`, `panics`, `replacements` |
+//! | whoever makes, sends or drops | `made`, `dropped`, `accepted`, `returned`, `parcels`, `parcels_dropped`, `lost` |
+//! | the handlers | `commands`, `extra_answers`, `panics` |
+//! | the hooks | `started`, `refused_starts`, the exits |
+
+use ganger::prelude::{ExitReason, WorkerStats};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The most faults that are kept.
+const MOST_FAULTS: usize = 20;
+
+/// A count that many threads add to.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// One more.
+    pub fn bump(&self) {
+        self.add(1);
+    }
+
+    /// So many more.
+    pub fn add(&self, count: u64) {
+        // Ordering: Release pairs with the Acquire in `get`: who sees a process ended, or a parcel gone, sees
+        // all that it had counted before.
+        self.0.fetch_add(count, Ordering::Release);
+    }
+
+    /// How many there have been.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        // Ordering: Acquire pairs with the Release in `add`.
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        /// What has been counted in the life of one scheduler.
+        #[derive(Debug, Default)]
+        pub struct Account {
+            $($(#[$doc])* pub $name: Count,)+
+            faults: Mutex<Vec<String>>,
+        }
+
+        /// The counts of one scheduler, or of many together.
+        #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+        pub struct Totals { $($(#[$doc])* pub $name: u64,)+ }
+
+        impl Account {
+            /// What has been counted so far.
+            #[must_use]
+            pub fn totals(&self) -> Totals {
+                Totals { $($name: self.$name.get(),)+ }
+            }
+        }
+
+        impl Totals {
+            /// The sum of all: it grows with whatever happens.
+            #[must_use]
+            pub fn sum(&self) -> u64 {
+                0 $(+ self.$name)+
+            }
+        }
+
+        impl std::ops::AddAssign for Totals {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+counts! {
+    /// Processes made, as values.
+    made,
+    /// Processes dropped, as values.
+    dropped,
+    /// Calls of `init` that returned `Ok`.
+    inits,
+    /// Calls of `close`.
+    closes,
+    /// Processes that were not started, and said so to whoever submitted them.
+    refused,
+    /// Processes that the hook has let start.
+    started,
+    /// Processes that the hook has refused.
+    refused_starts,
+    /// Exits, by their reasons.
+    done,
+    /// An error of a step.
+    failed,
+    /// A panic of a step.
+    panicked,
+    /// Terminations, the forced ones included.
+    terminated,
+    /// Upgrades that failed.
+    upgrades_failed,
+    /// New processes that have taken the places of old ones.
+    replacements,
+    /// Parcels made.
+    parcels,
+    /// Parcels dropped.
+    parcels_dropped,
+    /// Parcels that a send has taken.
+    accepted,
+    /// Parcels that a send has given back, and nobody has sent again.
+    returned,
+    /// Parcels that a step has taken, or a mailbox outside.
+    handled,
+    /// Parcels that were dropped unseen, after a send had taken them.
+    lost,
+    /// Commands that steps have yielded.
+    asked,
+    /// Commands that handlers were given.
+    commands,
+    /// Commands that nobody handles.
+    unknown_commands,
+    /// Completions that steps have taken.
+    answered,
+    /// Completions of yields whose handlers had said that they had failed.
+    extra_answers,
+    /// Panics on purpose.
+    panics,
+    /// Cancellations that were accepted.
+    cancels,
+    /// Terminations that were accepted.
+    terminates,
+    /// Upgrades that were accepted.
+    upgrades,
+    /// Steps that blocked their threads, or computed for long, on purpose.
+    long_steps,
+}
+
+impl Account {
+    /// Writes down what is wrong.
+    pub fn fault(&self, what: impl Into<String>) {
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        if faults.len() < MOST_FAULTS {
+            faults.push(what.into());
+        }
+    }
+
+    /// How many parcels are on their way.
+    #[must_use]
+    pub fn on_their_way(&self) -> u64 {
+        // The dropped ones first: one that is made in between counts as one too many, not as one too few.
+        let dropped = self.parcels_dropped.get();
+        self.parcels.get() - dropped
+    }
+
+    /// How many processes have ended.
+    #[must_use]
+    pub fn exits(&self) -> u64 {
+        let exits = [
+            &self.done,
+            &self.failed,
+            &self.panicked,
+            &self.terminated,
+            &self.upgrades_failed,
+        ];
+        exits.into_iter().map(Count::get).sum()
+    }
+
+    /// A process has ended.
+    pub fn exit(&self, reason: &ExitReason) {
+        match reason {
+            ExitReason::Done(_) => self.done.bump(),
+            ExitReason::Failed(_) => self.failed.bump(),
+            ExitReason::Panicked(_) => self.panicked.bump(),
+            ExitReason::Terminated => self.terminated.bump(),
+            ExitReason::UpgradeFailed(_) => self.upgrades_failed.bump(),
+            other => self.fault(format!("an exit reason that nobody knows: {other}")),
+        }
+    }
+
+    /// Whether everything adds up, when no process is alive, no completer is left, and nobody sends.
+    ///
+    /// # Errors
+    /// What does not, a line each.
+    pub fn settle(&self, stats: &WorkerStats) -> Result<(), String> {
+        let own = self.totals();
+        let exits = own.done + own.failed + own.panicked + own.terminated + own.upgrades_failed;
+        let equations = [
+            ("processes made = dropped", own.made, own.dropped),
+            ("inits = closes", own.inits, own.closes),
+            ("starts = exits", own.started, exits),
+            ("starts = the scheduler's", own.started, stats.started),
+            ("done = the scheduler's", own.done, stats.done),
+            ("failed = the scheduler's", own.failed, stats.failed),
+            ("panicked = the scheduler's", own.panicked, stats.panicked),
+            (
+                "terminated = the scheduler's",
+                own.terminated,
+                stats.terminated,
+            ),
+            (
+                "failed upgrades = the scheduler's",
+                own.upgrades_failed,
+                stats.upgrades_failed,
+            ),
+            (
+                "replacements = the scheduler's upgrades",
+                own.replacements,
+                stats.upgrades,
+            ),
+            (
+                "inits = starts + refused starts + replacements",
+                own.inits,
+                own.started + own.refused_starts + own.replacements,
+            ),
+            ("parcels made = dropped", own.parcels, own.parcels_dropped),
+            (
+                "parcels = accepted + returned",
+                own.parcels,
+                own.accepted + own.returned,
+            ),
+            (
+                "accepted = handled + undelivered by the scheduler's count",
+                own.accepted,
+                own.handled + stats.undelivered,
+            ),
+            ("lost = undelivered", own.lost, stats.undelivered),
+            ("yields = the scheduler's", own.asked, stats.yields),
+            (
+                "yields = commands handled + unknown",
+                own.asked,
+                own.commands + own.unknown_commands,
+            ),
+            (
+                "yields + extra answers = answers + stale by the scheduler's count",
+                own.asked + own.extra_answers,
+                own.answered + stats.stale_completions,
+            ),
+            ("panics = the scheduler's", own.panics, stats.panics),
+        ];
+        let mut report = String::new();
+        for (what, left, right) in equations.iter().filter(|(_, left, right)| left != right) {
+            writeln!(report, "{what}: {left}, {right}").expect("a string takes everything");
+        }
+        let faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        for fault in faults.iter() {
+            writeln!(report, "{fault}").expect("a string takes everything");
+        }
+        if report.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{report}{own:?}\n{stats:?}\n"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two processes, one of them replaced, that have exchanged some.
+    fn account() -> (Account, WorkerStats) {
+        let account = Account::default();
+        for (count, value) in [
+            (&account.made, 4),
+            (&account.dropped, 4),
+            (&account.inits, 3),
+            (&account.closes, 3),
+            (&account.started, 2),
+            (&account.done, 1),
+            (&account.terminated, 1),
+            (&account.replacements, 1),
+            (&account.parcels, 10),
+            (&account.parcels_dropped, 10),
+            (&account.accepted, 9),
+            (&account.returned, 1),
+            (&account.handled, 7),
+            (&account.lost, 2),
+            (&account.asked, 5),
+            (&account.commands, 4),
+            (&account.unknown_commands, 1),
+            (&account.answered, 3),
+            (&account.extra_answers, 1),
+            (&account.panics, 2),
+        ] {
+            count.add(value);
+        }
+        let mut stats = WorkerStats::default();
+        (stats.started, stats.done, stats.terminated) = (2, 1, 1);
+        (stats.upgrades, stats.undelivered, stats.yields) = (1, 2, 5);
+        (stats.stale_completions, stats.panics) = (3, 2);
+        (account, stats)
+    }
+
+    #[test]
+    fn what_adds_up_is_settled() {
+        let (account, stats) = account();
+        assert_eq!(account.settle(&stats), Ok(()));
+    }
+
+    type Plants = [(&'static str, fn(&Account, &mut WorkerStats)); 15];
+
+    /// A loss, or a double, of each kind.
+    const PLANTS: Plants = [
+        ("processes made = dropped", |a, _| a.made.bump()),
+        ("inits = closes", |a, _| a.closes.bump()),
+        ("starts = exits", |a, _| a.done.bump()),
+        ("starts = the scheduler's", |_, s| s.started += 1),
+        ("done = the scheduler's", |_, s| s.done -= 1),
+        ("terminated = the scheduler's", |_, s| s.terminated += 1),
+        ("replacements = the scheduler's", |_, s| s.upgrades -= 1),
+        ("inits = starts + refused starts", |a, _| {
+            a.refused_starts.bump();
+        }),
+        ("parcels made = dropped", |a, _| a.parcels.bump()),
+        ("parcels = accepted + returned", |a, _| a.returned.bump()),
+        ("accepted = handled + undelivered", |a, _| a.handled.bump()),
+        ("lost = undelivered", |_, s| s.undelivered -= 1),
+        ("yields = the scheduler's", |_, s| s.yields += 1),
+        ("yields + extra answers = answers", |a, _| a.answered.bump()),
+        ("panics = the scheduler's", |_, s| s.panics -= 1),
+    ];
+
+    #[test]
+    fn each_loss_and_each_double_is_told() {
+        for (expected, plant) in PLANTS {
+            let (account, mut stats) = account();
+            plant(&account, &mut stats);
+            let report = account.settle(&stats).unwrap_err();
+            assert!(report.contains(expected), "{expected}: {report}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_told_whatever_adds_up() {
+        let (account, stats) = account();
+        account.fault("a step after a close");
+        let report = account.settle(&stats).unwrap_err();
+        assert!(report.starts_with("a step after a close\n"), "{report}");
+    }
+
+    #[test]
+    fn parcels_are_on_their_way_until_they_are_dropped() {
+        let account = Account::default();
+        account.parcels.add(3);
+        account.parcels_dropped.add(2);
+        assert_eq!(account.on_their_way(), 1);
+    }
+}

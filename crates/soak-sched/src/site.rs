@@ -1,0 +1,247 @@
+//! A scheduler with all that a soak needs around it: handlers, those who answer later, hooks, factories, and
+//! the account.
+
+use crate::account::Account;
+use crate::actor::{Actor, Behaviour, Kit};
+use crate::commands::Answerers;
+use crate::faults::{Faults, ON_PURPOSE};
+use crate::plan::{PATIENT_MS, SitePlan};
+use crate::watch::Watch;
+use crate::workloads::Sink;
+use fastrand::Rng;
+use ganger::prelude::{
+    BoxError, ExitReason, Handle, Lifecycle, Pid, Process, ProcessHandle, Runtime, Scheduler,
+    Symbol, WorkerStats,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The names of factories, for upgrades.
+pub(crate) const FACTORY: &str = "sink";
+pub(crate) const BAD_FACTORY: &str = "bad";
+
+/// A scheduler on trial.
+pub(crate) struct Site {
+    pub(crate) runtime: Runtime,
+    pub(crate) account: Arc<Account>,
+    answerers: Answerers,
+}
+
+/// What every process goes through.
+struct Hooks {
+    account: Arc<Account>,
+    max_processes: Option<usize>,
+    /// At every how many-th start one is refused; 0: never.
+    refuse: u64,
+    starts: AtomicU64,
+}
+
+impl Lifecycle for Hooks {
+    fn on_start(&self, pid: Pid, _: Symbol) -> Result<(), BoxError> {
+        // Ordering: Relaxed: a count.
+        let nth = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.refuse > 0 && nth.is_multiple_of(self.refuse) {
+            self.account.refused_starts.bump();
+            if (nth / self.refuse).is_multiple_of(2) {
+                self.account.panics.bump();
+                panic!("{ON_PURPOSE}: a hook");
+            }
+            return Err(format!("{ON_PURPOSE}: a hook").into());
+        }
+        self.account.started.bump();
+        if let Some(max) = self.max_processes
+            && let Some(alive) = self.alive()
+            && alive > max as u64
+        {
+            let what = format!("{pid} starts as one of {alive}, and {max} may be alive");
+            self.account.fault(what);
+        }
+        Ok(())
+    }
+
+    fn on_complete(&self, _: Pid, reason: &ExitReason) {
+        self.account.exit(reason);
+    }
+}
+
+impl Hooks {
+    /// How many are alive, if nobody ends meanwhile.
+    fn alive(&self) -> Option<u64> {
+        let before = self.account.exits();
+        let started = self.account.started.get();
+        (self.account.exits() == before).then(|| started - before)
+    }
+}
+
+impl Site {
+    /// Builds and starts it.
+    pub(crate) fn start(plan: &SitePlan, watch: &Watch) -> Result<Self, String> {
+        let account = Arc::new(Account::default());
+        let hooks = Hooks {
+            account: Arc::clone(&account),
+            max_processes: plan.max_processes,
+            refuse: plan.refuse_starts,
+            starts: AtomicU64::new(0),
+        };
+        let mut settings = Scheduler::builder()
+            .workers(plan.workers)
+            .deque_capacity(plan.deque_capacity)
+            .event_batch(plan.event_batch)
+            .global_batch(plan.global_batch)
+            .rotation(plan.rotation)
+            .spin_limits(plan.spins, 4 * plan.spins)
+            .max_spares(plan.max_spares)
+            .shutdown_deadline(Duration::from_millis(PATIENT_MS))
+            .lifecycle(hooks);
+        if let Some(limit) = plan.mailbox_limit {
+            settings = settings.mailbox_limit(limit);
+        }
+        if let Some(max) = plan.max_processes {
+            settings = settings.max_processes(max);
+        }
+        let runtime = Runtime::builder().node("soak").scheduler(settings);
+        let runtime = runtime.build().map_err(|error| error.to_string())?;
+        watch.add(runtime.downgrade(), &account);
+        let answerers = Answerers::start(plan.answerers, plan.seed);
+        let registered = answerers.register(&runtime, &account);
+        registered.map_err(|error| error.to_string())?;
+        let site = Self {
+            runtime,
+            account,
+            answerers,
+        };
+        site.register_factories()?;
+        let started = site.runtime.start();
+        started.map_err(|error| error.to_string())?;
+        Ok(site)
+    }
+
+    fn register_factories(&self) -> Result<(), String> {
+        let kit = self.kit(Faults::default());
+        let good = move || Box::new(kit.replacement(Sink, 0)) as Box<dyn Process>;
+        let account = Arc::clone(&self.account);
+        let bad = move || {
+            account.panics.bump();
+            panic!("{ON_PURPOSE}: a factory")
+        };
+        let good = self.runtime.register_factory(FACTORY, good);
+        good.map_err(|error| error.to_string())?;
+        let bad = self.runtime.register_factory(BAD_FACTORY, bad);
+        bad.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn kit(&self, faults: Faults) -> Kit {
+        Kit {
+            account: Arc::clone(&self.account),
+            faults,
+        }
+    }
+
+    /// Submits a process; none when it was refused, which is counted.
+    pub(crate) fn submit(&self, actor: Actor) -> Option<ProcessHandle> {
+        let submitted = self.runtime.submit(actor, "main", ());
+        if submitted.is_err() {
+            self.account.refused.bump();
+        }
+        submitted.ok()
+    }
+
+    /// Submits processes until one starts.
+    pub(crate) fn submit_surely<B: Behaviour>(
+        &self,
+        kit: &Kit,
+        random: &mut Rng,
+        behaviour: impl Fn() -> B,
+    ) -> ProcessHandle {
+        loop {
+            let actor = kit.actor(behaviour(), random.u64(..));
+            if let Some(handle) = self.submit(actor) {
+                return handle;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Asks processes to finish, and waits until they have.
+    pub(crate) fn finish(&self, watch: &Watch, handles: Vec<ProcessHandle>) -> Vec<ExitReason> {
+        for handle in &handles {
+            if self.runtime.cancel(handle.pid(), "the soak").is_ok() {
+                self.account.cancels.bump();
+            }
+        }
+        handles
+            .into_iter()
+            .map(|handle| wait(watch, handle))
+            .collect()
+    }
+
+    /// Asks all who are alive to finish. Nobody waits for them, and an attack has put some in the place of
+    /// others who would have ended by themselves.
+    pub(crate) fn finish_rest(&self) {
+        for process in self.runtime.processes() {
+            if self.runtime.cancel(process.pid, "the wave is over").is_ok() {
+                self.account.cancels.bump();
+            }
+        }
+    }
+
+    /// Waits until nobody is alive and nothing is to be answered, and settles the account.
+    pub(crate) fn settle(&self, watch: &Watch) -> Result<(), String> {
+        settle(&self.runtime, &self.account, &self.answerers, watch)
+    }
+
+    /// Drops the scheduler, waits for its processes, settles the account, and waits for all threads. Returns
+    /// what the scheduler has counted.
+    pub(crate) fn end(self, watch: &Watch) -> Result<WorkerStats, String> {
+        let Self {
+            runtime,
+            account,
+            answerers,
+            ..
+        } = self;
+        let handle = Handle::clone(&runtime);
+        {
+            let _waits = watch.wait("the round waits until the scheduler is dropped".to_owned());
+            drop(runtime);
+        }
+        settle(&handle, &account, &answerers, watch)?;
+        let (stats, weak) = (handle.stats().total, handle.downgrade());
+        drop(handle);
+        watch.until("nothing keeps the scheduler's memory", || {
+            weak.upgrade().is_none()
+        });
+        let _waits = watch.wait("the round waits for those who answer later".to_owned());
+        let joined = answerers.join();
+        joined.map_err(|panic| format!("one who answers: {}", ganger_soak::message(&*panic)))?;
+        Ok(stats)
+    }
+}
+
+fn settle(
+    scheduler: &Handle,
+    account: &Account,
+    answerers: &Answerers,
+    watch: &Watch,
+) -> Result<(), String> {
+    watch.until("every process has ended", || {
+        let ended = account.exits();
+        let stats = scheduler.stats();
+        stats.live == 0 && ended == stats.ended() && ended == account.started.get()
+    });
+    watch.until("every command has been answered", || {
+        answerers.answer_kept();
+        answerers.are_idle()
+    });
+    let listed = scheduler.processes();
+    if !listed.is_empty() {
+        return Err(format!("all have ended, and listed are {listed:?}\n"));
+    }
+    account.settle(&scheduler.stats().total)
+}
+
+/// Waits for the end of a process.
+pub(crate) fn wait(watch: &Watch, handle: ProcessHandle) -> ExitReason {
+    let _waits = watch.wait(format!("somebody waits until {} has ended", handle.pid()));
+    handle.wait()
+}

@@ -1,0 +1,120 @@
+//! The watchdog: a thread that sees when nothing moves, tells everything that can be known, and ends the
+//! program.
+//!
+//! Nobody else could: whoever waits for a wake-up that is lost waits for ever, and says nothing. It looks
+//! several times within its patience, and only at counts. It shows the live line as well, because a round may
+//! take its time.
+
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+use crate::threads;
+#[cfg(not(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+use crate::threads_off as threads;
+use crate::watch::Watch;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Between two looks, at the most.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Between two reports of what moves, and does not come to an end.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
+
+/// What it is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// For how long nothing may move.
+    pub(crate) patience: Duration,
+    /// How long a round may take.
+    pub(crate) round: Duration,
+}
+
+/// The thread. It ends when this is dropped.
+pub(crate) struct Watchdog {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watchdog {
+    /// Starts to watch. Calls `tick` at each look, with how long nothing has moved, and `bark` once, with
+    /// what is to be told when a limit has passed.
+    pub(crate) fn start(
+        watch: &Arc<Watch>,
+        limits: Limits,
+        tick: impl Fn(Duration) + Send + 'static,
+        bark: impl FnOnce(String) + Send + 'static,
+    ) -> Self {
+        let (end, ended) = channel::<()>();
+        let watch = Arc::clone(watch);
+        let interval = INTERVAL.min(limits.patience / 10);
+        let look = move || {
+            let (mut seen, mut round) = (watch.progress(), Instant::now());
+            let mut moved = round;
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                let (now, progress) = (Instant::now(), watch.progress());
+                if progress.0 != seen.0 {
+                    round = now;
+                }
+                if progress != seen {
+                    (seen, moved) = (progress, now);
+                }
+                let (still, lasts) = (now - moved, now - round);
+                tick(still);
+                if still >= limits.patience {
+                    return bark(standstill(&watch, still));
+                }
+                if lasts >= limits.round {
+                    return bark(endless(&watch, lasts));
+                }
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(look);
+        Self {
+            end: Some(end),
+            thread: thread.ok(),
+        }
+    }
+
+    /// Whether the system has granted it a thread.
+    pub(crate) fn is_there(&self) -> bool {
+        self.thread.is_some()
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic has been reported when it happened.
+            let _ended = thread.join();
+        }
+    }
+}
+
+fn standstill(watch: &Watch, still: Duration) -> String {
+    let seconds = still.as_secs_f64();
+    let (report, threads) = (watch.report(), threads::report());
+    format!(
+        "nothing has moved for {seconds:.1} s: no worker has begun a turn, and no step has returned\n\
+         {report}{threads}"
+    )
+}
+
+fn endless(watch: &Watch, lasts: Duration) -> String {
+    let seconds = lasts.as_secs_f64();
+    let first = watch.report();
+    thread::sleep(BETWEEN_REPORTS);
+    let (second, threads) = (watch.report(), threads::report());
+    format!(
+        "the round does not end: {seconds:.1} s\n{first}\n{BETWEEN_REPORTS:?} later\n{second}{threads}"
+    )
+}

@@ -1,0 +1,104 @@
+//! The workloads: what processes do to one another, and who drives them from outside.
+//!
+//! A driver has a thread of its own. It returns when the processes that it waits for have ended; others that
+//! it has started end by themselves.
+
+mod blocking;
+mod commands;
+mod fan_in;
+mod fan_out;
+mod mesh;
+mod ring;
+mod storm;
+
+use crate::actor::{Behaviour, Kit, Mail, Next, Turn};
+use crate::chaos::Targets;
+use crate::faults::Faults;
+use crate::plan::{JobPlan, Kind};
+use crate::site::Site;
+use crate::watch::Watch;
+use fastrand::Rng;
+use ganger::prelude::{BoxError, Pid, ProcessHandle};
+use std::sync::{Arc, OnceLock};
+
+/// What a driver has.
+pub(crate) struct Job<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) watch: &'a Watch,
+    pub(crate) targets: &'a Targets,
+    pub(crate) kit: Kit,
+    pub(crate) random: Rng,
+    pub(crate) size: usize,
+}
+
+impl<'a> Job<'a> {
+    pub(crate) fn new(
+        site: &'a Site,
+        watch: &'a Watch,
+        targets: &'a Targets,
+        faults: Faults,
+        plan: &JobPlan,
+    ) -> Self {
+        Self {
+            site,
+            watch,
+            targets,
+            kit: site.kit(faults),
+            random: Rng::with_seed(plan.seed),
+            size: plan.size,
+        }
+    }
+
+    /// Does it.
+    pub(crate) fn run(self, kind: Kind) {
+        match kind {
+            Kind::Mesh => mesh::run(self),
+            Kind::Ring => ring::run(self),
+            Kind::FanIn => fan_in::run(self),
+            Kind::FanOut => fan_out::run(self),
+            Kind::Storm => storm::run(self),
+            Kind::Commands => commands::run(self),
+            Kind::Blocking => blocking::run(self),
+        }
+    }
+
+    /// Submits so many processes, of which each starts.
+    fn submit<B: Behaviour>(
+        &mut self,
+        count: usize,
+        kit: &Kit,
+        behaviour: impl Fn(usize) -> B,
+    ) -> Vec<ProcessHandle> {
+        let (site, random) = (self.site, &mut self.random);
+        (0..count)
+            .map(|nth| site.submit_surely(kit, random, || behaviour(nth)))
+            .collect()
+    }
+
+    fn until_all_parcels_are_gone(&self) {
+        let account = &self.site.account;
+        self.watch
+            .until("no parcel is on its way", || account.on_their_way() == 0);
+    }
+}
+
+/// The processes of a workload, as they come to know of one another.
+type Members = Arc<OnceLock<Vec<Pid>>>;
+
+fn pids(handles: &[ProcessHandle]) -> Vec<Pid> {
+    handles.iter().map(ProcessHandle::pid).collect()
+}
+
+/// Takes whatever comes, and ends when it is asked to.
+pub(crate) struct Sink;
+
+impl Behaviour for Sink {
+    fn turn(&mut self, mail: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+        let is_cancelled = mail.iter().any(|mail| matches!(mail, Mail::Cancel));
+        Ok(if is_cancelled {
+            Next::Done(0)
+        } else {
+            Next::Wait
+        })
+    }
+}
