@@ -19,7 +19,8 @@
 //! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
 //! ([`end_search`](Idle::end_search)), and if nobody else searches and something is queued, notify: the
 //! pushes that saw this worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
-//! nobody is left who searches, withdraw if there is something, else block ([`sleep`](Idle::sleep)).
+//! nobody is left who searches, withdraw if there is something, else block ([`sleep`](Idle::sleep)). Who
+//! withdraws counts as searching again, unless somebody else does: more may have been pushed than it takes.
 //!
 //! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
 //! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
@@ -70,10 +71,21 @@ impl From<u64> for Snapshot {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// It never slept: there was something to do. It counts as busy.
-    Withdrawn,
+    /// It never slept: there was something to do. It counts as searching, unless somebody else does; then it
+    /// counts as busy.
+    Withdrawn { searching: bool },
     /// Somebody woke it. It counts as searching.
     Notified,
+}
+
+impl Woken {
+    /// Whether it counts as searching.
+    pub(crate) fn is_searching(self) -> bool {
+        match self {
+            Self::Withdrawn { searching } => searching,
+            Self::Notified => true,
+        }
+    }
 }
 
 pub(crate) struct Idle {
@@ -251,29 +263,29 @@ impl Idle {
         blocks: impl FnOnce(),
     ) -> Woken {
         self.announce(index, searching);
-        if self.look_again(index, is_stopping, has_work) {
-            return Woken::Withdrawn;
+        if let Some(withdrawn) = self.look_again(index, is_stopping, has_work) {
+            return withdrawn;
         }
         blocks();
         self.parkers[index].park();
         Woken::Notified
     }
 
-    /// The worker has announced its sleep: returns whether it has withdrawn from that, because there is
-    /// something to do.
+    /// The worker has announced its sleep: says how it counts when it has withdrawn from that, because there
+    /// is something to do.
     pub(crate) fn look_again(
         &self,
         index: usize,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
-    ) -> bool {
+    ) -> Option<Woken> {
         // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
         // sees the announcement.
         asymmetric::heavy();
         // Ordering: Relaxed, because the fence orders it.
         let others = Snapshot::from(self.word.load(Ordering::Relaxed));
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
-        stay_awake && self.withdraw(index)
+        stay_awake.then(|| self.withdraw(index)).flatten()
     }
 
     /// Counts the worker as sleeping.
@@ -285,16 +297,24 @@ impl Idle {
         self.word.fetch_add(change, Ordering::SeqCst);
     }
 
-    /// Counts the worker as busy again; `false` when somebody is just waking it.
-    fn withdraw(&self, index: usize) -> bool {
+    /// Counts the worker as awake again; none when somebody is just waking it.
+    ///
+    /// The pushes that it has withdrawn for relied on its search, and may be more than what it takes: so it goes
+    /// on as the searcher that it was, whose end is looked after. Another searcher's end is, too.
+    fn withdraw(&self, index: usize) -> Option<Woken> {
         let mut sleepers = lock(&self.sleepers);
-        let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
-            return false;
-        };
+        let position = sleepers.iter().rposition(|&sleeper| sleeper == index)?;
         sleepers.remove(position);
-        // Ordering: SeqCst, one order with the loads in `notify`.
-        self.word.fetch_sub(SLEEPING, Ordering::SeqCst);
-        true
+        let mut searching = false;
+        let awake = |word: u64| {
+            searching = Snapshot::from(word).searching == 0;
+            Some(word - SLEEPING + u64::from(searching) * SEARCHING)
+        };
+        // Ordering: SeqCst, one order with the loads in `notify` and the other changes of the word.
+        let _always = self
+            .word
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, awake);
+        Some(Woken::Withdrawn { searching })
     }
 
     /// The monitor has nothing to watch: blocks it until somebody pushes something that waits, unless
@@ -388,12 +408,12 @@ mod tests {
         assert!(idle.begin_search());
         assert_eq!(
             idle.sleep(0, true, || false, || true, || ()),
-            Woken::Withdrawn
+            Woken::Withdrawn { searching: true }
         );
         assert_eq!(
             idle.snapshot(),
             Snapshot {
-                searching: 0,
+                searching: 1,
                 sleeping: 0,
                 unwatched: false,
             }

@@ -515,7 +515,7 @@ impl<'a> Worker<'a> {
 
     fn wake_up(&mut self, woken: Woken) {
         self.shared.check.begin_pick(self.queue.index);
-        self.searching = woken == Woken::Notified;
+        self.searching = woken.is_searching();
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();
     }

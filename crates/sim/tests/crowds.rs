@@ -154,3 +154,33 @@ fn there_are_moments_in_which_all_is_checked() {
     });
     assert!(report.audits > 5, "{report:?}");
 }
+
+/// Waits, and ends when it is cancelled.
+struct Waits;
+
+impl Process for Waits {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if events.any(|event| matches!(event, Event::Cancel(_))) {
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+// pins: G2
+#[test]
+fn who_does_not_sleep_after_all_sees_to_what_it_leaves() {
+    for seed in 0..400 {
+        Sim::new(seed).run(|rt| {
+            let [first, second] = [(); 2].map(|()| rt.submit(Waits, "main", ()).unwrap());
+            rt.settle();
+            // The one is urgent, the other is not; a worker that is about to sleep may be all that searches.
+            first.send(Message::new("wake", ())).unwrap();
+            (0..20 + rt.choose(40)).for_each(|_| _ = rt.step());
+            rt.cancel(first.pid(), "enough").unwrap();
+            second.send(Message::new("wake", ())).unwrap();
+            rt.settle();
+        });
+    }
+}

@@ -56,7 +56,7 @@ impl Pool {
     fn work(&self, index: usize) {
         let mut searching = false;
         loop {
-            searching = searching || self.idle.begin_search();
+            // Of this it takes one as long as it does not search, too, as from the urgent lane.
             if self.take() {
                 if std::mem::take(&mut searching) {
                     self.idle.end_search(|| self.has_work());
@@ -74,10 +74,12 @@ impl Pool {
                     self.idle.end_search(|| self.has_work());
                 }
                 return;
+            } else if !searching && self.idle.begin_search() {
+                searching = true;
             } else {
                 let (is_done, has_work) = (|| self.is_done(), || self.has_work());
                 let woken = self.idle.sleep(index, searching, is_done, has_work, || ());
-                searching = woken == Woken::Notified;
+                searching = woken.is_searching();
             }
         }
     }
@@ -167,7 +169,7 @@ impl BatchPool {
                 continue;
             }
             let woken = idle.sleep(index, searching, || false, || self.has_work(), || ());
-            searching = woken == Woken::Notified;
+            searching = woken.is_searching();
         }
         if searching {
             idle.end_search(|| self.has_work());

@@ -78,8 +78,8 @@ impl Pool {
             let woken = self
                 .idle
                 .sleep(index, searching, || false, || !self.is_empty(), || ());
-            searching = woken == Woken::Notified;
-            if woken == Woken::Withdrawn {
+            searching = woken.is_searching();
+            if let Woken::Withdrawn { .. } = woken {
                 // Somebody is about to push what has been counted.
                 thread::yield_now();
             }

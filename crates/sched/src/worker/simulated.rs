@@ -118,11 +118,11 @@ impl<'a> Simulated<'a> {
             }
             Phase::Announced => {
                 let is_stopping = || shared.shutdown.is_halted();
-                if shared
+                let again = shared
                     .idle
-                    .look_again(index, is_stopping, || shared.has_work())
-                {
-                    self.worker.wake_up(Woken::Withdrawn);
+                    .look_again(index, is_stopping, || shared.has_work());
+                if let Some(withdrawn) = again {
+                    self.worker.wake_up(withdrawn);
                     self.phase = Phase::Looks(0);
                     return Did::Withdrew;
                 }
