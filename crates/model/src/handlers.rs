@@ -26,6 +26,7 @@ pub(crate) fn id_of(kind: Kind) -> CommandId {
         Kind::Panics => 2,
         Kind::AnswersAndErrs => u16::MAX,
         Kind::Unknown => 301,
+        Kind::Terminates => 3,
     })
 }
 
@@ -53,6 +54,12 @@ fn carry_out(
     world.note(Note::Handled(number));
     match kind {
         Kind::AtOnce => completer.complete(number),
+        Kind::Terminates => {
+            if let (Some(handle), Some(pid)) = (hub.handle(), completer.pid()) {
+                calls::terminate(&world, &handle, pid);
+            }
+            completer.complete(number);
+        }
         Kind::Kept => world.state().kept.push((number, completer)),
         Kind::Delayed => match hub.clock() {
             Some(clock) => {

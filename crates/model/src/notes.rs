@@ -167,7 +167,7 @@ impl Finished {
     /// What the handler of that kind leads to, unless it keeps the completer.
     pub(crate) fn by(kind: Kind) -> Option<Self> {
         match kind {
-            Kind::AtOnce | Kind::AnswersAndErrs => Some(Self::Result),
+            Kind::AtOnce | Kind::AnswersAndErrs | Kind::Terminates => Some(Self::Result),
             Kind::Kept | Kind::Delayed => None,
             Kind::Drops => Some(Self::Dropped),
             Kind::Errs => Some(Self::Failed),

@@ -179,6 +179,8 @@ pub enum Kind {
     Panics,
     /// Answers, and returns an error.
     AnswersAndErrs,
+    /// Terminates whoever has asked, and answers.
+    Terminates,
     /// There is no handler.
     Unknown,
 }
@@ -195,7 +197,7 @@ pub enum Answer {
 }
 
 /// All kinds, the simplest first.
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Kind; 9] = [
     Kind::AtOnce,
     Kind::Kept,
     Kind::Delayed,
@@ -204,6 +206,7 @@ pub const KINDS: [Kind; 8] = [
     Kind::Panics,
     Kind::AnswersAndErrs,
     Kind::Unknown,
+    Kind::Terminates,
 ];
 
 const STARTS: [Start; 8] = [
@@ -291,7 +294,7 @@ impl Act {
             0..=2 => Self::Note,
             3 | 4 => Self::Hold,
             5 | 6 => Self::Release,
-            7..=11 => Self::Ask(KINDS[usize::from(how % 8)]),
+            7..=11 => Self::Ask(KINDS[usize::from(how % 9)]),
             12 => Self::GoOn,
             13 => Self::Finish,
             14 => Self::Fail,

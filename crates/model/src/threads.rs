@@ -5,12 +5,11 @@
 //! workers, queues, tables, pools and the mailboxes' memory are shared.
 //!
 //! What would have two processes of a world run at once is left out: what they send to, start, cancel and terminate
-//! from inside of steps. So are limits, which count what happens after a step has written down its end; and the end
-//! of the scheduler, which is the last thing that is done.
+//! from inside of steps. So are limits, which count what happens after a step has written down its end. A shutdown
+//! comes when all have ended.
 
 use crate::calls::{self, aim};
 use crate::handlers::{Hooks, register, register_factories};
-use crate::notes::Call;
 use crate::plan::{Act, Answer, Op, Plan};
 use crate::spec::{Counts, Limits};
 use crate::world::{Hub, World};
@@ -57,32 +56,37 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) {
                     world.wait_until_settled(IN_VAIN);
                     world.assert_right();
                 }
-                while !world.state().kept.is_empty() {
-                    calls::complete_kept(world, 0, Answer::Dropped);
-                }
-                world.wait_until_settled(IN_VAIN);
+                end(world, handle);
             });
         }
     });
-    for world in &worlds {
-        world.ask(|_| Call::Stop, |spec| spec.stop(Duration::ZERO));
-    }
-    let report = scheduler.stop(Duration::ZERO);
-    assert!(report.stuck.is_empty(), "no step goes on: {report:?}");
+    let report = scheduler.stop(IN_VAIN);
+    // The last one may still be on its way from the hook to the counts.
+    let left = (report.forced, report.stuck.len());
+    assert_eq!(left, (0, 0), "all had ended before: {report:?}");
     let mut counts = Counts::default();
     for world in &worlds {
-        world.check_handles();
-        // Those who ignore a shutdown have been forced to end, and so have those whom it has not reached.
-        while !world.state().kept.is_empty() {
-            calls::complete_kept(world, 0, Answer::Dropped);
-        }
-        world.tell("settled", |spec| spec.settled());
         world.tell("over", |spec| spec.over());
+        world.check_handles();
         world.assert_right();
         counts += world.state().spec.counts();
     }
     let total = scheduler.stats().total;
     assert_eq!(counts.check(&total), Ok(()));
+}
+
+/// Ends what is left.
+fn end(world: &World, handle: &Handle) {
+    while !world.state().kept.is_empty() {
+        calls::complete_kept(world, 0, Answer::Dropped);
+        world.wait_until_settled(IN_VAIN);
+    }
+    let living = world.state().spec.living();
+    for (pid, ..) in living {
+        calls::terminate(world, handle, pid);
+        world.wait_until_settled(IN_VAIN);
+    }
+    world.assert_right();
 }
 
 /// One thing, from outside.

@@ -9,7 +9,7 @@
 use crate::notes::{End, Note, Number};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
-use ganger_proc_api::{Completer, ExitReason, Pid, Symbol};
+use ganger_proc_api::{Completer, Pid, Symbol};
 use ganger_sched::{Handle, ProcessHandle, WeakHandle};
 use ganger_sim::SimClock;
 use std::collections::{BTreeSet, HashMap};
@@ -212,15 +212,17 @@ impl World {
     /// Compares what the handles say with what the hook was told.
     pub(crate) fn check_handles(&self) {
         let handles = std::mem::take(&mut self.state().handles);
+        let found: Vec<_> = handles
+            .into_iter()
+            .map(|handle| (handle.pid(), End::of(&handle.wait())))
+            .collect();
         let mut ends = self.state().ends.clone();
         for ends in ends.values_mut() {
             ends.reverse();
         }
-        for handle in handles {
-            let pid = handle.pid();
+        for (pid, end) in found {
             let told = ends.get_mut(&pid).and_then(Vec::pop);
-            let reason: ExitReason = handle.wait();
-            self.compare("an exit reason (P12)", Some(told), Some(End::of(&reason)));
+            self.compare("an exit reason (P12)", Some((pid, told)), (pid, Some(end)));
         }
     }
 

@@ -75,9 +75,8 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process is terminated; whether it can be.
+    /// A process is terminated; whether it can be. Handlers do that, too, while yields are being dispatched.
     pub(crate) fn terminate(&mut self, pid: Pid) -> Result<bool, Broken> {
-        self.end_dispatch()?;
         let Some(life) = self.open(pid) else {
             return Ok(false);
         };

@@ -106,12 +106,15 @@ struct Inbox {
     is_attached: bool,
 }
 
+/// What a place must have been sent: whether it was a control message, to whom, and its number.
+type Sent = Vec<(bool, String, u64)>;
+
 /// A router, and what it must do.
 struct Model {
     router: Router,
     mailbox: Arc<Mailbox>,
     /// All that have ever been added, and what each must have been sent since it was looked at.
-    places: Vec<(Arc<Place>, Vec<(bool, String, u64)>)>,
+    places: Vec<(Arc<Place>, Sent)>,
     /// The place of each host; none for the mailbox.
     hosts: BTreeMap<&'static str, Option<usize>>,
     peers: BTreeMap<&'static str, usize>,
