@@ -17,7 +17,7 @@ const HERE: &str = "here";
 const BOX: &str = "box";
 const HOSTS: [&str; 4] = ["a", "b", BOX, "nowhere"];
 const NODES: [&str; 3] = [HERE, "there", "yonder"];
-const IDS: u64 = 4;
+const IDS: u64 = 3;
 
 /// Takes every package, and says which of them were control messages.
 #[derive(Default)]
@@ -76,10 +76,13 @@ fn target() -> impl Strategy<Value = Target> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let in_box = target().prop_map(|target| Target {
-        host: BOX,
-        ..target
-    });
+    let in_box = || {
+        target().prop_map(|target| Target {
+            node: target.node.filter(|&node| node == HERE),
+            host: BOX,
+            ..target
+        })
+    };
     prop_oneof![
         2 => proptest::sample::select(&HOSTS[..3]).prop_map(Op::AddHost),
         1 => proptest::sample::select(&HOSTS[..]).prop_map(Op::RemoveHost),
@@ -87,14 +90,16 @@ fn op() -> impl Strategy<Value = Op> {
         1 => proptest::sample::select(&NODES[..]).prop_map(Op::RemovePeer),
         1 => Just(Op::SetFallback),
         1 => Just(Op::ClearFallback),
-        2 => in_box.prop_map(Op::Attach),
+        4 => in_box().prop_map(Op::Attach),
         1 => target().prop_map(Op::Attach),
         1 => Just(Op::Open),
+        2 => in_box().prop_map(Op::Detach),
         1 => target().prop_map(Op::Detach),
         2 => any::<usize>().prop_map(Op::Receive),
-        1 => any::<usize>().prop_map(Op::Drop),
+        2 => any::<usize>().prop_map(Op::Drop),
         1 => any::<usize>().prop_map(Op::Close),
-        10 => (target(), any::<bool>()).prop_map(|(target, control)| Op::Send(target, control)),
+        4 => (in_box(), any::<bool>()).prop_map(|(target, control)| Op::Send(target, control)),
+        8 => (target(), any::<bool>()).prop_map(|(target, control)| Op::Send(target, control)),
     ]
 }
 
@@ -376,7 +381,7 @@ impl Model {
 proptest! {
     // pins: R2, R3, R4, R5
     #[test]
-    fn a_router_does_what_its_maps_say(ops in vec(op(), 0..60)) {
+    fn a_router_does_what_its_maps_say(ops in vec(op(), 0..100)) {
         let mut model = Model::new();
         for op in ops {
             model.apply(op)?;
