@@ -51,7 +51,8 @@ pub(crate) fn check(text: &str) -> Result<(), NameError> {
     if text.len() > MAX_NAME_BYTES {
         return Err(NameError {
             problem: NameProblem::TooLong(text.len()),
-            at: MAX_NAME_BYTES,
+            // The character that is one too many: a text can be cut there.
+            at: text.floor_char_boundary(MAX_NAME_BYTES),
         });
     }
     let forbidden = |c: char| c.is_whitespace() || c.is_control() || "{}|@".contains(c);

@@ -83,6 +83,17 @@ fn errors_say_what_and_where() {
 
 // pins: R1
 #[test]
+fn a_name_that_is_too_long_is_wrong_where_a_character_begins() {
+    for (last, at) in [("x", 256), ("日", 255), ("ü", 255)] {
+        let text = format!("{{{}{last}x|1}}", "x".repeat(254));
+        let error = text.parse::<Pid>().unwrap_err();
+        assert_eq!(error.at, at, "{text}");
+        assert!(text.is_char_boundary(error.at));
+    }
+}
+
+// pins: R1
+#[test]
 fn extremes_parse() {
     for text in ["{a|0}", "{a|18446744073709551615}", "{ü@日本|7}", "{n@h|1}"] {
         assert_eq!(text.parse::<Pid>().unwrap().to_string(), text);

@@ -181,6 +181,9 @@ impl fmt::Debug for CommandRegistry {
 }
 
 #[cfg(all(test, not(loom)))]
+mod model;
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::{BoxError, Command, Completer};

@@ -7,7 +7,7 @@ use ganger_proc_api::{
     BoxError, Events, ExitReason, Lifecycle, Payloads, Pid, Process, ProcessContext, StepOutput,
     SubmitErrorKind, Symbol, UnknownMethod,
 };
-use ganger_sched::{ProcessState, Scheduler};
+use ganger_sched::{Handle, ProcessState, Scheduler, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -133,14 +133,20 @@ struct Hooks {
     refuse: Option<&'static str>,
     panic: bool,
     seen: Arc<Mutex<Vec<String>>>,
-    handle: Arc<Mutex<Option<ganger_sched::Handle>>>,
+    handle: Arc<Mutex<Option<WeakHandle>>>,
+}
+
+impl Hooks {
+    fn scheduler(&self) -> Option<Handle> {
+        let handle = self.handle.lock().unwrap().clone();
+        handle.and_then(|handle| handle.upgrade())
+    }
 }
 
 impl Lifecycle for Hooks {
     fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), BoxError> {
         self.seen.lock().unwrap().push(format!("start {method}"));
-        let handle = self.handle.lock().unwrap().clone();
-        if let Some(handle) = handle {
+        if let Some(handle) = self.scheduler() {
             assert!(
                 handle.address(pid).is_some(),
                 "the PID is visible in on_start"
@@ -154,8 +160,10 @@ impl Lifecycle for Hooks {
 
     fn on_complete(&self, pid: Pid, reason: &ExitReason) {
         self.seen.lock().unwrap().push(format!("complete {reason}"));
-        let handle = self.handle.lock().unwrap().clone();
-        if handle.is_some_and(|handle| handle.address(pid).is_some()) {
+        if self
+            .scheduler()
+            .is_some_and(|handle| handle.address(pid).is_some())
+        {
             // Not a panic, which would be contained.
             self.seen.lock().unwrap().push(format!("{pid} is there"));
         }
@@ -179,7 +187,7 @@ fn hooked(refuse: Option<&'static str>, panic: bool) -> (Scheduler, Arc<Mutex<Ve
         .lifecycle(hooks)
         .build()
         .unwrap();
-    *handle.lock().unwrap() = Some(scheduler.handle());
+    *handle.lock().unwrap() = Some(scheduler.downgrade());
     scheduler.start().unwrap();
     (scheduler, seen)
 }

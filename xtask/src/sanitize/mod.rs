@@ -6,11 +6,15 @@
 //! | AddressSanitizer | accesses outside of what is allocated or after it was freed, leaks | who orders what |
 //! | ThreadSanitizer | accesses that nothing orders | `atomic::fence`, so that it reports what only a fence orders; code that is not instrumented |
 //!
+//! Of threads that wait for locks ThreadSanitizer sees the order only in an instrumented standard library. Beside
+//! these, `--memcheck` runs a program under valgrind ([`memcheck`]).
+//!
 //! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build script
 //! turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it can be
 //! built anew, from rust-src. What is reported wrongly for either reason is in the lists of
 //! suppressions in `xtask/sanitize`.
 
+mod memcheck;
 mod nightly;
 mod sanitizer;
 
@@ -24,14 +28,24 @@ use std::time::Duration;
 const NO_SOURCES: &str = "with an instrumented standard library: nightly has no rust-src, \
                           `rustup component add rust-src --toolchain nightly`";
 
-/// The crates with unsafe code that threads share.
-const PACKAGES: [&str; 3] = ["ganger-deque", "ganger-mpsc", "ganger-sync"];
+/// The crates with code that threads share.
+const PACKAGES: [&str; 5] = [
+    "ganger-deque",
+    "ganger-mpsc",
+    "ganger-sync",
+    "ganger-relay",
+    "ganger-sched",
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
     #[arg(long)]
     strict: bool,
+
+    /// Runs the example program under valgrind's memcheck instead
+    #[arg(long, conflicts_with = "names")]
+    memcheck: bool,
 
     /// `address` or `thread`, and crates, by package or by folder [default: all]
     #[arg(value_name = "SANITIZER|CRATE")]
@@ -52,6 +66,15 @@ struct Row {
 
 /// Runs what can be run, also when something fails, and prints a table.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.memcheck {
+        return match memcheck::run()? {
+            None => Ok(()),
+            Some(reason) => {
+                println!("could not run: memcheck: {reason}");
+                verdict(&[], 1, options.strict)
+            }
+        };
+    }
     let (sanitizers, packages) = asked_for(&options.names)?;
     let mut missing = Vec::new();
     let mut rows = Vec::new();

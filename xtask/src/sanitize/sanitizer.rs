@@ -74,11 +74,15 @@ impl Sanitizer {
     /// The environment that the tests run in.
     pub(super) fn env(self, nightly: &Nightly) -> Result<Vec<(&'static str, String)>, Failure> {
         let soak = ("GANGER_SOAK_SECONDS", SOAK_SECONDS.to_string());
+        let files = root().join("xtask").join("sanitize");
         match self {
-            Self::Address => Ok(vec![soak]),
+            Self::Address => {
+                let file = files.join("address.txt").display().to_string();
+                let options = format!("suppressions={file:?} print_suppressions=1");
+                Ok(vec![soak, ("LSAN_OPTIONS", options)])
+            }
             Self::Thread => {
                 let file = self.tree().target.join("suppressions.txt");
-                let files = root().join("xtask").join("sanitize");
                 let mut all = fs::read_to_string(files.join("thread.txt"))?;
                 if !nightly.has_sources {
                     all.push_str(&fs::read_to_string(files.join("thread-std.txt"))?);
@@ -137,9 +141,13 @@ mod tests {
 
     #[test]
     fn every_suppression_has_its_reason_above() {
-        for file in ["thread.txt", "thread-std.txt"] {
+        for (file, kind) in [
+            ("address.txt", "leak:"),
+            ("thread.txt", "race:"),
+            ("thread-std.txt", "race:"),
+        ] {
             let text = fs::read_to_string(root().join("xtask/sanitize").join(file)).unwrap();
-            for part in text.split("\n\n").filter(|part| part.contains("race:")) {
+            for part in text.split("\n\n").filter(|part| part.contains(kind)) {
                 assert!(part.starts_with("# "), "{file}: {part}");
             }
         }

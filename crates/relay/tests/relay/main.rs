@@ -3,6 +3,7 @@
 
 mod common;
 mod mailbox;
+mod model;
 mod node;
 mod order;
 mod reentry;

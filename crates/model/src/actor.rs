@@ -1,0 +1,206 @@
+//! A process that does what it is sent, and writes down what happens to it.
+
+use crate::calls::{self, aim};
+use crate::handlers::id_of;
+use crate::notes::{Note, Number, Outcome, Seen};
+use crate::plan::{Act, Kind, Manners, Nature, Passed, Start};
+use crate::world::World;
+use ganger_proc_api::{
+    BoxError, Command, Event, Events, Payloads, Process, ProcessContext, StepOutput, UpgradeRequest,
+};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+pub(crate) struct Actor {
+    world: Arc<World>,
+    number: Number,
+    nature: Nature,
+    ctx: Option<ProcessContext>,
+    /// It leaves messages where they are.
+    holds: bool,
+    /// The yield after which it finishes.
+    last_wish: Option<Number>,
+}
+
+/// What a step has come to.
+struct Doing<'a> {
+    out: &'a mut StepOutput,
+    yields: Vec<(Number, Kind)>,
+    outcome: Outcome,
+    request: Option<UpgradeRequest>,
+}
+
+/// Panics without a word: the message is all that counts.
+pub(crate) fn panic_with(number: Number) -> ! {
+    resume_unwind(Box::new(number.to_string()))
+}
+
+impl Actor {
+    pub(crate) fn new(world: &Arc<World>, number: Number, nature: Nature) -> Self {
+        Self {
+            world: Arc::clone(world),
+            number,
+            nature,
+            ctx: None,
+            holds: false,
+            last_wish: None,
+        }
+    }
+
+    /// Does what an event asks for.
+    fn react(&mut self, ctx: &ProcessContext, seen: Seen, doing: &mut Doing<'_>) {
+        match seen {
+            Seen::Message(number) | Seen::Control(number) => {
+                let act = self.world.state().acts.get(&number).copied();
+                if let Some(act) = act {
+                    self.act(ctx, number, act, doing);
+                }
+            }
+            Seen::Cancel(number) => self.finish(number, doing),
+            Seen::Shutdown => {
+                let number = self.world.number();
+                self.finish(number, doing);
+            }
+            Seen::Completion(tag, _) if self.last_wish == Some(tag) => {
+                doing.outcome = Outcome::Finishes(tag);
+            }
+            Seen::Completion(..) | Seen::Foreign => {}
+        }
+    }
+
+    /// It has been asked to.
+    fn finish(&mut self, number: Number, doing: &mut Doing<'_>) {
+        match self.nature.manners {
+            Manners::Finishes => doing.outcome = Outcome::Finishes(number),
+            Manners::Ignores => {}
+            Manners::CleansUp => self.last_wish = Some(self.ask(Kind::Delayed, doing)),
+        }
+    }
+
+    fn ask(&self, kind: Kind, doing: &mut Doing<'_>) -> Number {
+        let tag = self.world.number();
+        doing.yields.push((tag, kind));
+        doing.out.yield_command(Command::new(id_of(kind), tag), tag);
+        tag
+    }
+
+    fn act(&mut self, ctx: &ProcessContext, number: Number, act: Act, doing: &mut Doing<'_>) {
+        let world = Arc::clone(&self.world);
+        match act {
+            Act::Note => {}
+            Act::Hold => self.holds = true,
+            Act::Release => self.holds = false,
+            Act::Ask(kind) => {
+                self.ask(kind, doing);
+            }
+            Act::GoOn => doing.outcome = Outcome::GoesOn,
+            Act::Finish => doing.outcome = Outcome::Finishes(number),
+            Act::Fail => doing.outcome = Outcome::Fails(number),
+            Act::Panic => doing.outcome = Outcome::Panics(number),
+            Act::Become(next) => {
+                let (heir, request) = calls::heir(&world, next);
+                doing.outcome = Outcome::Becomes(heir);
+                doing.request = Some(request);
+            }
+            Act::Pass(to, passed) => {
+                let is_control = passed == Passed::Control;
+                let Some(to) = aim(&world, to) else {
+                    return;
+                };
+                calls::send(&world, to, passed.into(), is_control, |package| {
+                    if is_control {
+                        let payloads = package.message.payloads;
+                        ctx.send_control(to, package.message.topic, payloads)
+                    } else {
+                        ctx.send_package(package)
+                    }
+                });
+            }
+            Act::Spawn(nature, start) => {
+                calls::submit(&world, nature, start, None, |actor, method| {
+                    ctx.submit(actor, method, ())
+                });
+            }
+            Act::Cancel(to) => self.with_handle(to, calls::cancel),
+            Act::Terminate(to) => self.with_handle(to, calls::terminate),
+        }
+    }
+
+    fn with_handle(&self, to: u8, call: fn(&World, &ganger_sched::Handle, ganger_proc_api::Pid)) {
+        if let (Some(handle), Some(to)) = (self.world.handle(), aim(&self.world, to)) {
+            call(&self.world, &handle, to);
+        }
+    }
+}
+
+impl Process for Actor {
+    fn init(&mut self, ctx: &ProcessContext, method: &str, _: Payloads) -> Result<(), BoxError> {
+        let (pid, start) = (ctx.pid(), calls::start_of(method));
+        self.ctx = Some(ctx.clone());
+        self.world.adopt(pid, self.nature);
+        self.world.note(Note::Init(pid, self.number, start));
+        if self.nature.probes {
+            calls::probe(&self.world, pid);
+        }
+        match start {
+            Start::InitFails => Err(self.number.to_string().into()),
+            Start::InitPanics => panic_with(self.number),
+            Start::Well | Start::Refused | Start::HookPanics => Ok(()),
+        }
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        let ctx = self.ctx.clone().ok_or("not initialised")?;
+        let pid = ctx.pid();
+        let mut shown = Vec::with_capacity(events.len());
+        let none = events.take_where(|event| {
+            shown.push(Seen::of(event));
+            false
+        });
+        assert!(none.is_none(), "an event is taken that is not wanted");
+        self.world.note(Note::Step(pid, self.number, shown));
+        let mut doing = Doing {
+            out,
+            yields: Vec::new(),
+            outcome: Outcome::Waits,
+            request: None,
+        };
+        while matches!(doing.outcome, Outcome::Waits | Outcome::GoesOn) {
+            let event = if self.holds {
+                events.take_where(|event| !matches!(event, Event::Message(_)))
+            } else {
+                events.next()
+            };
+            let Some(event) = event else {
+                break;
+            };
+            let seen = Seen::of(&event);
+            self.world.note(Note::Took(pid, seen));
+            self.react(&ctx, seen, &mut doing);
+        }
+        let Doing {
+            out,
+            yields,
+            outcome,
+            request,
+        } = doing;
+        self.world.note(Note::Stepped(pid, yields, outcome));
+        match (outcome, request) {
+            (Outcome::Waits, _) => out.idle(),
+            (Outcome::GoesOn, _) => out.go_on(),
+            (Outcome::Finishes(number), _) => out.done(number),
+            (Outcome::Fails(number), _) => return Err(number.to_string().into()),
+            (Outcome::Panics(number), _) => panic_with(number),
+            (Outcome::Becomes(_), Some(request)) => out.upgrade(request),
+            (Outcome::Becomes(_), None) => return Err("nothing to become".into()),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.world.note(Note::Closed(self.number));
+        if let Some(ctx) = self.ctx.as_ref().filter(|_| self.nature.probes) {
+            calls::probe(&self.world, ctx.pid());
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What is called, from outside or from a step, and what comes of it.
+
+use crate::actor::Actor;
+use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
+use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
+use crate::world::World;
+use ganger_proc_api::{
+    Completer, Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError,
+    SubmitErrorKind, Symbol, UpgradeRequest,
+};
+use ganger_sched::{Handle, UpgradeRefused, UpgradeRefusedKind};
+use std::sync::Arc;
+
+/// The factory that makes processes.
+pub(crate) const MAKER: &str = "makes processes";
+/// The factory that panics.
+pub(crate) const BREAKER: &str = "panics";
+/// The factory that nobody has registered.
+const NOBODY: &str = "nobody";
+
+/// What those are like who take others' places.
+const HEIRS: Nature = Nature {
+    manners: Manners::Finishes,
+    probes: true,
+};
+
+/// The names of entry points.
+const METHODS: [(Start, &str); 5] = [
+    (Start::Well, "goes well"),
+    (Start::InitFails, "init fails"),
+    (Start::InitPanics, "init panics"),
+    (Start::Refused, "is refused"),
+    (Start::HookPanics, "the hook panics"),
+];
+
+/// The entry point that leads to that.
+pub(crate) fn method_of(start: Start) -> Symbol {
+    let found = METHODS.iter().find(|(other, _)| *other == start);
+    found.map_or(Symbol::new(""), |&(_, name)| Symbol::new(name))
+}
+
+/// What that entry point leads to.
+pub(crate) fn start_of(method: &str) -> Start {
+    let found = METHODS.iter().find(|(_, name)| *name == method);
+    found.map_or(Start::InitFails, |&(start, _)| start)
+}
+
+/// The one of those PIDs that is meant.
+pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
+    let state = world.state();
+    let count = state.pids.len();
+    (count > 0).then(|| state.pids[usize::from(to) % count])
+}
+
+/// Submits a process by way of `through`, which returns its PID.
+pub(crate) fn submit(
+    world: &Arc<World>,
+    nature: Nature,
+    start: Start,
+    chosen: Option<Pid>,
+    through: impl FnOnce(Actor, Symbol) -> Result<Pid, SubmitError>,
+) {
+    let number = world.number();
+    let expected = world.ask(
+        |answer| Call::Submit(number, start, answer),
+        |spec| spec.submit(number, chosen, start),
+    );
+    let result = through(Actor::new(world, number, nature), method_of(start));
+    let found = match result {
+        Ok(pid) => {
+            let is_chosen = chosen.is_none_or(|chosen| chosen == pid);
+            world.compare("the PID that was asked for (P1)", Some(true), is_chosen);
+            world.state().pids.push(pid);
+            Submitted::Started
+        }
+        Err(error) => {
+            let found = match &error.kind {
+                SubmitErrorKind::Stopping => Submitted::Stopping,
+                SubmitErrorKind::LimitReached { .. } => Submitted::LimitReached,
+                SubmitErrorKind::AlreadyExists(_) => Submitted::AlreadyExists,
+                SubmitErrorKind::InitFailed(_) => Submitted::InitFailed,
+                SubmitErrorKind::InitPanicked(_) => Submitted::InitPanicked,
+                SubmitErrorKind::StartRefused(_) => Submitted::StartRefused,
+                SubmitErrorKind::StartPanicked(_) => Submitted::StartPanicked,
+                _ => Submitted::Otherwise,
+            };
+            let is_lost = matches!(
+                found,
+                Submitted::InitPanicked | Submitted::StartRefused | Submitted::StartPanicked
+            );
+            let comes_back = error.into_process().is_some();
+            world.compare("the process comes back (P1)", Some(!is_lost), comes_back);
+            found
+        }
+    };
+    if matches!(found, Submitted::StartRefused | Submitted::StartPanicked) {
+        world.tell("rolled back", |spec| spec.rolled_back(number));
+    }
+    world.reach("a submit (P1, P13, P14, D1)", expected, found);
+}
+
+/// Submits a process from outside.
+pub(crate) fn submit_from_outside(
+    world: &Arc<World>,
+    handle: &Handle,
+    nature: Nature,
+    start: Start,
+    chosen: Option<u64>,
+) {
+    let chosen = chosen.map(|id| Pid::new(handle.host_name(), id));
+    submit(world, nature, start, chosen, |actor, method| {
+        let process = match chosen {
+            Some(pid) => handle.submit_as(pid, actor, method, ()),
+            None => handle.submit(actor, method, ()),
+        }?;
+        let pid = process.pid();
+        world.keep(process);
+        Ok(pid)
+    });
+}
+
+/// Sends a message that has its receiver do that.
+pub(crate) fn send(
+    world: &World,
+    to: Pid,
+    act: Act,
+    is_control: bool,
+    through: impl FnOnce(Package) -> Result<(), SendError>,
+) {
+    let number = world.number();
+    world.state().acts.insert(number, act);
+    let seen = if is_control {
+        Seen::Control(number)
+    } else {
+        Seen::Message(number)
+    };
+    let expected = world.ask(
+        |answer| Call::Send(to, seen, act, answer),
+        |spec| spec.send(to, seen),
+    );
+    let package = Package::new(to, to, "act", number);
+    let found = match through(package) {
+        Ok(()) => Sent::Accepted,
+        Err(error) => {
+            let kind = error.kind;
+            let payloads: Payloads = error.into_package().message.payloads;
+            let back = payloads.first().and_then(|it| it.as_u64());
+            world.compare("the message that comes back (R2)", Some(Some(number)), back);
+            match kind {
+                SendErrorKind::NotFound => Sent::NotFound,
+                SendErrorKind::Closed => Sent::Closed,
+                SendErrorKind::Full => Sent::Full,
+                SendErrorKind::Stopping => Sent::Stopping,
+                _ => Sent::Otherwise,
+            }
+        }
+    };
+    let may_be_stopping = world.state().spec.may_have_halted();
+    let expected = match (expected, found) {
+        (Some(Sent::NotFound), Sent::Stopping) if may_be_stopping => Some(found),
+        (expected, _) => expected,
+    };
+    world.reach("a send (R2, P13)", expected, found);
+}
+
+/// Sends a message from outside.
+pub(crate) fn send_from_outside(
+    world: &World,
+    handle: &Handle,
+    to: Pid,
+    act: Act,
+    is_control: bool,
+) {
+    send(world, to, act, is_control, |package| {
+        if is_control {
+            handle.send_control(package)
+        } else {
+            handle.send(package)
+        }
+    });
+}
+
+/// Sends a process a message when it should not be there, or should not take any.
+pub(crate) fn probe(world: &World, pid: Pid) {
+    if let Some(handle) = world.handle() {
+        send_from_outside(world, &handle, pid, Act::Note, false);
+    }
+}
+
+pub(crate) fn cancel(world: &World, handle: &Handle, pid: Pid) {
+    let number = world.number();
+    let expected = world.ask(
+        |answer| Call::Cancel(pid, number, answer),
+        |spec| spec.cancel(pid, number),
+    );
+    let found = handle.cancel(pid, number.to_string()).is_ok();
+    world.reach("a cancel (P10)", expected, found);
+}
+
+pub(crate) fn terminate(world: &World, handle: &Handle, pid: Pid) {
+    let expected = world.ask(
+        |answer| Call::Terminate(pid, answer),
+        |spec| spec.terminate(pid),
+    );
+    let found = handle.terminate(pid).is_ok();
+    world.reach("a termination (P9)", expected, found);
+}
+
+/// What is to take a process's place, and the request that asks for it.
+pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
+    let factory = |name| UpgradeRequest::factory(world.factory(name), method_of(Start::Well), ());
+    match next {
+        Next::Process(start) => {
+            let number = world.number();
+            let actor = Actor::new(world, number, HEIRS);
+            let request = UpgradeRequest::process(actor, method_of(start), ());
+            (Heir::Process(number), request)
+        }
+        Next::Factory => (Heir::Made, factory(MAKER)),
+        Next::PanickingFactory => (Heir::PanickingFactory, factory(BREAKER)),
+        Next::UnknownFactory => (Heir::UnknownFactory, factory(NOBODY)),
+    }
+}
+
+/// What the factory makes.
+pub(crate) fn make(world: &Arc<World>) -> Box<dyn Process> {
+    let number = world.number();
+    world.state().spec.made(number);
+    Box::new(Actor::new(world, number, HEIRS))
+}
+
+pub(crate) fn upgrade(world: &Arc<World>, handle: &Handle, pid: Pid, next: Next) {
+    let (heir, request) = heir(world, next);
+    let expected = world.ask(
+        |answer| Call::Upgrade(pid, heir, answer),
+        |spec| spec.upgrade(pid, heir),
+    );
+    let found = match handle.upgrade(pid, request) {
+        Ok(()) => Upgraded::Accepted,
+        Err(UpgradeRefused { kind, .. }) => match kind {
+            UpgradeRefusedKind::UnknownFactory(_) => Upgraded::UnknownFactory,
+            _ => Upgraded::NotFound,
+        },
+    };
+    world.reach("an upgrade (P11)", expected, found);
+}
+
+/// Uses a completer that a handler has kept.
+pub(crate) fn complete_kept(world: &World, nth: usize, answer: Answer) {
+    let mut state = world.state();
+    let count = state.kept.len();
+    if count == 0 {
+        return;
+    }
+    let (number, completer) = state.kept.swap_remove(nth % count);
+    drop(state);
+    complete(world, number, completer, answer);
+}
+
+/// Uses a completer.
+pub(crate) fn complete(world: &World, number: Number, completer: Completer, answer: Answer) {
+    let how = match answer {
+        Answer::Result => Finished::Result,
+        Answer::Error => Finished::Failed,
+        Answer::Dropped => Finished::Dropped,
+    };
+    world.ask(
+        |_| Call::Complete(number, how),
+        |spec| spec.complete(number, how),
+    );
+    match answer {
+        Answer::Result => completer.complete(number),
+        Answer::Error => completer.fail(number.to_string()),
+        Answer::Dropped => drop(completer),
+    }
+}

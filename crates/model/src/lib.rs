@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+mod actor;
+mod calls;
+mod handlers;
+mod notes;
+mod pid_text;
+mod plan;
+mod play;
+mod spec;
+mod threads;
+mod world;
+
+pub use pid_text::check_pid_text;
+pub use plan::{
+    Act, Answer, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Plan, Start, Target,
+};
+pub use play::{Played, play, play_bytes};
+pub use threads::play_on_threads;

@@ -1,0 +1,227 @@
+//! What happens, as those to whom it happens write it down.
+
+use crate::plan::{Act, Kind, Start};
+use ganger_proc_api::{CancelReason, CommandError, Event, ExitReason, Payload, Pid, UpgradeError};
+
+/// Tells messages, yields, processes and whatever else from one another: none is given twice.
+pub(crate) type Number = u64;
+
+/// An event, as a step is shown it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Message(Number),
+    Control(Number),
+    Completion(Number, Finished),
+    Cancel(Number),
+    Shutdown,
+    /// What nobody has sent.
+    Foreign,
+}
+
+/// What a completion says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finished {
+    Result,
+    Failed,
+    Dropped,
+    Panicked,
+    Unknown,
+}
+
+/// How a process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Done(Number),
+    Failed(Number),
+    Panicked(Number),
+    Terminated,
+    HeirFailed,
+    HeirPanicked,
+    FactoryPanicked,
+    FactoryUnknown,
+    /// What none of them would say.
+    Foreign,
+}
+
+/// What takes a process's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heir {
+    /// The process of that number.
+    Process(Number),
+    /// Any that a factory has made.
+    Made,
+    PanickingFactory,
+    UnknownFactory,
+}
+
+/// What a step has decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Waits,
+    GoesOn,
+    Finishes(Number),
+    Fails(Number),
+    Panics(Number),
+    Becomes(Heir),
+}
+
+/// A call from outside or from a step, and what it has to return, if the call itself is not wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Send(Pid, Seen, Act, Option<Sent>),
+    Cancel(Pid, Number, Option<bool>),
+    Terminate(Pid, Option<bool>),
+    Upgrade(Pid, Heir, Option<Upgraded>),
+    Submit(Number, Start, Option<Submitted>),
+    Complete(Number, Finished),
+    Stop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Accepted,
+    NotFound,
+    Closed,
+    Full,
+    Stopping,
+    Otherwise,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Upgraded {
+    Accepted,
+    NotFound,
+    UnknownFactory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    Started,
+    Stopping,
+    LimitReached,
+    AlreadyExists,
+    InitFailed,
+    InitPanicked,
+    StartRefused,
+    StartPanicked,
+    Otherwise,
+}
+
+/// Something that has happened to a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// `init` of a process begins, under that PID.
+    Init(Pid, Number, Start),
+    /// The hook is told of a start.
+    Started(Pid),
+    /// A step of a process begins, and is shown these.
+    Step(Pid, Number, Vec<Seen>),
+    /// It takes one of them.
+    Took(Pid, Seen),
+    /// It ends, with these yields and that outcome.
+    Stepped(Pid, Vec<(Number, Kind)>, Outcome),
+    /// The handler of a yield is called.
+    Handled(Number),
+    /// `close` of a process begins.
+    Closed(Number),
+    /// The hook is told of an end.
+    Ended(Pid, End),
+}
+
+/// The number inside a message, a result or an error.
+pub(crate) fn number_of(text: &str) -> Option<Number> {
+    text.parse().ok()
+}
+
+impl Seen {
+    pub(crate) fn of(event: &Event) -> Self {
+        let number = |payload: Option<&Payload>| payload.and_then(Payload::as_u64);
+        let seen = match event {
+            Event::Message(it) => number(it.payloads.first()).map(Self::Message),
+            Event::Control(it) => number(it.payloads.first()).map(Self::Control),
+            Event::Cancel(CancelReason::Shutdown) => Some(Self::Shutdown),
+            Event::Cancel(CancelReason::Requested(text)) => number_of(text).map(Self::Cancel),
+            Event::Completion(it) => Some(Self::Completion(it.tag, Finished::of(&it.result))),
+            _ => None,
+        };
+        seen.unwrap_or(Self::Foreign)
+    }
+
+    /// Whether it overtakes the others.
+    pub(crate) fn is_system(self) -> bool {
+        matches!(self, Self::Control(_) | Self::Cancel(_) | Self::Shutdown)
+    }
+}
+
+impl Finished {
+    fn of(result: &Result<Payload, CommandError>) -> Self {
+        match result {
+            Ok(_) => Self::Result,
+            Err(CommandError::Dropped) => Self::Dropped,
+            Err(CommandError::Panicked(_)) => Self::Panicked,
+            Err(CommandError::Unknown(_)) => Self::Unknown,
+            Err(_) => Self::Failed,
+        }
+    }
+
+    /// What the handler of that kind leads to, unless it keeps the completer.
+    pub(crate) fn by(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::AtOnce | Kind::AnswersAndErrs | Kind::Terminates => Some(Self::Result),
+            Kind::Kept | Kind::Delayed => None,
+            Kind::Drops => Some(Self::Dropped),
+            Kind::Errs => Some(Self::Failed),
+            Kind::Panics => Some(Self::Panicked),
+            Kind::Unknown => Some(Self::Unknown),
+        }
+    }
+}
+
+impl End {
+    pub(crate) fn of(reason: &ExitReason) -> Self {
+        let end = match reason {
+            ExitReason::Done(result) => result.as_u64().map(Self::Done),
+            ExitReason::Failed(error) => number_of(&error.to_string()).map(Self::Failed),
+            ExitReason::Panicked(text) => number_of(text).map(Self::Panicked),
+            ExitReason::Terminated => Some(Self::Terminated),
+            ExitReason::UpgradeFailed(UpgradeError::InitFailed(_)) => Some(Self::HeirFailed),
+            ExitReason::UpgradeFailed(UpgradeError::InitPanicked(_)) => Some(Self::HeirPanicked),
+            ExitReason::UpgradeFailed(UpgradeError::FactoryPanicked(_)) => {
+                Some(Self::FactoryPanicked)
+            }
+            ExitReason::UpgradeFailed(UpgradeError::UnknownFactory(_)) => {
+                Some(Self::FactoryUnknown)
+            }
+            _ => None,
+        };
+        end.unwrap_or(Self::Foreign)
+    }
+}
+
+impl End {
+    /// What it is called, whatever its number.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Failed(_) => "failed",
+            Self::Panicked(_) => "panicked",
+            Self::Terminated => "terminated",
+            Self::HeirFailed => "heir failed",
+            Self::HeirPanicked => "heir panicked",
+            Self::FactoryPanicked => "factory panicked",
+            Self::FactoryUnknown => "factory unknown",
+            Self::Foreign => "foreign",
+        }
+    }
+}
+
+impl Heir {
+    /// How a process ends that is to become something that can't be made.
+    pub(crate) fn failure(self) -> Option<End> {
+        match self {
+            Self::Process(_) | Self::Made => None,
+            Self::PanickingFactory => Some(End::FactoryPanicked),
+            Self::UnknownFactory => Some(End::FactoryUnknown),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What calls have to return.
+
+use super::life::Life;
+use super::{Broken, Spec, Stage};
+use crate::notes::{Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
+use crate::plan::Start;
+use ganger_proc_api::Pid;
+use std::time::Duration;
+
+impl Spec {
+    /// A process is submitted, under that PID if there is one.
+    pub(crate) fn submit(
+        &mut self,
+        process: Number,
+        chosen: Option<Pid>,
+        start: Start,
+    ) -> Result<Submitted, Broken> {
+        self.end_dispatch()?;
+        let is_full = (self.limits.processes).is_some_and(|limit| self.visible.len() >= limit);
+        let refused = if self.is_stopping {
+            Some(Submitted::Stopping)
+        } else if is_full {
+            Some(Submitted::LimitReached)
+        } else {
+            let is_taken = chosen.is_some_and(|pid| self.visible.contains_key(&pid));
+            is_taken.then_some(Submitted::AlreadyExists)
+        };
+        let stage = if refused.is_some() {
+            Stage::Over
+        } else {
+            Stage::Submitted
+        };
+        self.processes.insert(process, stage);
+        Ok(refused.unwrap_or(match start {
+            Start::Well => Submitted::Started,
+            Start::InitFails => Submitted::InitFailed,
+            Start::InitPanics => Submitted::InitPanicked,
+            Start::Refused => Submitted::StartRefused,
+            Start::HookPanics => Submitted::StartPanicked,
+        }))
+    }
+
+    /// A message or a control message is sent.
+    pub(crate) fn send(&mut self, to: Pid, seen: Seen) -> Result<Sent, Broken> {
+        self.end_dispatch()?;
+        let limit = self.limits.mailbox;
+        let nobody = if self.has_halted {
+            Sent::Stopping
+        } else {
+            Sent::NotFound
+        };
+        let Ok(life) = self.find(to) else {
+            return Ok(nobody);
+        };
+        if !life.is_open() {
+            return Ok(Sent::Closed);
+        }
+        let places = &mut life.places[usize::from(seen.is_system())];
+        if limit.is_some_and(|limit| *places >= limit) {
+            return Ok(Sent::Full);
+        }
+        *places += 1;
+        life.put(seen);
+        Ok(Sent::Accepted)
+    }
+
+    /// A process is asked to finish; whether it can be.
+    pub(crate) fn cancel(&mut self, pid: Pid, number: Number) -> Result<bool, Broken> {
+        self.end_dispatch()?;
+        let Some(life) = self.open(pid) else {
+            return Ok(false);
+        };
+        life.is_cancelled = true;
+        life.put(Seen::Cancel(number));
+        Ok(true)
+    }
+
+    /// A process is terminated; whether it can be. Handlers do that, too, while yields are being dispatched.
+    pub(crate) fn terminate(&mut self, pid: Pid) -> Result<bool, Broken> {
+        let Some(life) = self.open(pid) else {
+            return Ok(false);
+        };
+        life.is_terminating = true;
+        Ok(true)
+    }
+
+    /// A process is asked to become another.
+    pub(crate) fn upgrade(&mut self, pid: Pid, heir: Heir) -> Result<Upgraded, Broken> {
+        self.end_dispatch()?;
+        let result = match (heir, self.open(pid)) {
+            (Heir::UnknownFactory, _) => Upgraded::UnknownFactory,
+            (_, None) => Upgraded::NotFound,
+            (heir, Some(life)) => {
+                life.put_upgrade(heir);
+                Upgraded::Accepted
+            }
+        };
+        let stage = match result {
+            Upgraded::Accepted => Stage::Offered,
+            _ => Stage::Over,
+        };
+        self.offer(heir, stage);
+        Ok(result)
+    }
+
+    /// The completer of a yield is used, or dropped.
+    pub(crate) fn complete(&mut self, yielded: Number, how: Finished) -> Result<(), Broken> {
+        self.end_dispatch()?;
+        self.finish_yield(yielded, how)
+    }
+
+    /// The scheduler is stopped: every process is told, and those that go on after that time are forced to end.
+    pub(crate) fn stop(&mut self, deadline: Duration) -> Result<(), Broken> {
+        self.end_dispatch()?;
+        if !self.is_stopping {
+            for &nth in self.visible.values() {
+                let life = &mut self.lives[nth];
+                life.is_told = true;
+                life.is_cancelled = true;
+                life.put(Seen::Shutdown);
+            }
+            self.told[0] = self.visible.len() as u64;
+        }
+        self.is_stopping = true;
+        let sooner = self.deadline.map_or(deadline, |other| other.min(deadline));
+        self.deadline = Some(sooner);
+        Ok(())
+    }
+
+    /// Whether the scheduler may have nobody left to send to: it is being stopped.
+    pub(crate) fn may_have_halted(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// The call that stops the scheduler has returned, with that report.
+    pub(crate) fn stopped(&mut self, completed: u64, forced: u64) -> Result<(), Broken> {
+        self.end_dispatch()?;
+        self.has_halted = true;
+        let [all, at_least, maybe] = self.told;
+        if completed + forced == all && (at_least..=at_least + maybe).contains(&forced) {
+            return Ok(());
+        }
+        Err(format!(
+            "reported: {completed} completed and {forced} forced of {all}, of whom {at_least} were forced, and \
+             {maybe} may have been (D3)"
+        ))
+    }
+
+    /// A factory has made a process.
+    pub(crate) fn made(&mut self, process: Number) {
+        self.processes.insert(process, Stage::Offered);
+    }
+
+    /// That is to take a process's place.
+    pub(super) fn offer(&mut self, heir: Heir, stage: Stage) {
+        if let Heir::Process(process) = heir {
+            self.processes.insert(process, stage);
+        }
+    }
+
+    /// A process that takes what it is given.
+    fn open(&mut self, pid: Pid) -> Option<&mut Life> {
+        self.find(pid).ok().filter(|life| life.is_open())
+    }
+
+    /// A yield has its completion; if nobody waits for it any more, it is stale.
+    pub(super) fn finish_yield(&mut self, yielded: Number, how: Finished) -> Result<(), Broken> {
+        let yields = &self.yields;
+        let &(nth, _) = (yields.get(&yielded)).ok_or_else(|| format!("no yield is {yielded}"))?;
+        let life = &mut self.lives[nth];
+        if life.is_open() {
+            life.put(Seen::Completion(yielded, how));
+        } else {
+            self.counts.stale_completions += 1;
+        }
+        Ok(())
+    }
+}

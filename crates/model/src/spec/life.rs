@@ -1,0 +1,249 @@
+//! One process, as it has to be: what has arrived for it, and what it may be shown of that.
+
+use super::Broken;
+use crate::notes::{End, Heir, Number, Seen};
+use crate::plan::Kind;
+use ganger_proc_api::Pid;
+use std::collections::{BTreeSet, VecDeque};
+
+/// After how many batches in a row in which system events have kept others out these come first.
+const STREAK: u32 = 8;
+
+/// Something that has arrived.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrived<T> {
+    /// Counted over both lanes.
+    nth: u64,
+    pub(super) it: T,
+}
+
+/// What is in the system lane.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum System {
+    Event(Seen),
+    Upgrade(Heir),
+}
+
+/// Where a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its `init` has begun, and it has not been started.
+    Starting,
+    /// The hook has refused it.
+    Refused,
+    /// Between steps.
+    Waits,
+    /// Inside of one.
+    Steps,
+    /// A step has decided so.
+    Becomes(Heir),
+    /// Its heir has been initialised; this one is to be closed.
+    Replaced(Number),
+    /// It is to be closed, and to have that end.
+    Ends(End),
+    /// It is being closed, or has been.
+    Closes(End),
+}
+
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) pid: Pid,
+    /// The process that it is at the moment.
+    pub(super) process: Number,
+    pub(super) phase: Phase,
+    pub(super) incarnation: u32,
+    pub(super) must_step: bool,
+    pub(super) is_cancelled: bool,
+    pub(super) is_terminating: bool,
+    /// Whether it had not ended when the scheduler was stopped.
+    pub(super) is_told: bool,
+    /// Messages, and control messages, that no step has taken.
+    pub(super) places: [usize; 2],
+    /// Yields whose completions no step has been shown.
+    pub(super) outstanding: BTreeSet<Number>,
+    /// Yields of the last step that have not been dispatched.
+    pub(super) dispatching: VecDeque<(Number, Kind)>,
+    arrivals: u64,
+    system: VecDeque<Arrived<System>>,
+    fresh: VecDeque<Arrived<Seen>>,
+    /// Shown and not taken.
+    left: Vec<Seen>,
+    /// The places of what the step has taken that is going on.
+    taken: [usize; 2],
+    streak: u32,
+}
+
+impl Life {
+    pub(super) fn new(pid: Pid, process: Number) -> Self {
+        Self {
+            pid,
+            process,
+            phase: Phase::Starting,
+            incarnation: 0,
+            must_step: true,
+            is_cancelled: false,
+            is_terminating: false,
+            is_told: false,
+            places: [0; 2],
+            outstanding: BTreeSet::new(),
+            dispatching: VecDeque::new(),
+            arrivals: 0,
+            system: VecDeque::new(),
+            fresh: VecDeque::new(),
+            left: Vec::new(),
+            taken: [0; 2],
+            streak: 0,
+        }
+    }
+
+    /// Whether its mailbox takes anything.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.phase, Phase::Closes(_))
+    }
+
+    fn arrived<T>(&mut self, it: T) -> Arrived<T> {
+        self.arrivals += 1;
+        let nth = self.arrivals;
+        Arrived { nth, it }
+    }
+
+    pub(super) fn put(&mut self, seen: Seen) {
+        if seen.is_system() {
+            let event = self.arrived(System::Event(seen));
+            self.system.push_back(event);
+        } else {
+            let event = self.arrived(seen);
+            self.fresh.push_back(event);
+        }
+    }
+
+    pub(super) fn put_upgrade(&mut self, heir: Heir) {
+        let upgrade = self.arrived(System::Upgrade(heir));
+        self.system.push_back(upgrade);
+    }
+
+    /// The upgrade that is next.
+    pub(super) fn next_upgrade(&self) -> Option<Heir> {
+        match self.system.front()?.it {
+            System::Upgrade(heir) => Some(heir),
+            System::Event(_) => None,
+        }
+    }
+
+    pub(super) fn take_upgrade(&mut self) {
+        self.system.pop_front();
+        self.streak += 1;
+    }
+
+    /// A step is shown these. Returns how many completions must have been dropped before that.
+    pub(super) fn show(&mut self, shown: &[Seen], batch: usize) -> Result<u64, Broken> {
+        let older = self.left.iter().take_while(|seen| seen.is_system()).count();
+        let (older, others) = self.left.split_at(older);
+        let behind = shown.strip_prefix(older);
+        let system = behind.map_or(0, |it| it.iter().take_while(|it| it.is_system()).count());
+        let rest = behind.and_then(|behind| behind[system..].strip_prefix(others));
+        let (Some(behind), Some(fresh)) = (behind, rest) else {
+            let left = &self.left;
+            return Err(format!("{left:?} were left, and are not in front (P4)"));
+        };
+        for &seen in &behind[..system] {
+            match self.system.pop_front().map(|it| it.it) {
+                Some(System::Event(next)) if next == seen => {}
+                next => return Err(format!("{seen:?} is shown where {next:?} is next (P4)")),
+            }
+        }
+        if system + fresh.len() > batch {
+            return Err(format!("more than {batch} new events in a batch (P4)"));
+        }
+        let (mut stale, mut last) = (0, 0);
+        for &seen in fresh {
+            stale += self.drop_stale();
+            match self.fresh.pop_front() {
+                Some(next) if next.it == seen => last = next.nth,
+                next => return Err(format!("{seen:?} is shown where {next:?} is next (P4)")),
+            }
+            if let Seen::Completion(tag, _) = seen {
+                self.outstanding.remove(&tag);
+            }
+        }
+        let overtaken = self.system.front().filter(|it| it.nth < last);
+        if let Some(overtaken) = overtaken.filter(|_| self.streak < STREAK) {
+            return Err(format!("{overtaken:?} has been overtaken (P4)"));
+        }
+        if !self.must_step && system + fresh.len() == 0 {
+            return Err("it is woken for nothing (P4)".to_owned());
+        }
+        self.streak = if fresh.is_empty() { self.streak + 1 } else { 0 };
+        self.must_step = false;
+        self.left = shown.to_vec();
+        Ok(stale)
+    }
+
+    /// A step takes one of those that it has been shown.
+    pub(super) fn take(&mut self, seen: Seen) -> Result<(), Broken> {
+        let place = self.left.iter().position(|&it| it == seen);
+        let place = place.ok_or_else(|| format!("{seen:?} is taken, and was not shown"))?;
+        self.left.remove(place);
+        match seen {
+            Seen::Message(_) => self.taken[0] += 1,
+            Seen::Control(_) => self.taken[1] += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The step is over: there is room again for as many as it has taken.
+    pub(super) fn give_places(&mut self) {
+        for (places, taken) in self.places.iter_mut().zip(&mut self.taken) {
+            *places -= std::mem::take(taken);
+        }
+    }
+
+    /// It is another process now. Returns how many completions must have been dropped.
+    pub(super) fn become_heir(&mut self) -> u64 {
+        self.incarnation += 1;
+        self.must_step = true;
+        self.outstanding.clear();
+        let before = self.left.len();
+        self.left.retain(|it| !matches!(it, Seen::Completion(..)));
+        (before - self.left.len()) as u64
+    }
+
+    /// Drops completions that are next and that no yield waits for; returns how many.
+    pub(super) fn drop_stale(&mut self) -> u64 {
+        let mut stale = 0;
+        while let Some(next) = self.fresh.front()
+            && matches!(next.it, Seen::Completion(tag, _) if !self.outstanding.contains(&tag))
+        {
+            self.fresh.pop_front();
+            stale += 1;
+        }
+        stale
+    }
+
+    /// What it should have been stepped for, if there is anything.
+    pub(super) fn waiting_for_a_step(&self) -> Option<String> {
+        if let Some(next) = self.system.front() {
+            return Some(format!("{next:?}"));
+        }
+        if let Some(next) = self.fresh.front() {
+            return Some(format!("{next:?}"));
+        }
+        self.must_step.then(|| "it is to be stepped".to_owned())
+    }
+
+    /// Messages, and completions, that nobody will see.
+    pub(super) fn unseen(&self) -> (u64, u64) {
+        let system = self.system.iter().filter_map(|it| match it.it {
+            System::Event(seen) => Some(seen),
+            System::Upgrade(_) => None,
+        });
+        let fresh = self.fresh.iter().map(|it| it.it);
+        let all = self.left.iter().copied().chain(system).chain(fresh);
+        all.fold((0, 0), |(messages, completions), seen| match seen {
+            Seen::Message(_) | Seen::Control(_) => (messages + 1, completions),
+            Seen::Completion(..) => (messages, completions + 1),
+            _ => (messages, completions),
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! A scheduler as it has to be, one thing after the other.
+//!
+//! **Problem.** A scheduler does many things at once, in whatever order; a test that knows one of the orders finds
+//! little, and one that waits until all is quiet misses what happens before that.
+//!
+//! **Rejected.** To predict the order: the specification would be a second scheduler. To compare the results of calls
+//! alone: what a process sees is most of what is promised.
+//!
+//! **Protocol.** Everything that is called and everything that happens to a process is told to the specification, in
+//! the order in which it is (there is one in a simulation). Before a call it says what that has to return (`calls`).
+//! Of what happens it says whether it may happen now (`events`); where several orders are right, what happens
+//! decides which it is. When nobody can move any more, nothing may be left that should have happened, and all that
+//! can be looked at has to be as it is here.
+
+mod calls;
+mod events;
+mod life;
+
+use crate::notes::{Note, Number};
+use crate::plan::Kind;
+use ganger_proc_api::Pid;
+use ganger_sched::WorkerStats;
+use life::{Life, Phase};
+use std::collections::HashMap;
+use std::ops::AddAssign;
+use std::time::Duration;
+
+/// What is wrong.
+pub(crate) type Broken = String;
+
+/// Limits of the scheduler.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) batch: usize,
+    pub(crate) mailbox: Option<usize>,
+    pub(crate) processes: Option<usize>,
+}
+
+macro_rules! counts {
+    ($($name:ident),+ $(,)?) => {
+        /// What a scheduler counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub(crate) struct Counts { $($name: u64,)+ }
+
+        impl From<&WorkerStats> for Counts {
+            fn from(stats: &WorkerStats) -> Self {
+                Self { $($name: stats.$name,)+ }
+            }
+        }
+
+        impl AddAssign for Counts {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+counts! {
+    started,
+    done,
+    failed,
+    panicked,
+    terminated,
+    upgrades,
+    upgrades_failed,
+    yields,
+    stale_completions,
+    undelivered,
+    panics,
+}
+
+/// How far a process has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has been handed over to be started.
+    Submitted,
+    /// It has been handed over to take another's place.
+    Offered,
+    /// `init` has returned `Ok`; it is that life's.
+    Open(usize),
+    /// It has been closed, or will never be opened.
+    Over,
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    limits: Limits,
+    lives: Vec<Life>,
+    /// Those that can be found.
+    visible: HashMap<Pid, usize>,
+    processes: HashMap<Number, Stage>,
+    /// Whose each yield is, and what its handler does.
+    yields: HashMap<Number, (usize, Kind)>,
+    /// The one whose yields are being dispatched.
+    dispatching: Option<usize>,
+    counts: Counts,
+    is_stopping: bool,
+    /// When processes may be forced to end.
+    deadline: Option<Duration>,
+    /// Of those that were there when it was stopped: how many there were, how many were forced, and how many may
+    /// have been.
+    told: [u64; 3],
+    has_halted: bool,
+}
+
+impl Spec {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            lives: Vec::new(),
+            visible: HashMap::new(),
+            processes: HashMap::new(),
+            yields: HashMap::new(),
+            dispatching: None,
+            counts: Counts::default(),
+            is_stopping: false,
+            deadline: None,
+            told: [0; 3],
+            has_halted: false,
+        }
+    }
+
+    /// Something has happened, at that time.
+    pub(crate) fn note(&mut self, note: &Note, now: Duration) -> Result<(), Broken> {
+        match note {
+            Note::Handled(yielded) => return self.handled(*yielded),
+            _ => self.end_dispatch()?,
+        }
+        match note {
+            Note::Init(pid, process, start) => self.init(*pid, *process, *start),
+            Note::Started(pid) => self.started(*pid),
+            Note::Step(pid, process, shown) => self.step(*pid, *process, shown),
+            Note::Took(pid, seen) => self.find(*pid)?.take(*seen),
+            Note::Stepped(pid, yields, outcome) => self.stepped(*pid, yields, *outcome),
+            Note::Closed(process) => self.closed(*process, now),
+            Note::Ended(pid, end) => self.ended(*pid, *end, now),
+            Note::Handled(_) => Ok(()),
+        }
+    }
+
+    /// Nobody can move any more.
+    pub(crate) fn settled(&mut self) -> Result<(), Broken> {
+        self.end_dispatch()?;
+        let mut there: Vec<_> = self.visible.values().copied().collect();
+        there.sort_unstable();
+        for nth in there {
+            let life = &mut self.lives[nth];
+            self.counts.stale_completions += life.drop_stale();
+            let pid = life.pid;
+            if life.phase != Phase::Waits || life.is_terminating {
+                let phase = life.phase;
+                return Err(format!("{pid} is still about something: {phase:?}"));
+            }
+            if let Some(what) = life.waiting_for_a_step() {
+                return Err(format!("{pid} sleeps beside {what} (P5, G2)"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to wait for; with threads, the last step may have its yields dispatched still.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        let dispatching = self.dispatching.map(|nth| &self.lives[nth].dispatching);
+        let is_known = |&(_, kind): &(Number, Kind)| kind != Kind::Unknown;
+        !dispatching.is_some_and(|yields| yields.iter().any(is_known)) && self.settled().is_ok()
+    }
+
+    /// All has ended.
+    pub(crate) fn over(&self) -> Result<(), Broken> {
+        if let Some(pid) = self.visible.keys().min() {
+            return Err(format!("{pid} has not ended (D4)"));
+        }
+        let open = |&(_, stage): &(&Number, &Stage)| matches!(stage, Stage::Open(_));
+        match self.processes.iter().find(open) {
+            Some((process, _)) => Err(format!("{process} has not been closed (P2)")),
+            None => Ok(()),
+        }
+    }
+
+    /// The live processes, once all is settled, by PID: how often each has been upgraded, whether it has been
+    /// cancelled, and whether yields are outstanding.
+    pub(crate) fn living(&self) -> Vec<(Pid, u32, bool, bool)> {
+        let lives = self.visible.values().map(|&nth| &self.lives[nth]);
+        let mut living: Vec<_> = lives
+            .map(|life| {
+                let waits = !life.outstanding.is_empty();
+                (life.pid, life.incarnation, life.is_cancelled, waits)
+            })
+            .collect();
+        living.sort_unstable();
+        living
+    }
+
+    /// What has to be counted, once all is settled.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+impl Counts {
+    /// Whether that is what a scheduler has counted.
+    pub(crate) fn check(self, stats: &WorkerStats) -> Result<(), Broken> {
+        let counted = Self::from(stats);
+        if counted == self {
+            return Ok(());
+        }
+        Err(format!("counted: {counted:?}, there has to be: {self:?}"))
+    }
+}
+
+impl Spec {
+    fn find(&mut self, pid: Pid) -> Result<&mut Life, Broken> {
+        match self.visible.get(&pid) {
+            Some(&nth) => Ok(&mut self.lives[nth]),
+            None => Err(format!("{pid} is not there")),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Plans, carried out on a scheduler with threads: each by a thread of its own, on processes of its own.
+//!
+//! Each of these worlds waits after each thing that it has done until nothing is left to happen in it; so there is
+//! one order of what happens in it, and the specification says what that has to be. Between the worlds there is none:
+//! workers, queues, tables, pools and the mailboxes' memory are shared.
+//!
+//! What would have two processes of a world run at once is left out: what they send to, start, cancel and terminate
+//! from inside of steps. So are limits, which count what happens after a step has written down its end. A shutdown
+//! comes when all have ended.
+
+use crate::calls::{self, aim};
+use crate::handlers::{Hooks, register, register_factories};
+use crate::plan::{Act, Answer, Op, Plan};
+use crate::spec::{Counts, Limits};
+use crate::world::{Hub, World};
+use ganger_sched::{Handle, Scheduler};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// After which time nothing will happen any more.
+const IN_VAIN: Duration = Duration::from_secs(60);
+
+/// Does what the plans say to one scheduler, at once, with that many workers.
+///
+/// # Panics
+/// When anything is not as it has to be: says what, and what had happened before.
+pub fn play_on_threads(plans: &[Plan], workers: usize) {
+    let hub = Arc::new(Hub::default());
+    let batch = plans.first().map_or(256, |plan| plan.batch);
+    let builder = Scheduler::builder().workers(workers).event_batch(batch);
+    let builder = builder.lifecycle(Hooks(Arc::clone(&hub)));
+    let Ok(scheduler) = builder.build() else {
+        panic!("these settings are right");
+    };
+    hub.connect(&scheduler, None);
+    let limits = Limits {
+        batch,
+        mailbox: None,
+        processes: None,
+    };
+    let worlds: Vec<_> = (0..plans.len())
+        .map(|nth| World::new(&hub, nth, limits))
+        .collect();
+    let is_registered = worlds
+        .iter()
+        .all(|world| register_factories(world, &scheduler).is_ok())
+        && register(&hub, &scheduler).is_ok();
+    assert!(is_registered && scheduler.start().is_ok());
+    thread::scope(|scope| {
+        for (world, plan) in worlds.iter().zip(plans) {
+            let handle: &Handle = &scheduler;
+            scope.spawn(move || {
+                for &op in &plan.ops {
+                    act(world, handle, op);
+                    world.wait_until_settled(IN_VAIN);
+                    world.assert_right();
+                }
+                end(world, handle);
+            });
+        }
+    });
+    let report = scheduler.stop(IN_VAIN);
+    // The last one may still be on its way from the hook to the counts.
+    let left = (report.forced, report.stuck.len());
+    assert_eq!(left, (0, 0), "all had ended before: {report:?}");
+    let mut counts = Counts::default();
+    for world in &worlds {
+        world.tell("over", |spec| spec.over());
+        world.check_handles();
+        world.assert_right();
+        counts += world.state().spec.counts();
+    }
+    let total = scheduler.stats().total;
+    assert_eq!(counts.check(&total), Ok(()));
+}
+
+/// Ends what is left.
+fn end(world: &World, handle: &Handle) {
+    while !world.state().kept.is_empty() {
+        calls::complete_kept(world, 0, Answer::Dropped);
+        world.wait_until_settled(IN_VAIN);
+    }
+    let living = world.state().spec.living();
+    for (pid, ..) in living {
+        calls::terminate(world, handle, pid);
+        world.wait_until_settled(IN_VAIN);
+    }
+    world.assert_right();
+}
+
+/// One thing, from outside.
+fn act(world: &Arc<World>, handle: &Handle, op: Op) {
+    let aim = |to| aim(world, to);
+    match op {
+        Op::Submit { nature, start, .. } => {
+            calls::submit_from_outside(world, handle, nature, start, None);
+        }
+        Op::Send { to, act, control } => {
+            let act = match act {
+                Act::Pass(..) | Act::Spawn(..) | Act::Cancel(_) | Act::Terminate(_) => Act::Note,
+                act => act,
+            };
+            if let Some(to) = aim(to) {
+                calls::send_from_outside(world, handle, to, act, control);
+            }
+        }
+        Op::Cancel(to) => _ = aim(to).map(|to| calls::cancel(world, handle, to)),
+        Op::Terminate(to) => _ = aim(to).map(|to| calls::terminate(world, handle, to)),
+        Op::Upgrade(to, next) => _ = aim(to).map(|to| calls::upgrade(world, handle, to, next)),
+        Op::Complete(nth, answer) => calls::complete_kept(world, nth, answer),
+        Op::Settle | Op::Move(_) | Op::Stop(_) => {}
+    }
+}

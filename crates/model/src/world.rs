@@ -1,0 +1,273 @@
+//! Where processes, handlers, hooks and the one who calls from outside meet: they write down what happens, and
+//! the specification says whether that is right.
+//!
+//! What is wrong is kept until the one outside looks for it. A panic inside of a step would be contained.
+//!
+//! A scheduler with threads has several worlds, each with processes of its own. In each of them one thing is called
+//! at a time, so that there is an order of what happens in it.
+
+use crate::notes::{End, Note, Number};
+use crate::plan::{Act, Nature};
+use crate::spec::{Broken, Limits, Spec};
+use ganger_proc_api::{Completer, Pid, Symbol};
+use ganger_sched::{Handle, ProcessHandle, WeakHandle};
+use ganger_sim::SimClock;
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+/// How many things a report shows.
+const SHOWN: usize = 60;
+
+/// The worlds of a scheduler: which of them each process belongs to, and what it is like.
+#[derive(Default)]
+pub(crate) struct Hub {
+    of: Mutex<HashMap<Pid, (Weak<World>, Nature)>>,
+    handle: OnceLock<WeakHandle>,
+    clock: OnceLock<SimClock>,
+}
+
+/// See the head of this file.
+pub(crate) struct World {
+    name: usize,
+    hub: Arc<Hub>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+pub(crate) struct State {
+    pub(crate) spec: Spec,
+    /// All that has happened, to be shown.
+    journal: Vec<Box<dyn fmt::Debug + Send>>,
+    /// The first thing that was wrong.
+    broken: Option<Broken>,
+    last: Number,
+    /// Of all processes that have been started.
+    pub(crate) pids: Vec<Pid>,
+    /// What messages have their receivers do.
+    pub(crate) acts: HashMap<Number, Act>,
+    pub(crate) kept: Vec<(Number, Completer)>,
+    handles: Vec<ProcessHandle>,
+    ends: HashMap<Pid, Vec<End>>,
+    /// What calls have returned, and how processes have ended.
+    reached: BTreeSet<String>,
+}
+
+impl Hub {
+    /// The scheduler that all this is about, and the clock that it goes by, if it is one of a simulation.
+    pub(crate) fn connect(&self, handle: &Handle, clock: Option<SimClock>) {
+        let is_first = self.handle.set(handle.downgrade()).is_ok();
+        assert!(is_first, "worlds have one scheduler");
+        if let Some(clock) = clock {
+            self.clock.get_or_init(|| clock);
+        }
+    }
+
+    /// The scheduler, while there is one.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.handle.get()?.upgrade()
+    }
+
+    pub(crate) fn clock(&self) -> Option<&SimClock> {
+        self.clock.get()
+    }
+
+    /// The world of that process, and what it is like.
+    pub(crate) fn find(&self, pid: Pid) -> Option<(Arc<World>, Nature)> {
+        let of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let (world, nature) = of.get(&pid)?;
+        Some((world.upgrade()?, *nature))
+    }
+}
+
+impl World {
+    /// One of several, which have numbers.
+    pub(crate) fn new(hub: &Arc<Hub>, name: usize, limits: Limits) -> Arc<Self> {
+        let state = State {
+            spec: Spec::new(limits),
+            journal: Vec::new(),
+            broken: None,
+            last: 0,
+            pids: Vec::new(),
+            acts: HashMap::new(),
+            kept: Vec::new(),
+            handles: Vec::new(),
+            ends: HashMap::new(),
+            reached: BTreeSet::new(),
+        };
+        Arc::new(Self {
+            name,
+            hub: Arc::clone(hub),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// A process with that PID, which is like that, is to be this world's.
+    pub(crate) fn adopt(self: &Arc<Self>, pid: Pid, nature: Nature) {
+        let mut of = self.hub.of.lock().unwrap_or_else(PoisonError::into_inner);
+        of.insert(pid, (Arc::downgrade(self), nature));
+    }
+
+    /// The scheduler, while there is one.
+    pub(crate) fn handle(&self) -> Option<Handle> {
+        self.hub.handle()
+    }
+
+    /// The name of a factory of this world's own.
+    pub(crate) fn factory(&self, name: &'static str) -> Symbol {
+        let text = format!("{name} in {}", self.name);
+        Symbol::intern(&text).unwrap_or(Symbol::new(name))
+    }
+
+    fn now(&self) -> Duration {
+        self.hub.clock().map_or(Duration::ZERO, SimClock::now)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn number(&self) -> Number {
+        let mut state = self.state();
+        state.last += 1;
+        state.last
+    }
+
+    /// Something has happened.
+    pub(crate) fn note(&self, note: Note) {
+        let now = self.now();
+        let mut state = self.state();
+        if let Note::Ended(pid, end) = note {
+            state.ends.entry(pid).or_default().push(end);
+            state.reached.insert(end.name().to_owned());
+        }
+        let result = state.spec.note(&note, now);
+        state.write(note, result);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Asks the specification something, which may find that something is wrong; `describe` says what is asked, to
+    /// people.
+    pub(crate) fn ask<T: Copy, D: fmt::Debug + Send + 'static>(
+        &self,
+        describe: impl FnOnce(Option<T>) -> D,
+        ask: impl FnOnce(&mut Spec) -> Result<T, Broken>,
+    ) -> Option<T> {
+        let mut state = self.state();
+        let (answer, result) = match ask(&mut state.spec) {
+            Ok(answer) => (Some(answer), Ok(())),
+            Err(broken) => (None, Err(broken)),
+        };
+        state.write(describe(answer), result);
+        drop(state);
+        self.changed.notify_all();
+        answer
+    }
+
+    /// The specification is told something, of that name.
+    pub(crate) fn tell(
+        &self,
+        what: &'static str,
+        tell: impl FnOnce(&mut Spec) -> Result<(), Broken>,
+    ) {
+        self.ask(|_| what, tell);
+    }
+
+    /// What a call has returned has to be what was expected, if anything was.
+    pub(crate) fn compare<T: fmt::Debug + PartialEq>(
+        &self,
+        what: &'static str,
+        expected: Option<T>,
+        found: T,
+    ) {
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            let broken = format!("{what}: {found:?}, and it has to be {expected:?}");
+            self.state().write(what, Err(broken));
+        }
+    }
+
+    /// As [`compare`](Self::compare), and remembers what has been found.
+    pub(crate) fn reach<T: fmt::Debug + PartialEq>(
+        &self,
+        what: &'static str,
+        expected: Option<T>,
+        found: T,
+    ) {
+        self.state().reached.insert(format!("{what} {found:?}"));
+        self.compare(what, expected, found);
+    }
+
+    /// What calls have returned, and how processes have ended.
+    pub(crate) fn reached(&self) -> BTreeSet<String> {
+        self.state().reached.clone()
+    }
+
+    pub(crate) fn keep(&self, handle: ProcessHandle) {
+        self.state().handles.push(handle);
+    }
+
+    /// Compares what the handles say with what the hook was told.
+    pub(crate) fn check_handles(&self) {
+        let handles = std::mem::take(&mut self.state().handles);
+        let found: Vec<_> = handles
+            .into_iter()
+            .map(|handle| (handle.pid(), End::of(&handle.wait())))
+            .collect();
+        let mut ends = self.state().ends.clone();
+        for ends in ends.values_mut() {
+            ends.reverse();
+        }
+        for (pid, end) in found {
+            let told = ends.get_mut(&pid).and_then(Vec::pop);
+            self.compare("an exit reason (P12)", Some((pid, told)), (pid, Some(end)));
+        }
+    }
+
+    /// Blocks until the specification has nothing to wait for, or something is wrong; for schedulers with threads.
+    ///
+    /// # Panics
+    /// After that time.
+    pub(crate) fn wait_until_settled(&self, at_most: Duration) {
+        let is_over = |state: &mut State| state.broken.is_some() || state.spec.is_settled();
+        let state = self.state();
+        let waited = (self.changed).wait_timeout_while(state, at_most, |state| !is_over(state));
+        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            let result = state.spec.settled();
+            state.write("waited in vain", result);
+        }
+    }
+
+    /// # Panics
+    /// When something was wrong; says what, and what had happened before.
+    pub(crate) fn assert_right(&self) {
+        let state = self.state();
+        let Some(broken) = &state.broken else {
+            return;
+        };
+        let mut text = format!("{broken}\n\nWhat had happened:\n");
+        let from = state.journal.len().saturating_sub(SHOWN);
+        for entry in &state.journal[from..] {
+            let _ = writeln!(text, "{entry:?}");
+        }
+        drop(state);
+        panic!("{text}");
+    }
+}
+
+impl State {
+    /// Writes down what has happened, and what is wrong with that; nothing after the first thing that was.
+    pub(crate) fn write(
+        &mut self,
+        what: impl fmt::Debug + Send + 'static,
+        result: Result<(), Broken>,
+    ) {
+        if self.broken.is_none() {
+            self.journal.push(Box::new(what));
+            self.broken = result.err();
+        }
+    }
+}

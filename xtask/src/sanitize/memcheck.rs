@@ -1,0 +1,72 @@
+//! One program under valgrind's memcheck: the example of the facade, on the project's own documentation.
+//!
+//! It sees what AddressSanitizer does not: the use of memory that nobody has written; and the program as its users
+//! build it, with optimisations and an allocator that is not replaced. Of threads it runs one at a time.
+
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::root::{Tree, root};
+use std::process::Command;
+
+/// What valgrind ends with when it has found something.
+const FOUND: i32 = 99;
+
+/// Builds the program, and runs it; `None` when there was nothing to complain about, else why it could not run.
+pub(super) fn run() -> Result<Option<String>, Failure> {
+    let version = Command::new("valgrind").arg("--version").output();
+    let version = match version {
+        Ok(output) if output.status.success() => output.stdout,
+        Ok(output) => return Ok(Some(format!("`valgrind --version`: {}", output.status))),
+        Err(error) => return Ok(Some(format!("can't start valgrind: {error}"))),
+    };
+    let example = [
+        "build",
+        "--release",
+        "-p",
+        "ganger",
+        "--example",
+        "wordfreq",
+    ];
+    Cargo::new(example).run()?;
+    let program = Tree::own().target.join("release/examples/wordfreq");
+    let mut valgrind = Command::new("valgrind");
+    let valgrind = valgrind
+        .args(["--leak-check=full", "--errors-for-leak-kinds=definite"])
+        .arg(format!("--error-exitcode={FOUND}"))
+        .arg(program)
+        .args(["--json", "--top", "5"])
+        .arg(root().join("docs"));
+    let output = valgrind.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let version = String::from_utf8_lossy(&version);
+    match output.status.code() {
+        Some(0) => {
+            println!("memcheck: {}, {}", version.trim_end(), summary(&said));
+            Ok(None)
+        }
+        Some(FOUND) => Err(format!("memcheck has found something:\n{said}").into()),
+        _ => Ok(Some(format!("{}: {}", output.status, last_line(&said)))),
+    }
+}
+
+/// The line that says how many errors there were.
+fn summary(said: &str) -> &str {
+    let start = said.rfind("ERROR SUMMARY:");
+    start.map_or("no summary", |start| last_line(&said[start..]))
+}
+
+fn last_line(said: &str) -> &str {
+    said.lines().next_back().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_is_found() {
+        let said = "==1== HEAP SUMMARY:\n==1== ERROR SUMMARY: 0 errors from 0 contexts\n";
+        assert_eq!(summary(said), "ERROR SUMMARY: 0 errors from 0 contexts");
+        assert_eq!(summary("nothing"), "no summary");
+    }
+}
