@@ -124,6 +124,8 @@ fn asynchronous_clean_up_is_served() {
 // pins: D3, D4
 #[test]
 fn what_does_not_finish_is_terminated_and_closed() {
+    // Enough for one that obeys, also on a loaded machine.
+    const DEADLINE: Duration = Duration::from_millis(500);
     let _alone = alone();
     let scheduler = start(2);
     let calls: Vec<_> = (0..50).map(|_| Calls::new()).collect();
@@ -145,8 +147,8 @@ fn what_does_not_finish_is_terminated_and_closed() {
         .collect();
     handles.push(scheduler.submit(waiter(), "main", ()).unwrap());
     let begun = Instant::now();
-    let report = scheduler.stop(SHORT);
-    assert!(begun.elapsed() < SHORT + SLACK, "{:?}", begun.elapsed());
+    let report = scheduler.stop(DEADLINE);
+    assert!(begun.elapsed() < DEADLINE + SLACK, "{:?}", begun.elapsed());
     // On a loaded machine one may be in the middle of its end.
     let sum = report.completed + report.forced + report.stuck.len() as u64;
     assert!(sum.abs_diff(51) <= 2, "{report:?}");
