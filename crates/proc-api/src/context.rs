@@ -162,9 +162,9 @@ impl ProcessContext {
         self.backend.is_cancelled()
     }
 
-    /// Calls `f`, which may block this thread: for a file, a lock, another program. Unless a worker is free,
-    /// another thread takes this one's place before that, for the processes that wait and those that come
-    /// meanwhile, where else the scheduler would take some milliseconds to notice.
+    /// Calls `f`, which may block this thread: for a file, a lock, another program. Processes that wait are
+    /// handed to another thread before that, where else the scheduler would take some milliseconds to notice;
+    /// those that come later, within 2 ms.
     ///
     /// To be called from inside a step, by the process itself; elsewhere it just calls `f`. Costs a few
     /// atomic operations, and a wake-up of a thread where one is needed. When there are as many spare threads

@@ -441,13 +441,18 @@ impl ContextBackend for ProcessCell {
 }
 
 impl ProcessCell {
-    /// This thread is a worker and about to block: has somebody else take what waits, and what will.
+    /// This thread is a worker and about to block: has somebody else take what waits.
     fn make_way(&self, worker: usize) {
-        let Shared { idle, crew, .. } = &*self.shared;
-        if self.shared.has_work() && idle.notify() {
+        let Shared {
+            idle,
+            crew,
+            shutdown,
+            ..
+        } = &*self.shared;
+        // After the halt nobody's place is taken any more.
+        if shutdown.is_halted() || !self.shared.has_work() || idle.notify() {
             return;
         }
-        // Whoever sleeps or searches is found by the next push.
         let now = idle.snapshot();
         if now.sleeping == 0 && now.searching == 0 {
             crew.relieve(&self.shared, worker, None);

@@ -28,7 +28,7 @@ impl Clock for MonotonicClock {
 }
 
 /// A moment in the past.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Since {
     start: Instant,
     more: Duration,

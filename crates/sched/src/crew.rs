@@ -29,6 +29,7 @@
 //! | `place` | under the lock, before the thread starts or goes on duty | the worker; under the lock |
 //! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
+use crate::clock::Since;
 use crate::contain::log;
 use crate::pinning::Pins;
 use crate::reaper::Counted;
@@ -106,8 +107,8 @@ struct Spares {
     free: Vec<(usize, Deque<Token>)>,
     /// How many threads there are that wait or are on duty in a worker's place.
     threads: usize,
-    /// Nobody was left when somebody was needed, and that has been said.
-    is_exhausted: bool,
+    /// When it was said last that nobody was left when somebody was needed.
+    warned: Option<Since>,
 }
 
 /// What a spare does next.
@@ -311,9 +312,13 @@ impl Crew {
         let next = match self.call_spare(shared, &mut spares, index, relief.as_ref()) {
             Ok(next) => next,
             Err(error) => {
-                let is_known = std::mem::replace(&mut spares.is_exhausted, true);
+                let interval = shared.config.report_interval;
+                let is_due = spares.warned.is_none_or(|at| at.elapsed() >= interval);
+                if is_due {
+                    spares.warned = Some(Since::before(Duration::ZERO));
+                }
                 drop(spares);
-                if !is_known {
+                if is_due {
                     warn(shared, &error);
                 }
                 return false;
@@ -377,7 +382,6 @@ impl Crew {
         slot.on_duty.store(false, Ordering::Relaxed);
         slot.relieved.store(false, Ordering::Relaxed);
         spares.waiting.push(index);
-        spares.is_exhausted = false;
     }
 
     /// Whether one that waited has been put on duty.

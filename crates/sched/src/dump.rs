@@ -54,7 +54,8 @@ pub struct ProcessDump {
     /// Its state and marks.
     pub info: ProcessInfo,
     /// Whether something is in its mailbox that its runner has not taken out: a message, a completion, a
-    /// system event, or the nudge of a termination.
+    /// system event, or the nudge of a termination. What has woken a process that waited is not in its
+    /// mailbox, but handed to its next turn.
     pub has_mail: bool,
     /// How many messages no step has taken, where mailboxes have a limit.
     pub messages: Option<usize>,
@@ -156,7 +157,7 @@ impl fmt::Display for WorkerDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.running, self.thread) {
             (Some(pid), _) => write!(f, "runs {pid}")?,
-            (None, None) => f.write_str("has no thread that is known")?,
+            (None, None) if cfg!(target_os = "linux") => f.write_str("has no thread")?,
             (None, _) if self.is_looking => f.write_str("looks for work, or sleeps")?,
             (None, _) => f.write_str("is between two turns")?,
         }

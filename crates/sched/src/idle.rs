@@ -181,8 +181,8 @@ impl Idle {
                 return false;
             }
         }
-        if now.sleeping > 0 {
-            return self.wake_one();
+        if now.sleeping > 0 && self.wake_one() {
+            return true;
         }
         if now.unwatched {
             self.rouse();

@@ -189,21 +189,6 @@ fn a_step_that_says_that_it_blocks_is_believed() {
     assert_believed(|ctx, f| ctx.blocking(f));
 }
 
-/// Nothing waits when it says so, and what comes later need not wait for anybody to notice.
-// pins: G6
-#[test]
-fn a_step_that_says_that_it_blocks_is_replaced_at_once() {
-    let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
-    let scheduler = started(builder);
-    let handle = scheduler.handle();
-    let polite = process(move |ctx, _, out| {
-        out.done(ctx.blocking(|| handle.stats().spares) as u64);
-        Ok(())
-    });
-    let polite = scheduler.submit(polite, "main", ()).unwrap();
-    assert_eq!(exit_number(polite), 1);
-}
-
 // pins: G6
 #[test]
 fn a_step_that_says_so_twice_is_believed_when_the_inner_call_is_over() {

@@ -55,8 +55,16 @@ fn a_refused_thread_leaves_its_slot_and_no_report() {
     let scheduler = unstarted();
     let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
     refuse(crew, true);
+    let mut first = None;
     for _ in 0..3 {
         assert!(!crew.relieve(shared, 0, Some(relief(Pid::new(shared.host, 7)))));
+        let warned = lock(&crew.spares).warned;
+        assert_eq!(
+            *first.get_or_insert(warned),
+            warned,
+            "one warning is enough"
+        );
+        assert!(warned.is_some());
         assert!(!crew.is_relieved(0));
         assert!(crew.take_report(1).is_none());
         assert_eq!(shared.reports.last(), []);
@@ -84,7 +92,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     let blocked = scheduler.submit(blocking, "main", ()).unwrap();
     has_begun.recv().unwrap();
     let waiting = scheduler.submit(Once(|| ()), "main", ()).unwrap();
-    while !lock(&crew.spares).is_exhausted {
+    while lock(&crew.spares).warned.is_none() {
         thread::yield_now();
     }
     assert!(!waiting.is_finished());
