@@ -150,11 +150,12 @@ impl ProcessCell {
         })
     }
 
-    /// Leaves the reason to the handle: see [`ExitSlot::fill`].
+    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this returns, so
+    /// that there must be no reference to all of it.
     ///
     /// # Safety
     /// As for that; the caller has ended the process.
-    pub(crate) unsafe fn end(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
+    pub(crate) unsafe fn end(self: &Task, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
         // SAFETY: as this function's.
         unsafe { self.exit.fill(&self.core, reason) }
     }
@@ -177,11 +178,12 @@ impl ProcessCell {
         unsafe { self.exit.wait(&self.core, timeout) }
     }
 
-    /// The handle goes: see [`ExitSlot::abandon`].
+    /// The handle goes: see [`ExitSlot::abandon`]. The cell may be gone before this returns, as in
+    /// [`end`](Self::end).
     ///
     /// # Safety
     /// As for that.
-    pub(crate) unsafe fn abandon(&self) -> Abandoned {
+    pub(crate) unsafe fn abandon(self: &Task) -> Abandoned {
         // SAFETY: as this function's.
         unsafe { self.exit.abandon(&self.core) }
     }
@@ -496,7 +498,7 @@ mod tests {
     }
 
     /// The place of a cell, whose handle goes at the last moment.
-    struct Raced<'a>(&'a ProcessCell);
+    struct Raced<'a>(&'a Task);
 
     impl Place for Raced<'_> {
         unsafe fn put(&self, reason: ExitReason) {
@@ -525,7 +527,7 @@ mod tests {
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
         let home = || Home::new(Still);
-        let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
+        let mut cell = Arc::new(ProcessCell::new(shared, pid, "main".into(), home()));
         let probe = Arc::new(());
         for _ in 0..2 {
             // SAFETY: nobody else has the process.
@@ -535,6 +537,7 @@ mod tests {
             let reason = unsafe { cell.exit.fill(&Raced(&cell), reason) };
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
+            let cell = Arc::get_mut(&mut cell).unwrap();
             cell.renew(pid, "again".into(), home());
         }
     }
@@ -545,7 +548,12 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let cell = ProcessCell::new(shared, pid, "main".into(), Home::new(Still));
+        let cell = Arc::new(ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            Home::new(Still),
+        ));
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: nobody else has the process, and it is the only time.

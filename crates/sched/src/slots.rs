@@ -161,7 +161,7 @@ impl<T> Slots<T> {
         // SAFETY: the slot is the caller's; readers look at the value when the word says so.
         slot.value
             .with_mut(|place| unsafe { (*place).write(value) });
-        // Ordering: Release pairs with the Acquire in `get` and `free`. No reader is counted in a
+        // Ordering: Release pairs with the Acquire in `read` and `free`. No reader is counted in a
         // vacant slot, so that nothing is overwritten.
         slot.word.store(generation, Ordering::Release);
     }

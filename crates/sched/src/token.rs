@@ -38,7 +38,8 @@ impl Token {
     }
 
     /// The process, for as long as the caller owns the token: until it has parked the process, has
-    /// queued it, or has taken it out of the registry and dropped what it got from there.
+    /// queued it, or has taken it out of the registry and dropped what it got from there, or left that to
+    /// the handle.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive. It is not
         // dropped, so that it need not be counted.
