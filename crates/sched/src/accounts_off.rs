@@ -70,10 +70,13 @@ impl Accounts {
     pub(crate) fn drop_rest(&self, _: Pid, _: &Batch<Item>) {}
 
     #[inline(always)]
-    pub(crate) fn exit(&self, _: Pid, _: impl FnOnce() -> bool) {}
+    pub(crate) fn exit(&self, _: Pid) {}
 
     #[inline(always)]
     pub(crate) fn forget(&self, _: Pid) {}
+
+    #[inline(always)]
+    pub(crate) fn tell(&self, _: Pid, _: impl FnOnce() -> bool) {}
 }
 
 impl Closing<'_> {

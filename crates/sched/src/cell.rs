@@ -486,16 +486,8 @@ impl CompletionSink for ProcessCell {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use ganger_proc_api::{BoxError, Events, Payload, StepOutput};
-
-    struct Still;
-
-    impl Process for Still {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            out.done(());
-            Ok(())
-        }
-    }
+    use crate::still::Still;
+    use ganger_proc_api::Payload;
 
     /// The place of a cell, whose handle goes at the last moment.
     struct Raced<'a>(&'a Task);

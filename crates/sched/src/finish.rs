@@ -74,6 +74,7 @@ pub(crate) fn finish(
     #[cfg(feature = "sim")]
     crate::sim::moment(&task.shared);
 
+    shared.accounts.exit(task.pid);
     // Keeps the process alive until the handle has this reference, if there is one: also when something
     // below panics, so that it is not dropped then.
     // SAFETY: a process ends once.
@@ -104,7 +105,7 @@ pub(crate) fn finish(
     let left = unsafe { task.end(reason) };
     // Whose handle has the reason may be gone.
     let is_told = || left.is_ok() || task.exit.is_settled();
-    shared.accounts.exit(pid, is_told);
+    shared.accounts.tell(pid, is_told);
     match left {
         // The reference is the handle's, and the process may be gone.
         Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),

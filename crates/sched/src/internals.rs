@@ -6,7 +6,8 @@ use crate::handle::Handle;
 use crate::home::Home;
 use crate::registry::Registry;
 use crate::state::{Begin, Leave, State, Waiting, Wake};
-use ganger_proc_api::{BoxError, Events, Pid, Process, StepOutput};
+use crate::still::Still;
+use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -134,16 +135,6 @@ impl fmt::Debug for Processes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.ids.len();
         f.debug_tuple("Processes").field(&count).finish()
-    }
-}
-
-/// Is never queued.
-struct Still;
-
-impl Process for Still {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        out.done(());
-        Ok(())
     }
 }
 

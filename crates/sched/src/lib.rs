@@ -61,6 +61,8 @@ mod shutdown;
 mod slots;
 mod state;
 mod stats;
+#[cfg(any(all(test, not(loom)), feature = "internals"))]
+mod still;
 mod submit;
 mod token;
 mod upgrade;

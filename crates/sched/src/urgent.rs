@@ -66,16 +66,7 @@ impl UrgentLane {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use crate::Scheduler;
-    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
-
-    struct Still;
-
-    impl Process for Still {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            out.done(());
-            Ok(())
-        }
-    }
+    use crate::still::Still;
 
     // pins: G2
     #[test]

@@ -1,13 +1,14 @@
 //! What a run is: decided by its seed, checked, and over when nothing is left.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Message, Payloads, Pid,
-    Process, ProcessContext, StepOutput,
+    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message,
+    Payloads, Pid, Process, ProcessContext, StepOutput,
 };
+use ganger_sched::Handle;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Passes a number on until it is zero.
@@ -461,4 +462,53 @@ fn a_test_that_fails_leaves_the_next_one_alone() {
         assert!(report.contains("on purpose"), "{report}");
     }
     Sim::new(1).run(|rt| assert_eq!(ring(rt, 3, 1, 3), 4));
+}
+
+/// Ends in its first step.
+struct Quick;
+
+impl Process for Quick {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.done(());
+        Ok(())
+    }
+}
+
+/// Starts a process under the PID of one that has ended, so many times.
+#[derive(Clone, Default)]
+struct Successors {
+    handle: Arc<OnceLock<Handle>>,
+    started: Arc<AtomicU64>,
+}
+
+const SUCCESSORS: u64 = 3;
+
+impl Lifecycle for Successors {
+    fn on_complete(&self, pid: Pid, _: &ExitReason) {
+        let is_wanted = self.started.fetch_add(1, Ordering::SeqCst) < SUCCESSORS;
+        if let Some(handle) = self.handle.get().filter(|_| is_wanted) {
+            drop(handle.submit_as(pid, Quick, "main", ()).unwrap());
+        }
+    }
+}
+
+/// The accounts do not take one for the other: the PID is anybody's when the hook is told.
+// pins: P12
+#[test]
+fn a_hook_may_give_the_pid_of_one_that_has_ended_to_another() {
+    for seed in 0..20 {
+        let successors = Successors::default();
+        let hook = successors.clone();
+        let sim = Sim::new(seed).builder(move |builder| builder.lifecycle(hook.clone()));
+        sim.run(|rt| {
+            drop(successors.handle.set(Handle::clone(rt)));
+            let first = rt.submit(Quick, "main", ()).unwrap();
+            let pid = Pid::new(first.pid().host(), 7);
+            drop(rt.submit_as(pid, Quick, "main", ()).unwrap());
+            drop(first);
+            rt.settle();
+        });
+        let ended = successors.started.load(Ordering::SeqCst);
+        assert!(ended > SUCCESSORS, "{ended} have ended");
+    }
 }

@@ -5,26 +5,13 @@ use crate::commands::Ask;
 use crate::plan::Ending;
 use crate::site::{Site, wait};
 use crate::watch::Watch;
+use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{BoxError, ExitReason, Pid, ProcessHandle, StopReport, SubmitErrorKind};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-/// Finishes when it is asked to.
-struct Prompt;
-
-impl Behaviour for Prompt {
-    fn turn(&mut self, mail: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
-        let is_cancelled = mail.iter().any(|mail| matches!(mail, Mail::Cancel));
-        Ok(if is_cancelled {
-            Next::Done(0)
-        } else {
-            Next::Wait
-        })
-    }
-}
 
 /// Has a last command carried out before it finishes.
 struct Asynchronous;
@@ -104,7 +91,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
         let submit = |_| site.submit_surely(&gentle, random, behaviour);
         (0..count).map(submit).collect::<Vec<ProcessHandle>>()
     };
-    let mut handles = submit_all(&mut random, plan.prompt, &|| Box::new(Prompt));
+    let mut handles = submit_all(&mut random, plan.prompt, &|| Box::new(Sink));
     handles.extend(submit_all(&mut random, plan.asynchronous, &|| {
         Box::new(Asynchronous)
     }));
@@ -138,7 +125,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     if plan.is_bound_to_end() && (report.forced > 0 || !report.stuck.is_empty()) {
         return Err(format!("all were bound to end: {report:?}, {exits:?}\n"));
     }
-    match site.runtime.submit(gentle.actor(Prompt, 0), "late", ()) {
+    match site.runtime.submit(gentle.actor(Sink, 0), "late", ()) {
         Err(error) if matches!(error.kind, SubmitErrorKind::Stopping) => {
             site.account.refused.bump();
         }

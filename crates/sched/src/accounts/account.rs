@@ -319,14 +319,8 @@ impl Account {
         Ok(())
     }
 
-    /// Nothing comes after this; `is_told` says whether whoever waits for its end knows it.
-    pub(super) fn end(&self, is_told: bool) -> Result<(), Broken> {
-        if !is_told {
-            return broken(
-                "P12",
-                "a process has ended, and its handle does not know how",
-            );
-        }
+    /// Nothing comes after this.
+    pub(super) fn end(&self) -> Result<(), Broken> {
         if self.opened != self.closed {
             let found = format!(
                 "a process has ended that was initialised {} times and closed {} times",

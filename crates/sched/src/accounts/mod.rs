@@ -164,9 +164,9 @@ impl Accounts {
         }
     }
 
-    /// All is over with the process; `is_told` says whether its handle knows.
-    pub(crate) fn exit(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
-        self.with_account(pid, |account| account.end(is_told()));
+    /// All is over with the process, and its PID is about to be anybody's.
+    pub(crate) fn exit(&self, pid: Pid) {
+        self.with_account(pid, |account| account.end());
         self.with_book(|book| {
             book.ended += 1;
             book.remove(pid);
@@ -175,8 +175,18 @@ impl Accounts {
 
     /// The process was not started after all.
     pub(crate) fn forget(&self, pid: Pid) {
-        self.with_account(pid, |account| account.end(true));
+        self.with_account(pid, |account| account.end());
         self.with_book(|book| book.remove(pid));
+    }
+
+    /// Whoever waits for the end of a process that had that PID has been told, or nobody waits; `is_told`
+    /// says whether it is so.
+    pub(crate) fn tell(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
+        if self.with_book(|_| ()).is_some() && !is_told() {
+            note_broken(&format!(
+                "P12 is broken: {pid}: its handle does not know how it has ended"
+            ));
+        }
     }
 
     /// What the accounts of a scheduler that has stopped do not agree about with what it has counted.

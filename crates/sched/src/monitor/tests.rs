@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Scheduler;
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use crate::still::Still;
 use std::cell::Cell;
 use std::sync::mpsc;
 
@@ -12,15 +12,6 @@ struct Hands<'a>(&'a Cell<Duration>);
 impl Clock for Hands<'_> {
     fn now(&self) -> Duration {
         self.0.get()
-    }
-}
-
-struct Quick;
-
-impl Process for Quick {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        out.done(());
-        Ok(())
     }
 }
 
@@ -36,7 +27,7 @@ fn noticed_after(phase: Duration) -> Duration {
     let mut deques = shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
     shared.crew.set_free([(1, spare)].into_iter());
-    let waiting = scheduler.submit(Quick, "main", ()).unwrap();
+    let waiting = scheduler.submit(Still, "main", ()).unwrap();
 
     let (release, released) = mpsc::channel::<()>();
     let (entered, has_entered) = mpsc::channel();

@@ -1,16 +1,7 @@
 use super::*;
 use crate::Scheduler;
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use crate::still::Still;
 use std::process::Command;
-
-struct Still;
-
-impl Process for Still {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        out.done(());
-        Ok(())
-    }
-}
 
 // pins: G3, G4
 #[test]

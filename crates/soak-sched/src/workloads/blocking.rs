@@ -1,7 +1,7 @@
 //! Steps that block their threads, with and without a word about it, or compute until they are told to give
 //! way, while others want to go on: spares come and go.
 
-use super::{Job, pids};
+use super::{Job, Sink, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::Lane;
 use crate::site::wait;
@@ -57,23 +57,9 @@ impl Behaviour for Blocker {
     }
 }
 
-/// Is woken, and waits again.
-struct Neighbour;
-
-impl Behaviour for Neighbour {
-    fn turn(&mut self, mail: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
-        let is_cancelled = mail.iter().any(|mail| matches!(mail, Mail::Cancel));
-        Ok(if is_cancelled {
-            Next::Done(0)
-        } else {
-            Next::Wait
-        })
-    }
-}
-
 pub(super) fn run(mut job: Job<'_>) {
     let gentle = job.kit.gentle();
-    let neighbours = job.submit(1 + job.size.min(4), &gentle, |_| Neighbour);
+    let neighbours = job.submit(1 + job.size.min(4), &gentle, |_| Sink);
     let known = pids(&neighbours);
     let (door, bells) = channel::<Bell>();
     let turns = job.random.u32(1..4);

@@ -149,14 +149,13 @@ fn late_completions_may_have_been_dropped_before() {
     assert_eq!((account.tally.delivered, account.tally.stale), (0, 2));
 }
 
-// pins: P2, P12
+// pins: P2
 #[test]
-fn an_end_without_close_or_with_two_or_that_nobody_is_told_of_is_found() {
+fn an_end_without_close_or_with_two_is_found() {
     let mut account = account(&[]);
-    assert_eq!(promise(account.end(true)), "P2");
+    assert_eq!(promise(account.end()), "P2");
     account.close().unwrap();
-    account.end(true).unwrap();
-    assert_eq!(promise(account.end(false)), "P12");
+    account.end().unwrap();
     assert_eq!(promise(account.close()), "P2");
     let mut account = self::account(&[]);
     account.show(vec![]).unwrap();
