@@ -24,6 +24,10 @@ use std::time::{Duration, Instant};
 /// Between two looks, at the most.
 const INTERVAL: Duration = Duration::from_millis(250);
 
+/// As what more time between two looks counts: then the whole program stood still, or the machine was
+/// asleep, and nothing could have moved.
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+
 /// Between two reports of what moves, and does not come to an end.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
@@ -55,17 +59,20 @@ impl Watchdog {
         let watch = Arc::clone(watch);
         let interval = INTERVAL.min(limits.patience / 10);
         let look = move || {
-            let (mut seen, mut round) = (watch.progress(), Instant::now());
-            let mut moved = round;
+            let (mut seen, mut last) = (watch.progress(), Instant::now());
+            let (mut still, mut lasts) = (Duration::ZERO, Duration::ZERO);
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
                 let (now, progress) = (Instant::now(), watch.progress());
+                let passed = (now - last).min(LONGEST_LOOK.max(interval));
+                last = now;
+                still += passed;
+                lasts += passed;
                 if progress.0 != seen.0 {
-                    round = now;
+                    lasts = Duration::ZERO;
                 }
                 if progress != seen {
-                    (seen, moved) = (progress, now);
+                    (seen, still) = (progress, Duration::ZERO);
                 }
-                let (still, lasts) = (now - moved, now - round);
                 tick(still);
                 if still >= limits.patience {
                     return bark(standstill(&watch, still));
