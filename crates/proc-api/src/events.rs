@@ -1,6 +1,6 @@
 //! How a step takes its events.
 
-use crate::Event;
+use crate::{Event, Placed};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -24,6 +24,8 @@ use std::fmt;
 /// ```
 pub struct Events<'a> {
     queue: &'a mut (dyn EventQueue + 'a),
+    /// How many there are: whoever takes them one after the other need not ask the queue for none.
+    left: usize,
 }
 
 /// Where [`Events`] are: a list that a scheduler keeps as it likes, so that events need not be moved
@@ -42,6 +44,13 @@ pub trait EventQueue {
 
     /// Takes the first event.
     fn pop_front(&mut self) -> Option<Event>;
+
+    /// Takes the first event where it lies, if this queue can do that; else, and when there is none,
+    /// [`pop_front`](Self::pop_front) is next.
+    #[inline]
+    fn pop_placed(&mut self) -> Option<Placed<'_, Event>> {
+        None
+    }
 
     /// Takes the first event for which `wanted` holds; the order of the others stays.
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
@@ -75,20 +84,24 @@ impl EventQueue for VecDeque<Event> {
 
 impl<'a> Events<'a> {
     /// The events in `queue`; what is not taken stays there.
+    #[inline]
     pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
-        Self { queue }
+        let left = queue.len();
+        Self { queue, left }
     }
 
     /// How many events are left.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
-        self.queue.len()
+        self.left
     }
 
     /// Whether no event is left.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.left == 0
     }
 
     /// The next event, left in place.
@@ -99,7 +112,9 @@ impl<'a> Events<'a> {
 
     /// Takes the first event for which `wanted` holds; the order of the others stays. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        self.queue.take_where(&mut wanted)
+        let taken = self.queue.take_where(&mut wanted);
+        self.left = self.left.saturating_sub(usize::from(taken.is_some()));
+        taken
     }
 }
 
@@ -108,11 +123,15 @@ impl Iterator for Events<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
+        self.left = self.left.checked_sub(1)?;
+        if let Some(event) = self.queue.pop_placed() {
+            return Some(event.take());
+        }
         self.queue.pop_front()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.queue.len(), Some(self.queue.len()))
+        (self.left, Some(self.left))
     }
 }
 

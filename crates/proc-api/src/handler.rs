@@ -28,7 +28,8 @@ pub trait Handler: Send + Sync + 'static {
     /// used before. A panic is contained and completes it with [`CommandError::Panicked`].
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
 
-    /// As [`handle`](Self::handle), which it calls, with a command that lies somewhere; for schedulers.
+    /// As [`handle`](Self::handle), which it calls, with a command that lies somewhere, and with what
+    /// [`Completer::new`] gets, by which nothing has to be moved; for schedulers.
     ///
     /// # Errors
     /// As for `handle`.
@@ -37,9 +38,11 @@ pub trait Handler: Send + Sync + 'static {
     fn handle_placed(
         &self,
         command: Placed<'_, Command>,
-        completer: Completer,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
     ) -> Result<(), BoxError> {
-        self.handle(command.take(), completer)
+        self.handle(command.take(), Completer::new(sink, tag, token))
     }
 }
 
@@ -56,9 +59,11 @@ where
     fn handle_placed(
         &self,
         command: Placed<'_, Command>,
-        completer: Completer,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
     ) -> Result<(), BoxError> {
-        self(command.take(), completer)
+        self(command.take(), Completer::new(sink, tag, token))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::placed::Placed;
 use crate::{Command, Payload, Tag, UpgradeRequest};
-use smallvec::SmallVec;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -34,8 +33,8 @@ pub enum Outcome {
     Upgrade(Box<UpgradeRequest>),
 }
 
-/// Where a step writes its commands and its outcome. The scheduler reuses the buffer: up to two
-/// yields a step need no allocation, and more need none once the buffer has grown.
+/// Where a step writes its commands and its outcome. The scheduler reuses the buffer: yields need no
+/// allocation once it has grown.
 ///
 /// ```
 /// use ganger_proc_api::{Command, CommandId, Outcome, StepOutput};
@@ -49,7 +48,7 @@ pub enum Outcome {
 /// ```
 #[derive(Debug, Default)]
 pub struct StepOutput {
-    yields: SmallVec<[Yield; 2]>,
+    yields: Vec<Yield>,
     outcome: Outcome,
 }
 
@@ -156,7 +155,7 @@ impl StepOutput {
 ///
 /// Does not unwind, as its ABI says, so that nobody has to drop the command on the way out.
 #[cold]
-extern "C" fn grow(yields: &mut SmallVec<[Yield; 2]>) {
+extern "C" fn grow(yields: &mut Vec<Yield>) {
     yields.reserve(1);
 }
 

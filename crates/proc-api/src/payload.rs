@@ -7,7 +7,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The most bytes of a string or byte string that a [`Payload`] holds without an allocation.
-pub const MAX_INLINE_BYTES: usize = 22;
+pub const MAX_INLINE_BYTES: usize = 15;
 
 /// One value of a message, a command or a completion.
 ///
@@ -26,11 +26,15 @@ pub const MAX_INLINE_BYTES: usize = 22;
 #[derive(Default)]
 pub struct Payload(Repr);
 
+/// Which one it is takes a whole word, because no part of the others is smaller. A processor that reads a
+/// word waits until what was last written to it has left its store buffer, unless that was the whole word or
+/// more: a tag of one byte would make each move of a payload that was made just before as slow as all the
+/// rest of a short step.
 #[derive(Default)]
 enum Repr {
     #[default]
     Unit,
-    Bool(bool),
+    Bool(Flag),
     Int(i64),
     Uint(u64),
     Float(f64),
@@ -44,6 +48,15 @@ enum Repr {
 }
 
 const _: () = assert!(size_of::<Payload>() == 24);
+const _: () = assert!(align_of::<Flag>() == WORD && align_of::<Inline>() == WORD);
+
+/// In bytes.
+const WORD: usize = size_of::<u64>();
+
+/// A truth value, as a word.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Flag(bool);
 
 /// A value with a destructor that is a user's; there until it is taken out.
 ///
@@ -77,9 +90,10 @@ impl<T> Drop for Contained<T> {
 type Opaque = Exclusive<Box<dyn Any + Send>>;
 
 #[derive(Clone, Copy)]
+#[repr(align(8))]
 struct Inline {
-    length: u8,
     bytes: [u8; MAX_INLINE_BYTES],
+    length: u8,
 }
 
 impl Inline {
@@ -115,7 +129,7 @@ impl Payload {
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self.0 {
-            Repr::Bool(value) => Some(value),
+            Repr::Bool(Flag(value)) => Some(value),
             _ => None,
         }
     }
@@ -162,7 +176,7 @@ impl Payload {
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match &self.0 {
-            // An inline string is valid by construction; checking at most 22 bytes is cheap.
+            // An inline string is valid by construction; checking so few bytes is cheap.
             Repr::InlineStr(inline) => std::str::from_utf8(inline.as_bytes()).ok(),
             Repr::Str(text) => Some(text),
             _ => None,
@@ -257,7 +271,7 @@ impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Unit => f.write_str("()"),
-            Repr::Bool(value) => value.fmt(f),
+            Repr::Bool(Flag(value)) => value.fmt(f),
             Repr::Int(value) => value.fmt(f),
             Repr::Uint(value) => value.fmt(f),
             Repr::Float(value) => value.fmt(f),
@@ -281,8 +295,15 @@ macro_rules! from_scalar {
     )+};
 }
 
+impl From<bool> for Payload {
+    #[inline]
+    fn from(value: bool) -> Self {
+        Self(Repr::Bool(Flag(value)))
+    }
+}
+
 from_scalar! {
-    bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int, u8 => Uint, u16 => Uint,
+    i8 => Int, i16 => Int, i32 => Int, i64 => Int, u8 => Uint, u16 => Uint,
     u32 => Uint, u64 => Uint, f32 => Float, f64 => Float, Pid => Pid,
 }
 

@@ -16,8 +16,9 @@ impl<T> Placed<'_, T> {
     ///
     /// # Safety
     /// There is one, the caller gives it away, and nobody else uses the place while this is there.
+    #[must_use]
     #[inline]
-    pub(crate) unsafe fn new(place: *mut T) -> Self {
+    pub unsafe fn new(place: *mut T) -> Self {
         Self {
             place,
             memory: PhantomData,

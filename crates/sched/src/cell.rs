@@ -10,7 +10,7 @@ use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
 use crate::token::Token;
-use crate::{Task, dispatch, local};
+use crate::{Task, answer, dispatch, local};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, Package,
@@ -218,6 +218,26 @@ impl ProcessCell {
         }
     }
 
+    /// Delivers a message, which is the only item. Never blocks.
+    #[inline(never)]
+    pub(crate) fn deliver_in_node(self: &Task, message: Batch<Item>) -> Result<(), SendError> {
+        if !self.reserve(Room::take) {
+            return Err(self.refused(self.no_room(), message));
+        }
+        self.push_batch(message)
+            .map_err(|message| self.refused(SendErrorKind::Closed, message))
+    }
+
+    #[cold]
+    fn refused(&self, kind: SendErrorKind, mut message: Batch<Item>) -> SendError {
+        match message.pop_front() {
+            Some(Item::Event(Event::Message(message))) => {
+                SendError::new(kind, message.to(self.pid))
+            }
+            _ => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
     /// Delivers a message. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
@@ -352,7 +372,7 @@ impl ProcessCell {
     /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
     #[inline(never)]
     pub(crate) fn complete_behind(self: &Task, completion: Completion) {
-        if let Err(item) = self.push(Item::Event(Event::Completion(completion))) {
+        if let Err(item) = self.push_batch(answer::in_its_node(completion)) {
             let counters = self.shared.own_counters();
             counters.stale_completions.bump();
             self.shared.accounts.refuse_answer();

@@ -1,7 +1,9 @@
 //! The part of a process that only its runner touches: the state machine itself, the events that
 //! have left the mailbox, and the yields that have not completed.
 
+use crate::answer::AnswerPlace;
 use crate::contain::{discard, discard_each};
+use crate::dispatch::Inline;
 use crate::home::Home;
 use crate::lanes::{Aside, Share};
 use crate::outstanding::Outstanding;
@@ -9,8 +11,8 @@ use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventQueue, Process, UpgradeRequest};
-use std::{mem, ptr};
+use ganger_proc_api::{Event, EventQueue, Placed, Process, UpgradeRequest};
+use std::mem;
 
 /// What a mailbox holds.
 pub(crate) enum Item {
@@ -90,19 +92,26 @@ impl Core {
 
     /// Sees to it that the next step's new system events are among what is left, in front of the others,
     /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
-    /// latter when a system event has to wait, because the batch is full, or an upgrade is next.
+    /// latter when a system event has to wait, because the batch is full, or an upgrade is next. An answer
+    /// that is in its place stays there if it is the first of the next step's events.
     #[inline]
     pub(crate) fn gather(
         &mut self,
         state: &State<Item>,
         mut limit: usize,
+        inline: &mut Inline,
         counters: &Counters,
     ) -> Gathered {
         if self.aside.is_some() {
+            inline.put_back(self);
             match self.gather_system(state, limit) {
                 Share::Upgrade(request) => return Gathered::Upgrade(request),
                 Share::Room(room) => limit = room,
             }
+        }
+        if inline.place.is_full() {
+            self.must_step = true;
+            limit -= 1;
         }
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
@@ -177,32 +186,40 @@ impl Core {
         }
     }
 
-    /// The process, with the events of its next step, as many new ones as have been gathered.
+    /// The process, with the events of its next step: the answer that is in its place, and as many new ones
+    /// as have been gathered.
     #[inline]
-    pub(crate) fn shown(&mut self, events: usize) -> Option<(&mut dyn Process, Shown<'_>)> {
+    pub(crate) fn shown<'a>(
+        &'a mut self,
+        answer: &'a mut AnswerPlace,
+        events: usize,
+    ) -> Option<(&'a mut dyn Process, Shown<'a>)> {
         let process = self.process.as_deref_mut()?;
         let shown = Shown {
             aside: &mut self.aside,
+            answer,
             pending: &mut self.pending,
             events,
             places: 0,
+            is_spent: false,
         };
         Some((process, shown))
     }
 
     /// Keeps what a step left of its new events, for the steps after it.
     #[inline]
-    pub(crate) fn keep(&mut self, events: usize) {
-        if events > 0 {
-            self.keep_some(events);
+    pub(crate) fn keep(&mut self, answer: &mut AnswerPlace, events: usize) {
+        if events > 0 || answer.is_full() {
+            self.keep_some(answer, events);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_some(&mut self, events: usize) {
-        let kept = self.pending.split_to(events);
-        self.aside.get_or_insert_default().left.append(kept);
+    fn keep_some(&mut self, answer: &mut AnswerPlace, events: usize) {
+        let left = &mut self.aside.get_or_insert_default().left;
+        left.append(answer.take_item());
+        left.append(self.pending.split_to(events));
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
@@ -242,14 +259,27 @@ impl Core {
 /// The events of one step, where they lie.
 pub(crate) struct Shown<'a> {
     aside: &'a mut Option<Box<Aside>>,
+    /// In front of what is pending. When there is one, nothing is left from earlier steps.
+    answer: &'a mut AnswerPlace,
     pending: &'a mut Batch<Item>,
     /// How many of `pending` are events of this step, and not taken yet.
     pub(crate) events: usize,
     /// The places of the messages and control messages that the step has taken: see `Room::give`.
     pub(crate) places: u64,
+    /// The first item of `pending` is none any more: the step has taken it where it lies.
+    is_spent: bool,
 }
 
 impl Shown<'_> {
+    /// Frees the memory of what the step has taken last. Nobody uses `pending` before.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if mem::take(&mut self.is_spent) {
+            // SAFETY: the step has got the event by value, or dropped it in its place.
+            unsafe { self.pending.forget_front() };
+        }
+    }
+
     fn take(&mut self, item: Option<Item>) -> Option<Event> {
         let Some(Item::Event(event)) = item else {
             return None;
@@ -279,17 +309,25 @@ impl Shown<'_> {
     }
 
     fn new_events(&self) -> impl Iterator<Item = &Item> {
-        self.pending.iter().take(self.events)
+        let spent = usize::from(self.is_spent);
+        self.pending.iter().skip(spent).take(self.events)
     }
 }
 
 impl EventQueue for Shown<'_> {
+    #[inline]
     fn len(&self) -> usize {
-        self.aside.as_ref().map_or(0, |aside| aside.left.len()) + self.events
+        let left = self.aside.as_ref().map_or(0, |aside| aside.left.len());
+        left + usize::from(self.answer.is_full()) + self.events
     }
 
     fn front(&self) -> Option<&Event> {
         let left = self.aside.as_ref().and_then(|aside| aside.left.front());
+        if left.is_none()
+            && let Some(answer) = self.answer.get()
+        {
+            return Some(answer);
+        }
         match left.or_else(|| self.new_events().next()) {
             Some(Item::Event(event)) => Some(event),
             _ => None,
@@ -302,24 +340,25 @@ impl EventQueue for Shown<'_> {
         {
             return Some(event);
         }
-        let left = self.events.checked_sub(1)?;
-        let Some(Item::Event(event)) = self.pending.front() else {
+        self.pop_new().map(Placed::take)
+    }
+
+    #[inline]
+    fn pop_placed(&mut self) -> Option<Placed<'_, Event>> {
+        if self.aside.is_some() {
             return None;
-        };
-        // Control messages are never here.
-        self.places += u64::from(matches!(event, Event::Message(_))) * MESSAGE;
-        // SAFETY: the item is not used again, because its node is freed; nothing in between panics.
-        let event = unsafe { ptr::read(event) };
-        // SAFETY: the event was all that was in the oldest item.
-        unsafe { self.pending.forget_front() };
-        self.events = left;
-        Some(event)
+        }
+        self.pop_new()
     }
 
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
         if let Some(event) = self.take_left(wanted) {
             return Some(event);
         }
+        if self.answer.get().is_some_and(&mut *wanted) {
+            return self.answer.take().map(Placed::take);
+        }
+        self.settle();
         let index = self.new_events().position(is_event(wanted))?;
         self.events -= 1;
         let item = self.pending.remove(index);
@@ -327,11 +366,39 @@ impl EventQueue for Shown<'_> {
     }
 
     fn visit(&self, visit: &mut dyn FnMut(&Event)) {
-        for item in self.left().chain(self.new_events()) {
+        for item in self.left() {
             if let Item::Event(event) = item {
                 visit(event);
             }
         }
+        self.answer.get().into_iter().for_each(&mut *visit);
+        for item in self.new_events() {
+            if let Item::Event(event) = item {
+                visit(event);
+            }
+        }
+    }
+}
+
+impl Shown<'_> {
+    /// Takes the first event that is new, where it lies.
+    #[inline]
+    fn pop_new(&mut self) -> Option<Placed<'_, Event>> {
+        if self.answer.is_full() {
+            return self.answer.take();
+        }
+        self.settle();
+        let left = self.events.checked_sub(1)?;
+        let Some(Item::Event(event)) = self.pending.front_mut() else {
+            return None;
+        };
+        // Control messages are never here.
+        self.places += u64::from(matches!(event, Event::Message(_))) * MESSAGE;
+        self.events = left;
+        self.is_spent = true;
+        // SAFETY: an event that is given away: its item is not used again, but its memory freed, and not
+        // before that which is returned has gone.
+        Some(unsafe { Placed::new(event) })
     }
 }
 

@@ -6,34 +6,35 @@
 //! the completer was dropped.
 
 use crate::Task;
+use crate::answer::AnswerPlace;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, discard_each, log, text_of};
 use crate::core::{Core, Item};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    Command, CommandError, CommandId, Completer, Completion, Event, Payload, Placed, StepOutput,
-    Tag,
+    Command, CommandError, CommandId, Completer, Completion, Event, Placed, StepOutput, Tag,
 };
 use std::cell::Cell;
-use std::ptr;
 use std::sync::Arc;
+use std::{mem, ptr};
 use tracing::Level;
 
 thread_local! {
     /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
     /// destructor of another thread-local may drop a completer.
-    static CURRENT: Cell<*const Call> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const Call<'static>> = const { Cell::new(ptr::null()) };
 }
 
 /// A handler that is on this thread's stack.
-struct Call {
+struct Call<'a> {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
+    tag: Tag,
     token: u64,
     answer: Cell<Answer>,
-    /// The completion, when there is an answer: one event.
-    completion: Cell<Batch<Item>>,
+    /// For the completion; empty before.
+    place: &'a AnswerPlace,
     /// The reference to the process that came with it.
     task: Cell<Option<Task>>,
 }
@@ -56,7 +57,7 @@ enum Answer {
 /// # Safety
 /// The result is not used after the caller has returned.
 #[inline]
-unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
+unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call<'a>> {
     // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts back what
     // was there before.
     unsafe { CURRENT.get().as_ref() }
@@ -72,7 +73,7 @@ pub(crate) fn complete(task: Task, completion: Completion) {
     match unsafe { current(&task, completion.token()) } {
         Some(call) if !task.state.has_events() => {
             task.shared.accounts.accept_inline(task.pid, &completion);
-            call.completion.set(in_its_node(completion));
+            call.place.fill(completion);
             call.answer.set(Answer::Given);
             call.task.set(Some(task));
         }
@@ -82,20 +83,6 @@ pub(crate) fn complete(task: Task, completion: Completion) {
         }
         None => task.complete_behind(completion),
     }
-}
-
-/// A batch of one completion.
-#[inline]
-fn in_its_node(completion: Completion) -> Batch<Item> {
-    let unit = Completion::of(0, 0, Ok(Payload::UNIT));
-    let mut batch = Batch::of(Item::Event(Event::Completion(unit)));
-    if let Some(Item::Event(Event::Completion(place))) = batch.front_mut() {
-        // To where it stays: an event with a completion in it would be built on the stack first.
-        // SAFETY: a place for a completion; in the one that is there is nothing that has a destructor.
-        unsafe { ptr::from_mut(place).write(completion) };
-        return batch;
-    }
-    unreachable!("it has just been put there")
 }
 
 /// Notes that the completer of the handler that is on this thread's stack was dropped; if it is another's,
@@ -114,8 +101,10 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
 /// What a dispatch leaves to the turn that it is a part of.
 #[derive(Default)]
 pub(crate) struct Inline {
-    /// How many completions came before their handlers returned, with nothing before them in the
-    /// mailbox: so many are the first of what is pending.
+    /// A completion that came before its handler returned, in front of all that is pending.
+    pub(crate) place: AnswerPlace,
+    /// How many more of these there are, with nothing else before them: so many are the first of what is
+    /// pending.
     pub(crate) answers: usize,
     /// A reference to the process that its next completer may have: to count another one costs
     /// more than a short handler.
@@ -123,16 +112,51 @@ pub(crate) struct Inline {
 }
 
 impl Inline {
-    /// Puts a completion behind all that is pending.
+    /// An answer is in its place that comes after all that is pending: there it stays if there is nothing.
     #[inline]
-    fn add(&mut self, core: &mut Core, completion: Batch<Item>) {
+    pub(crate) fn settle(&mut self, core: &mut Core) {
+        if !core.pending.is_empty() {
+            self.put_behind(core);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_behind(&mut self, core: &mut Core) {
+        let answer = self.take(core);
         self.answers += usize::from(core.pending.len() == self.answers);
-        core.pending.append(completion);
+        core.pending.append(answer);
+    }
+
+    /// If there is an answer in its place, makes it the first of what is pending.
+    #[inline]
+    pub(crate) fn put_back(&mut self, core: &mut Core) {
+        if self.place.is_full() {
+            self.put_in_front(core);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_in_front(&mut self, core: &mut Core) {
+        let mut answer = self.take(core);
+        answer.append(mem::take(&mut core.pending));
+        core.pending = answer;
+        self.answers += 1;
+    }
+
+    /// The answer as an item, whose yield is outstanding.
+    fn take(&mut self, core: &mut Core) -> Batch<Item> {
+        if let Some(Event::Completion(answer)) = self.place.get() {
+            core.yields.insert(answer.token());
+        }
+        self.place.take_item()
     }
 
     /// The turn is over.
     #[inline]
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, core: &mut Core) {
+        self.put_back(core);
         self.answers = 0;
         if self.spare.is_some() {
             self.spare = None;
@@ -179,32 +203,36 @@ fn dispatch_one(
     tag: Tag,
 ) {
     counters.yields.bump();
-    let token = core.yields.begin();
+    let token = core.yields.number();
     task.shared.accounts.begin_yield(task.pid, token, tag);
-    // What has arrived before its answer stays before it.
+    // What has arrived before its answer stays before it, and so does an answer to another yield.
     core.receive(&task.state);
+    inline.put_back(core);
     let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
-    let completer = Completer::new(sink, tag, token);
     let call = Call {
         cell: Arc::as_ptr(task),
+        tag,
         token,
         answer: Cell::new(Answer::Later),
-        completion: Cell::default(),
+        place: &inline.place,
         task: Cell::new(None),
     };
     let id = command.get().id;
-    let error = call.make(task, command, completer, counters);
+    let error = call.make(task, command, sink, counters);
+    let answer = call.answer.get();
     inline.spare = call.task.into_inner();
-    match (call.answer.get(), error) {
+    match (answer, error) {
         (Answer::Given, error) => {
-            let mut completion = call.completion.into_inner();
             if let Some(error) = error {
-                give_reason(task, id, &mut completion, error, counters);
+                give_reason(task, id, inline.place.get_mut(), error, counters);
             }
-            inline.add(core, completion);
+            inline.settle(core);
         }
-        (Answer::Sent, Some(error)) => report_late(task, id, error, counters),
-        (Answer::Later | Answer::Sent, None) => {}
+        (Answer::Later | Answer::Sent, None) => core.yields.insert(token),
+        (Answer::Sent, Some(error)) => {
+            core.yields.insert(token);
+            report_late(task, id, error, counters);
+        }
         (answer @ (Answer::Dropped | Answer::Later), error) => {
             if answer == Answer::Later {
                 task.shared.accounts.answer();
@@ -213,28 +241,28 @@ fn dispatch_one(
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));
-            let completion = Completion::of(tag, token, result);
-            inline.add(core, Batch::of(Item::Event(Event::Completion(completion))));
+            inline.place.fill(Completion::of(tag, token, result));
+            inline.settle(core);
         }
     }
 }
 
-impl Call {
+impl Call<'_> {
     /// Calls the handler. Returns its error, if there is one.
     #[inline]
     fn make(
         &self,
         task: &Task,
         command: Placed<'_, Command>,
-        completer: Completer,
+        sink: Task,
         counters: &Counters,
     ) -> Option<CommandError> {
         let id = command.get().id;
         let Some(handler) = task.shared.commands.get(id) else {
-            return Some(self.make_none(command.take(), completer, counters));
+            return Some(self.make_none(command.take(), sink, counters));
         };
-        let outer = CURRENT.replace(self);
-        let returned = contain(|| handler.handle_placed(command, completer));
+        let outer = self.enter();
+        let returned = contain(|| handler.handle_placed(command, sink, self.tag, self.token));
         CURRENT.set(outer);
         match returned {
             Ok(Ok(())) => None,
@@ -252,16 +280,17 @@ impl Call {
         }
     }
 
+    /// Makes it the innermost one; returns what was that before.
+    #[inline]
+    fn enter(&self) -> *const Call<'static> {
+        CURRENT.replace(ptr::from_ref(self).cast())
+    }
+
     /// What there is to do when there is no handler.
     #[cold]
-    fn make_none(
-        &self,
-        command: Command,
-        completer: Completer,
-        counters: &Counters,
-    ) -> CommandError {
-        let outer = CURRENT.replace(self);
-        drop(completer);
+    fn make_none(&self, command: Command, sink: Task, counters: &Counters) -> CommandError {
+        let outer = self.enter();
+        drop(Completer::new(sink, self.tag, self.token));
         CURRENT.set(outer);
         discard_each(counters, command.payloads);
         CommandError::Unknown(command.id)
@@ -274,11 +303,11 @@ impl Call {
 fn give_reason(
     task: &Task,
     id: CommandId,
-    completion: &mut Batch<Item>,
+    completion: Option<&mut Completion>,
     error: CommandError,
     counters: &Counters,
 ) {
-    if let Some(Item::Event(Event::Completion(completion))) = completion.front_mut()
+    if let Some(completion) = completion
         && matches!(completion.result, Err(CommandError::Dropped))
     {
         completion.result = Err(error);

@@ -5,6 +5,7 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
+mod answer;
 #[cfg(all(
     feature = "backtraces",
     target_os = "linux",

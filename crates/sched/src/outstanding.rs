@@ -24,10 +24,16 @@ pub(crate) struct Outstanding {
 }
 
 impl Outstanding {
-    /// The number of a new yield. O(1).
-    pub(crate) fn begin(&mut self) -> u64 {
+    /// The number of a new yield, which is not in the set. O(1).
+    #[inline]
+    pub(crate) fn number(&mut self) -> u64 {
         let token = self.next;
         self.next += 1;
+        token
+    }
+
+    /// Takes a yield in, which is not in the set. O(1).
+    pub(crate) fn insert(&mut self, token: u64) {
         if let Some(many) = &mut self.many {
             many.insert(token);
         } else if self.few.len() < MANY {
@@ -35,7 +41,6 @@ impl Outstanding {
         } else {
             self.many = Some(Box::new(self.few.drain(..).chain([token]).collect()));
         }
-        token
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
@@ -101,7 +106,8 @@ mod tests {
             for op in ops {
                 match op {
                     Op::Begin => {
-                        let token = set.begin();
+                        let token = set.number();
+                        set.insert(token);
                         prop_assert!(!ever.contains(&token), "a number was used twice");
                         ever.push(token);
                         model.insert(token);

@@ -1,8 +1,10 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::Task;
+use crate::core::Item;
 use crate::exit_slot::Abandoned;
-use ganger_proc_api::{ExitReason, Message, Pid, SendError};
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -37,8 +39,9 @@ impl Address {
     /// others wait for room in it.
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
-        let delivered = self.task.deliver(message);
-        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+        // In its node from the beginning, where it was made.
+        let message = Batch::of(Item::Event(Event::Message(message)));
+        self.task.deliver_in_node(message)
     }
 
     /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes one

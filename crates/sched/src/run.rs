@@ -141,7 +141,7 @@ impl Buffers {
                 turn => break turn,
             }
         };
-        self.inline.end();
+        self.inline.end(core);
         if let (Turn::Wait(_), Some(process)) = (turn, &mut core.process) {
             process.wait();
         }
@@ -159,7 +159,7 @@ impl Buffers {
         let limit = shared.config.event_batch;
         self.inline.answers = 0;
         let events = loop {
-            match core.gather(&task.state, limit, counters) {
+            match core.gather(&task.state, limit, &mut self.inline, counters) {
                 Gathered::Nothing => return self.waiting(core),
                 Gathered::Step(events) => break events,
                 Gathered::Upgrade(request) => {
@@ -206,10 +206,13 @@ impl Buffers {
     ) -> Turn {
         match self.out.take_outcome() {
             Outcome::Done(result) => self.end(ExitReason::Done(result)),
-            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
-                Ok(()) => Turn::Ready,
-                Err(error) => self.end(ExitReason::UpgradeFailed(error)),
-            },
+            Outcome::Upgrade(request) => {
+                self.inline.put_back(core);
+                match upgrade(shared, task, core, *request, counters) {
+                    Ok(()) => Turn::Ready,
+                    Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+                }
+            }
             _ => Turn::Ready,
         }
     }
@@ -229,11 +232,11 @@ impl Buffers {
         counters: &Counters,
     ) -> Result<(), ExitReason> {
         counters.steps.bump();
-        let Some((process, mut shown)) = core.shown(events) else {
+        let Self { out, inline, .. } = self;
+        let Some((process, mut shown)) = core.shown(&mut inline.place, events) else {
             // Only a completed process has none, and a completed process is not queued.
             return Err(ExitReason::Terminated);
         };
-        let Self { out, inline, .. } = self;
         shared.accounts.show(task.pid, &shown);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
@@ -243,11 +246,12 @@ impl Buffers {
             process.step(&mut Events::new(&mut shown), out)
         });
         shared.accounts.settle(task.pid, &shown);
+        shown.settle();
         let Shown { events, places, .. } = shown;
         if shared.config.mailbox_limit.is_some() {
             task.release_messages(places);
         }
-        core.keep(events);
+        core.keep(&mut inline.place, events);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
         match stepped {
@@ -264,7 +268,7 @@ impl Buffers {
 
     /// How a process waits that has nothing to do; it has when something is pending.
     fn waiting(&self, core: &Core) -> Turn {
-        if !core.pending.is_empty() {
+        if self.inline.place.is_full() || !core.pending.is_empty() {
             if core.pending.len() == self.inline.answers {
                 Turn::Answered
             } else {

@@ -2,6 +2,7 @@
 
 use super::STREAK;
 use crate::core::{Core, Gathered, Item};
+use crate::dispatch::Inline;
 use crate::home::Home;
 use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
@@ -44,6 +45,10 @@ impl Thing {
 enum Act {
     Message,
     Completion,
+    /// A completion that comes before its handler has returned.
+    Answer,
+    /// The end of a turn: what is in the answer's place becomes pending.
+    End,
     Control,
     Cancel,
     Upgrade,
@@ -55,6 +60,8 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => Just(Act::Message),
         1 => Just(Act::Completion),
+        3 => Just(Act::Answer),
+        1 => Just(Act::End),
         4 => Just(Act::Control),
         1 => Just(Act::Cancel),
         1 => Just(Act::Upgrade),
@@ -151,6 +158,7 @@ impl Process for Still {
 struct Real {
     state: State<Item>,
     core: Core,
+    inline: Inline,
     counters: Counters,
 }
 
@@ -161,6 +169,7 @@ impl Real {
         Self {
             state: State::new(),
             core,
+            inline: Inline::default(),
             counters: Counters::new(false),
         }
     }
@@ -175,8 +184,9 @@ impl Real {
                 Item::Upgrade(Box::new(request))
             }
             Thing::Completion(tag) => {
-                let (token, result) = (self.core.yields.begin(), Ok(Payload::from(())));
-                Item::Event(Event::Completion(Completion::of(tag, token, result)))
+                let token = self.core.yields.number();
+                self.core.yields.insert(token);
+                Item::Event(Event::Completion(completion(tag, token)))
             }
         };
         let pushed = if thing.is_system() {
@@ -187,46 +197,64 @@ impl Real {
         assert!(pushed.is_ok());
     }
 
+    /// As a dispatch does it.
+    fn answer(&mut self, tag: u64) {
+        self.core.receive(&self.state);
+        self.inline.put_back(&mut self.core);
+        let token = self.core.yields.number();
+        self.inline.place.fill(completion(tag, token));
+        self.inline.settle(&mut self.core);
+    }
+
     /// The next batch, of which the step takes those places.
     fn turn(&mut self, limit: usize, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state);
-        let events = match self.core.gather(&self.state, limit, &self.counters) {
+        let (core, inline) = (&mut self.core, &mut self.inline);
+        let events = match core.gather(&self.state, limit, inline, &self.counters) {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Step(events) => events,
         };
-        let (_, mut queue) = self.core.shown(events).unwrap();
+        let (_, mut queue) = core.shown(&mut inline.place, events).unwrap();
         let mut shown = Vec::new();
         queue.visit(&mut |event| shown.push(peek(event)));
-        assert_eq!(queue.len(), shown.len());
-        let taken: Vec<Thing> = if (0..shown.len()).all(&takes) {
-            std::iter::from_fn(|| queue.pop_front())
-                .map(Thing::of)
-                .collect()
-        } else {
-            let places = (0..shown.len()).filter(|place| takes(*place));
-            let taken = places
-                .enumerate()
-                .map(|(before, place)| take(&mut queue, place - before));
-            taken.collect()
-        };
+        let mut left = Events::new(&mut queue);
+        let wanted = (0..shown.len()).filter(|place| takes(*place));
+        let taken = wanted.enumerate().map(|(before, place)| {
+            assert_eq!(left.len(), shown.len() - before);
+            // So many are left in front of it.
+            match place - before {
+                0 => Thing::of(left.next().unwrap()),
+                count => take(&mut left, count),
+            }
+        });
+        let taken: Vec<Thing> = taken.collect();
+        let mut rest = Vec::new();
+        queue.visit(&mut |event| rest.push(peek(event)));
+        let first = queue.front().map(peek);
+        assert_eq!((first, queue.len()), (rest.first().copied(), rest.len()));
         let wanted = (0..).zip(&shown).filter(|(place, _)| takes(*place));
         assert!(taken.iter().eq(wanted.map(|(_, thing)| thing)));
         assert_eq!(queue.places, places(&taken));
+        queue.settle();
         let events = queue.events;
-        self.core.keep(events);
+        core.keep(&mut inline.place, events);
         shown
     }
 }
 
 /// Takes the event that has so many before it.
-fn take(queue: &mut impl EventQueue, mut before: usize) -> Thing {
-    let taken = queue.take_where(&mut |_| {
+fn take(events: &mut Events<'_>, mut before: usize) -> Thing {
+    let taken = events.take_where(|_| {
         let is_next = before == 0;
         before = before.saturating_sub(1);
         is_next
     });
     Thing::of(taken.unwrap())
+}
+
+fn completion(tag: u64, token: u64) -> Completion {
+    Completion::of(tag, token, Ok(Payload::from(tag)))
 }
 
 fn places(taken: &[Thing]) -> u64 {
@@ -261,6 +289,7 @@ fn run(acts: &[Act], limit: usize) {
             left.for_each(|(_, thing)| model.leave(thing));
         }
         let has_new = real.core.has_system() || !real.core.pending.is_empty();
+        let has_new = has_new || real.inline.place.is_full();
         assert_eq!(has_new, !model.is_empty());
         let counts_system = !model.system.new.is_empty();
         assert_eq!(real.state.may_hold_system(), counts_system);
@@ -270,6 +299,15 @@ fn run(acts: &[Act], limit: usize) {
         let thing = match act {
             Act::Message => Thing::Message(number),
             Act::Completion => Thing::Completion(number),
+            Act::Answer => {
+                model.arrive(Thing::Completion(number));
+                real.answer(number);
+                continue;
+            }
+            Act::End => {
+                real.inline.end(&mut real.core);
+                continue;
+            }
             Act::Control => Thing::Control(number),
             Act::Cancel => Thing::Cancel,
             Act::Upgrade => Thing::Upgrade,
