@@ -4,6 +4,7 @@ use crate::{Exclusive, Pid};
 use bytes::Bytes;
 use std::any::Any;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The most bytes of a string or byte string that a [`Payload`] holds without an allocation.
@@ -41,10 +42,47 @@ enum Repr {
     Pid(Pid),
     InlineStr(Inline),
     InlineBytes(Inline),
+    Long(Long),
+}
+
+/// What is behind a pointer. That there is nothing to drop in the others is seen where they are dropped.
+struct Long(ManuallyDrop<LongRepr>);
+
+enum LongRepr {
     Str(Box<str>),
     /// What the bytes are part of may be of any type.
     Bytes(Contained<Box<Bytes>>),
     Any(Contained<Opaque>),
+}
+
+impl Long {
+    fn into_inner(self) -> LongRepr {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is neither used nor dropped after that.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+
+    fn as_str(&self) -> Option<&str> {
+        match &*self.0 {
+            LongRepr::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Long {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: it is not used after that.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl LongRepr {
+    fn into_payload(self) -> Payload {
+        Payload(Repr::Long(Long(ManuallyDrop::new(self))))
+    }
 }
 
 const _: () = assert!(size_of::<Payload>() == 24);
@@ -116,7 +154,7 @@ impl Payload {
     /// A value of any type, moved to the heap.
     #[must_use]
     pub fn any<T: Any + Send>(value: T) -> Self {
-        Self(Repr::Any(Contained::new(Opaque::new(Box::new(value)))))
+        LongRepr::Any(Contained::new(Opaque::new(Box::new(value)))).into_payload()
     }
 
     /// Whether this is [`Payload::UNIT`].
@@ -178,7 +216,7 @@ impl Payload {
         match &self.0 {
             // An inline string is valid by construction; checking so few bytes is cheap.
             Repr::InlineStr(inline) => std::str::from_utf8(inline.as_bytes()).ok(),
-            Repr::Str(text) => Some(text),
+            Repr::Long(long) => long.as_str(),
             _ => None,
         }
     }
@@ -188,8 +226,10 @@ impl Payload {
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => Some(inline.as_bytes()),
-            Repr::Str(text) => Some(text.as_bytes()),
-            Repr::Bytes(bytes) => bytes.0.as_ref().map(|bytes| bytes.as_ref().as_ref()),
+            Repr::Long(long) => match &*long.0 {
+                LongRepr::Bytes(bytes) => Some(bytes.0.as_ref()?.as_ref().as_ref()),
+                _ => long.as_str().map(str::as_bytes),
+            },
             _ => None,
         }
     }
@@ -198,8 +238,11 @@ impl Payload {
     ///
     /// It is unique because the value need not be `Sync`, and payloads are.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
-        match &mut self.0 {
-            Repr::Any(value) => value.0.as_mut()?.get_mut().downcast_mut(),
+        let Repr::Long(long) = &mut self.0 else {
+            return None;
+        };
+        match &mut *long.0 {
+            LongRepr::Any(value) => value.0.as_mut()?.get_mut().downcast_mut(),
             _ => None,
         }
     }
@@ -209,13 +252,19 @@ impl Payload {
     /// # Errors
     /// Gives the payload back when it holds something else.
     pub fn downcast<T: Any>(self) -> Result<T, Self> {
-        match self.0 {
-            Repr::Any(value) => match value.take().map(|value| value.into_inner().downcast()) {
-                Some(Ok(value)) => Ok(*value),
-                Some(Err(value)) => Err(Self(Repr::Any(Contained::new(Opaque::new(value))))),
-                None => Err(Self::UNIT),
-            },
-            other => Err(Self(other)),
+        let long = match self.0 {
+            Repr::Long(long) => long.into_inner(),
+            other => return Err(Self(other)),
+        };
+        let LongRepr::Any(value) = long else {
+            return Err(long.into_payload());
+        };
+        match value.take().map(|value| value.into_inner().downcast()) {
+            Some(Ok(value)) => Ok(*value),
+            Some(Err(value)) => {
+                Err(LongRepr::Any(Contained::new(Opaque::new(value))).into_payload())
+            }
+            None => Err(Self::UNIT),
         }
     }
 
@@ -225,8 +274,11 @@ impl Payload {
     /// Gives the payload back when it holds something else.
     pub fn into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
-            Repr::Bytes(bytes) => Ok(bytes.take().map(|bytes| *bytes).unwrap_or_default()),
-            Repr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
+            Repr::Long(long) => match long.into_inner() {
+                LongRepr::Bytes(bytes) => Ok(bytes.take().map(|bytes| *bytes).unwrap_or_default()),
+                LongRepr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
+                other => Err(other.into_payload()),
+            },
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => {
                 Ok(Bytes::copy_from_slice(inline.as_bytes()))
             }
@@ -240,7 +292,10 @@ impl Payload {
     /// Gives the payload back when it holds something else.
     pub fn into_string(self) -> Result<String, Self> {
         match self.0 {
-            Repr::Str(text) => Ok(text.into_string()),
+            Repr::Long(long) => match long.into_inner() {
+                LongRepr::Str(text) => Ok(text.into_string()),
+                other => Err(other.into_payload()),
+            },
             other => {
                 let payload = Self(other);
                 payload.as_str().map(str::to_owned).ok_or(payload)
@@ -260,9 +315,15 @@ impl Payload {
             Repr::Pid(pid) => Repr::Pid(*pid),
             Repr::InlineStr(inline) => Repr::InlineStr(*inline),
             Repr::InlineBytes(inline) => Repr::InlineBytes(*inline),
-            Repr::Str(text) => Repr::Str(text.clone()),
-            Repr::Bytes(bytes) => Repr::Bytes(Contained(bytes.0.clone())),
-            Repr::Any(_) => return None,
+            Repr::Long(long) => {
+                return match &*long.0 {
+                    LongRepr::Str(text) => Some(LongRepr::Str(text.clone()).into_payload()),
+                    LongRepr::Bytes(bytes) => {
+                        Some(LongRepr::Bytes(Contained(bytes.0.clone())).into_payload())
+                    }
+                    LongRepr::Any(_) => None,
+                };
+            }
         }))
     }
 }
@@ -277,9 +338,14 @@ impl fmt::Debug for Payload {
             Repr::Float(value) => value.fmt(f),
             Repr::Pid(pid) => pid.fmt(f),
             Repr::InlineBytes(inline) => bytes::Bytes::copy_from_slice(inline.as_bytes()).fmt(f),
-            Repr::Bytes(Contained(bytes)) => bytes.as_deref().unwrap_or(&Bytes::new()).fmt(f),
-            Repr::InlineStr(_) | Repr::Str(_) => self.as_str().unwrap_or_default().fmt(f),
-            Repr::Any(_) => f.write_str("Any"),
+            Repr::InlineStr(_) => self.as_str().unwrap_or_default().fmt(f),
+            Repr::Long(long) => match &*long.0 {
+                LongRepr::Str(text) => text.fmt(f),
+                LongRepr::Bytes(Contained(bytes)) => {
+                    bytes.as_deref().unwrap_or(&Bytes::new()).fmt(f)
+                }
+                LongRepr::Any(_) => f.write_str("Any"),
+            },
         }
     }
 }
@@ -323,7 +389,7 @@ impl From<&str> for Payload {
     fn from(text: &str) -> Self {
         match Inline::new(text.as_bytes()) {
             Some(inline) => Self(Repr::InlineStr(inline)),
-            None => Self(Repr::Str(text.into())),
+            None => LongRepr::Str(text.into()).into_payload(),
         }
     }
 }
@@ -332,7 +398,7 @@ impl From<String> for Payload {
     fn from(text: String) -> Self {
         match Inline::new(text.as_bytes()) {
             Some(inline) => Self(Repr::InlineStr(inline)),
-            None => Self(Repr::Str(text.into_boxed_str())),
+            None => LongRepr::Str(text.into_boxed_str()).into_payload(),
         }
     }
 }
@@ -350,7 +416,7 @@ impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
         match Inline::new(&bytes) {
             Some(inline) => Self(Repr::InlineBytes(inline)),
-            None => Self(Repr::Bytes(Contained::new(Box::new(bytes)))),
+            None => LongRepr::Bytes(Contained::new(Box::new(bytes))).into_payload(),
         }
     }
 }

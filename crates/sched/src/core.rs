@@ -209,7 +209,7 @@ impl Core {
     /// Keeps what a step left of its new events, for the steps after it.
     #[inline]
     pub(crate) fn keep(&mut self, answer: &mut AnswerPlace, events: usize) {
-        if events > 0 || answer.is_full() {
+        if events + usize::from(answer.is_full()) > 0 {
             self.keep_some(answer, events);
         }
     }
