@@ -17,7 +17,7 @@ use ganger_proc_api::{
     Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
 };
 use ganger_sync::cell::UnsafeCell;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -43,6 +43,7 @@ struct OwnedCore(UnsafeCell<Content>);
 union Content {
     core: ManuallyDrop<Core>,
     reason: ManuallyDrop<ExitReason>,
+    nothing: (),
 }
 
 // SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the run
@@ -61,9 +62,18 @@ const _: () = {
 };
 
 impl OwnedCore {
-    fn new(core: Core) -> Self {
-        let core = ManuallyDrop::new(core);
-        Self(UnsafeCell::new(Content { core }))
+    /// With nothing in it.
+    const fn new() -> Self {
+        Self(UnsafeCell::new(Content { nothing: () }))
+    }
+
+    /// Puts a core there. What it holds is not dropped.
+    #[inline]
+    fn begin(&mut self, process: Home) {
+        self.0.with_mut(|content| {
+            // SAFETY: it is borrowed for us alone. What is around a core has its layout.
+            unsafe { Core::begin((&raw mut (*content).core).cast(), process) };
+        });
     }
 
     /// Drops what is there.
@@ -109,8 +119,11 @@ impl Place for OwnedCore {
 
 impl ProcessCell {
     /// A process in `Ready`; the caller owns its run token.
-    pub(crate) fn new(shared: Arc<Shared>, pid: Pid, method: Symbol, process: Home) -> Self {
-        Self {
+    pub(crate) fn new(shared: Arc<Shared>, pid: Pid, method: Symbol, process: Home) -> Arc<Self> {
+        let cell = Arc::new_uninit();
+        // SAFETY: nobody else has it yet; to ask it takes an atomic operation.
+        let place: &mut MaybeUninit<Self> = unsafe { &mut *Arc::as_ptr(&cell).cast_mut() };
+        let place = place.write(Self {
             pid,
             method,
             state: State::new(),
@@ -118,8 +131,11 @@ impl ProcessCell {
             exit: ExitSlot::new(),
             check: ProcessCheck::new(&shared.check),
             shared,
-            core: OwnedCore::new(Core::new(process)),
-        }
+            core: OwnedCore::new(),
+        });
+        place.core.begin(process);
+        // SAFETY: it has been written.
+        unsafe { cell.assume_init() }
     }
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
@@ -132,7 +148,7 @@ impl ProcessCell {
         self.state = State::new();
         self.room = Room::new();
         self.exit = ExitSlot::new();
-        self.core = OwnedCore::new(Core::new(process));
+        self.core.begin(process);
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.
@@ -539,7 +555,7 @@ mod tests {
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
         let home = || Home::new(Still);
-        let mut cell = Arc::new(ProcessCell::new(shared, pid, "main".into(), home()));
+        let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
         let probe = Arc::new(());
         for _ in 0..2 {
             // SAFETY: nobody else has the process.
@@ -560,12 +576,7 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let cell = Arc::new(ProcessCell::new(
-            shared,
-            pid,
-            "main".into(),
-            Home::new(Still),
-        ));
+        let cell = ProcessCell::new(shared, pid, "main".into(), Home::new(Still));
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: nobody else has the process, and it is the only time.

@@ -38,23 +38,21 @@ pub(crate) fn discard_events(items: Batch<Item>, counters: &Counters) {
     discard_each(counters, items);
 }
 
-/// Ends a process that this thread runs, as `turn` says until the process counts as ended.
+/// Ends a process that this thread runs, as `turn` says until the process counts as ended. It takes the
+/// reason, or else the process has been terminated.
 pub(crate) fn finish(
     shared: &Shared,
     counters: &Counters,
     task: &Task,
-    reason: ExitReason,
+    end: &mut Option<ExitReason>,
     turn: (HoldTurn<'_>, Running<'_>),
     worker: Option<usize>,
 ) {
     let (terminated, rest) = task.complete();
-    let reason = match reason {
-        ExitReason::Done(result) if terminated => {
-            discard(counters, result);
-            ExitReason::Terminated
-        }
-        reason => reason,
-    };
+    if terminated && matches!(end, Some(ExitReason::Done(_))) {
+        discard(counters, end.take());
+    }
+    let reason = end.get_or_insert(ExitReason::Terminated);
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
     let (process, mut items) = unsafe {
@@ -80,7 +78,7 @@ pub(crate) fn finish(
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
-    let (ended, how) = match &reason {
+    let (ended, how) = match reason {
         _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
@@ -94,13 +92,16 @@ pub(crate) fn finish(
     );
     let lifecycle = &shared.config.lifecycle;
     contain_and_report("on_complete", counters, || {
-        lifecycle.on_complete(task.pid, &reason);
+        lifecycle.on_complete(task.pid, reason);
     });
     shared.leave_place();
     ended.bump();
     drop(turn);
     shared.live.leave(worker);
     let pid = task.pid;
+    let Some(reason) = end.take() else {
+        unreachable!("there is one")
+    };
     // SAFETY: this is the end of the process, which this thread runs.
     let left = unsafe { task.end(reason) };
     // Whose handle has the reason may be gone.

@@ -89,7 +89,7 @@ impl Processes {
         let pid = Pid::new(shared.host, id);
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
         // SAFETY: the id has been claimed, and nobody else uses it.
-        unsafe { self.registry.insert(Arc::new(cell)) };
+        unsafe { self.registry.insert(cell) };
         id
     }
 

@@ -98,8 +98,7 @@ impl<'a> Runner<'a> {
             Turn::Ready | Turn::Answered => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
             Turn::End => {
-                let reason = buffers.end.take().unwrap_or(ExitReason::Terminated);
-                return finish(shared, counters, &task, reason, guard, worker);
+                return finish(shared, counters, &task, &mut buffers.end, guard, worker);
             }
         };
         match leave {
@@ -108,14 +107,9 @@ impl<'a> Runner<'a> {
             Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
             // SAFETY: as above.
             Leave::RequeueUrgent => shared.requeue_urgent(unsafe { Token::new(&task) }),
-            Leave::Terminate => finish(
-                shared,
-                counters,
-                &task,
-                ExitReason::Terminated,
-                guard,
-                worker,
-            ),
+            Leave::Terminate => {
+                finish(shared, counters, &task, &mut buffers.end, guard, worker);
+            }
         }
     }
 }

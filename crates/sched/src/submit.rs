@@ -61,12 +61,10 @@ impl Shared {
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
     ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
-        let mut place = match Place::take(self, pid) {
-            Ok(place) => place,
-            Err(kind) => {
-                return Err(SubmitError::new(kind).with_process(process.into_box(), input));
-            }
-        };
+        let mut place = Place::new(self);
+        if let Err(kind) = place.take(pid) {
+            return Err(SubmitError::new(kind).with_process(process.into_box(), input));
+        }
         let task = self.cell(&mut place, method, process);
         self.init(&task, method, input)?;
         #[cfg(feature = "sim")]
@@ -119,7 +117,7 @@ impl Shared {
             return task;
         }
         let shared = Arc::clone(self);
-        Arc::new(ProcessCell::new(shared, place.pid, method, process))
+        ProcessCell::new(shared, place.pid, method, process)
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
@@ -196,32 +194,47 @@ impl Shared {
 
 /// The right to one live process: counted, and with a PID that is taken.
 ///
-/// Given back when it is dropped, unless it is kept: then the end of the process gives it back.
+/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process gives it
+/// back.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     pid: Pid,
     /// To be used again.
     cell: Option<Task>,
+    /// There is nothing to give back.
     kept: bool,
     hold: Option<Hold>,
 }
 
 impl<'a> Place<'a> {
-    fn take(shared: &'a Arc<Shared>, pid: Option<Pid>) -> Result<Self, SubmitErrorKind> {
+    /// None yet.
+    fn new(shared: &'a Arc<Shared>) -> Self {
+        Self {
+            shared,
+            pid: Pid::new(shared.host, 0),
+            cell: None,
+            kept: true,
+            hold: None,
+        }
+    }
+
+    fn take(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
+        let shared = self.shared;
         // A first look, so that refused submits do not keep a stop from ending.
         if shared.shutdown.is_stopping() {
             return Err(SubmitErrorKind::Stopping);
         }
         let worker = shared.own_index();
         shared.live.enter(worker);
-        let result = Self::take_counted(shared, pid);
+        let result = self.take_counted(pid);
         if result.is_err() {
             shared.live.leave(worker);
         }
         result
     }
 
-    fn take_counted(shared: &'a Arc<Shared>, pid: Option<Pid>) -> Result<Self, SubmitErrorKind> {
+    fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
+        let shared = self.shared;
         if shared.shutdown.is_stopping() {
             return Err(SubmitErrorKind::Stopping);
         }
@@ -233,12 +246,12 @@ impl<'a> Place<'a> {
         {
             return Err(SubmitErrorKind::LimitReached { max });
         }
-        let (id, cell) = shared.with_cache(|cache| {
-            let id = pid.is_none().then(|| shared.claim_id(cache));
-            (id, cache.take_cell(&shared.pool))
+        let id = shared.with_cache(|cache| {
+            self.cell = cache.take_cell(&shared.pool);
+            pid.is_none().then(|| shared.claim_id(cache)).flatten()
         });
-        let pid = match pid {
-            None => match id.flatten() {
+        self.pid = match pid {
+            None => match id {
                 Some(id) => Pid::new(shared.host, id),
                 None => {
                     shared.leave_place();
@@ -252,14 +265,9 @@ impl<'a> Place<'a> {
                 return Err(SubmitErrorKind::AlreadyExists(pid));
             }
         };
-        let hold = Some(local::hold(shared, Held::Submission));
-        Ok(Self {
-            shared,
-            pid,
-            cell,
-            kept: false,
-            hold,
-        })
+        self.kept = false;
+        self.hold = Some(local::hold(shared, Held::Submission));
+        Ok(())
     }
 
     /// The process counts for itself from now on.

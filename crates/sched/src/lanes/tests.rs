@@ -164,8 +164,8 @@ struct Real {
 
 impl Real {
     fn new() -> Self {
-        let mut core = Core::new(Home::boxed(Box::new(Still)));
-        core.must_step = false;
+        let mut core = Core::default();
+        core.process = Some(Home::boxed(Box::new(Still)));
         Self {
             state: State::new(),
             core,
