@@ -10,10 +10,11 @@
 //! upgrade), the answer becomes the first item of what is pending, and its yield one of the set.
 
 use crate::core::Item;
+use crate::nodes;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Event, Payload, Placed};
+use ganger_proc_api::{Completion, Event, Placed};
 use std::cell::{Cell, UnsafeCell};
-use std::mem::{self, MaybeUninit};
+use std::mem::MaybeUninit;
 
 /// A place for one answer. It belongs to one thread.
 pub(crate) struct AnswerPlace {
@@ -42,8 +43,7 @@ impl AnswerPlace {
         debug_assert!(!is_full, "there is an answer already");
         // SAFETY: nobody else has the place: a reference to what is there needs one to all of this, which
         // nobody keeps while it is filled.
-        let event = unsafe { (*self.event.get()).write(empty()) };
-        put(answer, event);
+        nodes::put_completion(answer, unsafe { &mut *self.event.get() });
     }
 
     /// The answer, where it lies.
@@ -81,61 +81,5 @@ impl AnswerPlace {
 impl Drop for AnswerPlace {
     fn drop(&mut self) {
         drop(self.take());
-    }
-}
-
-/// A batch of one answer.
-#[inline]
-pub(crate) fn in_its_node(answer: Completion) -> Batch<Item> {
-    let mut batch = Batch::of(Item::Event(empty()));
-    match batch.front_mut() {
-        Some(Item::Event(event)) => put(answer, event),
-        _ => unreachable!("it has just been put there"),
-    }
-    batch
-}
-
-/// An answer that says nothing.
-#[inline]
-fn empty() -> Event {
-    Event::Completion(Completion::of(0, 0, Ok(Payload::UNIT)))
-}
-
-/// Puts an answer in the place of one that says nothing: by way of an event with the answer in it, it would be
-/// moved once more.
-#[inline]
-fn put(answer: Completion, event: &mut Event) {
-    if let Event::Completion(place) = event {
-        // SAFETY: both are there, and what is overwritten has nothing that has a destructor.
-        unsafe { move_words(&raw const answer, place) };
-        mem::forget(answer);
-    }
-}
-
-/// Moves a value, word by word.
-///
-/// One that has been written just before, in words, is still on its way from the processor to the cache. A
-/// word of it can be read from there, and two at once can't: whoever reads them waits until they have
-/// arrived, and nothing behind that is done with meanwhile. Yet two at once is how a compiler moves it.
-///
-/// # Safety
-/// As for [`ptr::copy_nonoverlapping`](std::ptr::copy_nonoverlapping) of one; the source is not used as a value
-/// any more, nor is what the target was.
-#[inline]
-unsafe fn move_words<T>(source: *const T, target: *mut T) {
-    /// Of a pointer's type, so that it may be a part of one.
-    type Word = MaybeUninit<*const ()>;
-    const {
-        assert!(size_of::<T>().is_multiple_of(size_of::<Word>()));
-        assert!(align_of::<T>() >= align_of::<Word>());
-    }
-
-    for word in 0..size_of::<T>() / size_of::<Word>() {
-        // SAFETY: a part of each, aligned for it; any bytes are a word. Volatile, so that no two are read at
-        // once.
-        unsafe {
-            let value = source.cast::<Word>().add(word).read_volatile();
-            target.cast::<Word>().add(word).write(value);
-        }
     }
 }

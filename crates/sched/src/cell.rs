@@ -10,14 +10,14 @@ use crate::room::{Given, Room};
 use crate::shared::Shared;
 use crate::state::{State, Wake};
 use crate::token::Token;
-use crate::{Task, answer, dispatch, local};
+use crate::{Task, dispatch, local, nodes};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, Package,
     Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
 };
 use ganger_sync::cell::UnsafeCell;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -204,25 +204,27 @@ impl ProcessCell {
         unsafe { self.exit.abandon(&self.core) }
     }
 
-    /// Puts a message in, which is the only item. Returns the token when the caller has to queue the process,
-    /// which is alive until it does. Short, and calls nothing of a user's.
+    /// Puts a message in, which is the only item, and leaves it where it is if it is refused. Returns the
+    /// token when the caller has to queue the process, which is alive until it does. Short, and calls
+    /// nothing of a user's.
     #[inline]
     pub(crate) fn put(
         self: &Task,
-        message: Batch<Item>,
-    ) -> Result<Option<Token>, (SendErrorKind, Batch<Item>)> {
+        message: &mut Batch<Item>,
+    ) -> Result<Option<Token>, SendErrorKind> {
         if !self.reserve(Room::take) {
-            return Err((self.no_room(), message));
+            return Err(self.no_room());
         }
-        let noted = self.shared.accounts.note(&message);
+        let noted = self.shared.accounts.note(message);
+        let taken = mem::take(message);
         if self.state.unpark() {
             // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.append(message)) };
+            unsafe { self.with_core(|core| core.pending.append(taken)) };
             self.shared.accounts.accept(self.pid, noted);
             // SAFETY: as above. A process that can be woken is in the registry.
             return Ok(Some(unsafe { Token::new(self) }));
         }
-        let pushed = self.state.push_batch(message);
+        let pushed = self.state.push_batch(taken);
         if pushed.is_ok() {
             self.shared.accounts.accept(self.pid, noted);
         }
@@ -230,7 +232,10 @@ impl ProcessCell {
             // SAFETY: that is to say that this thread owns the token; as above.
             Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
             Ok(Wake::Noted) => Ok(None),
-            Err(refused) => Err((SendErrorKind::Closed, refused)),
+            Err(refused) => {
+                *message = refused;
+                Err(SendErrorKind::Closed)
+            }
         }
     }
 
@@ -388,7 +393,7 @@ impl ProcessCell {
     /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
     #[inline(never)]
     pub(crate) fn complete_behind(self: &Task, completion: Completion) {
-        if let Err(item) = self.push_batch(answer::in_its_node(completion)) {
+        if let Err(item) = self.push_batch(nodes::of_completion(completion)) {
             let counters = self.shared.own_counters();
             counters.stale_completions.bump();
             self.shared.accounts.refuse_answer();

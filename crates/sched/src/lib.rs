@@ -45,6 +45,7 @@ mod idle;
 mod lanes;
 mod local;
 mod monitor;
+mod nodes;
 mod outstanding;
 mod pinning;
 mod pool;

@@ -23,7 +23,7 @@ use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
-use crate::{Task, local, reaper};
+use crate::{Task, local, nodes, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
 use ganger_mpsc::Batch;
@@ -311,7 +311,7 @@ impl Shared {
     /// Sends a package to a process of this scheduler, or on to the router.
     pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
-            return self.deliver(package);
+            return self.deliver_here(package);
         }
         match &self.config.router {
             Some(router) => router.send(package),
@@ -333,23 +333,29 @@ impl Shared {
     /// Sends a package to a process of this scheduler.
     #[inline]
     pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        let Package { target, message } = package;
-        if !self.is_local(target) {
-            return Err(SendError::new(self.unroutable(target), message.to(target)));
+        if self.is_local(package.target) {
+            self.deliver_here(package)
+        } else {
+            Err(SendError::new(self.unroutable(package.target), package))
         }
+    }
+
+    /// As [`deliver`](Self::deliver), where that has been looked at.
+    #[inline]
+    fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         // In its node before anybody is looked up, whom it might keep waiting.
-        let mut items = Some(Batch::of(Item::Event(Event::Message(message))));
-        let put = |task: &Task| task.put(items.take().unwrap_or_default());
-        let (kind, refused) = match self.registry.read(target.id(), put) {
+        let mut message = nodes::of_message(package.message);
+        let put = |task: &Task| task.put(&mut message);
+        let kind = match self.registry.read(package.target.id(), put) {
             Some(Ok(None)) => return Ok(()),
             Some(Ok(Some(token))) => {
                 self.schedule(token);
                 return Ok(());
             }
-            Some(Err((kind, refused))) => (kind, refused),
-            None => (self.unknown(), items.unwrap_or_default()),
+            Some(Err(kind)) => kind,
+            None => self.unknown(),
         };
-        Err(give_back(kind, refused, target))
+        Err(give_back(kind, message, &package.target))
     }
 
     /// Sends a control message to a process of this scheduler.
@@ -388,9 +394,9 @@ impl Shared {
 
 /// The error of a message, which is the only item, that was not taken.
 #[cold]
-fn give_back(kind: SendErrorKind, mut refused: Batch<Item>, target: Pid) -> SendError {
+fn give_back(kind: SendErrorKind, mut refused: Batch<Item>, target: &Pid) -> SendError {
     match refused.pop_front() {
-        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(target)),
+        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(*target)),
         _ => unreachable!("what was refused is what was sent"),
     }
 }

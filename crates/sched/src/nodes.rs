@@ -1,0 +1,81 @@
+//! Events on their way into nodes.
+//!
+//! Somebody has just made a message or a completion, word by word, and hands it over by reference. It is moved
+//! to where it stays at once, and as it was written: see [`move_words`].
+
+use crate::core::Item;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Completion, Event, Message, Payload, Payloads};
+use std::mem::{self, MaybeUninit};
+
+/// A batch of one completion.
+#[inline]
+pub(crate) fn of_completion(completion: Completion) -> Batch<Item> {
+    let empty = Completion::of(0, 0, Ok(Payload::UNIT));
+    let mut batch = Batch::of(Item::Event(Event::Completion(empty)));
+    if let Some(Item::Event(Event::Completion(place))) = batch.front_mut() {
+        replace(place, completion);
+    }
+    batch
+}
+
+/// Puts a completion where nothing is.
+#[inline]
+pub(crate) fn put_completion(completion: Completion, place: &mut MaybeUninit<Event>) {
+    let empty = Completion::of(0, 0, Ok(Payload::UNIT));
+    if let Event::Completion(place) = place.write(Event::Completion(empty)) {
+        replace(place, completion);
+    }
+}
+
+/// A batch of one message.
+#[inline]
+pub(crate) fn of_message(message: Message) -> Batch<Item> {
+    let empty = Message {
+        source: None,
+        topic: message.topic,
+        payloads: Payloads::new(),
+    };
+    let mut batch = Batch::of(Item::Event(Event::Message(empty)));
+    if let Some(Item::Event(Event::Message(place))) = batch.front_mut() {
+        replace(place, message);
+    }
+    batch
+}
+
+/// Puts a value in the place of one that has nothing to drop: by way of an event with the value in it, it
+/// would be moved once more.
+#[inline]
+fn replace<T>(place: &mut T, value: T) {
+    // SAFETY: both are there; what is moved is forgotten, and so is what is overwritten.
+    unsafe { move_words(&raw const value, place) };
+    mem::forget(value);
+}
+
+/// Moves a value, word by word.
+///
+/// One that has been written just before, in words, is still on its way from the processor to the cache. A
+/// word of it can be read from there, and two at once can't: whoever reads them waits until they have
+/// arrived, and nothing behind that is done with meanwhile. Yet two at once is how a compiler moves it.
+///
+/// # Safety
+/// As for [`ptr::copy_nonoverlapping`](std::ptr::copy_nonoverlapping) of one; the source is not used as a value
+/// any more, nor is what the target was.
+#[inline]
+unsafe fn move_words<T>(source: *const T, target: *mut T) {
+    /// Of a pointer's type, so that it may be a part of one.
+    type Word = MaybeUninit<*const ()>;
+    const {
+        assert!(size_of::<T>().is_multiple_of(size_of::<Word>()));
+        assert!(align_of::<T>() >= align_of::<Word>());
+    }
+
+    for word in 0..size_of::<T>() / size_of::<Word>() {
+        // SAFETY: a part of each, aligned for it; any bytes are a word. Volatile, so that no two are read at
+        // once.
+        unsafe {
+            let value = source.cast::<Word>().add(word).read_volatile();
+            target.cast::<Word>().add(word).write(value);
+        }
+    }
+}
