@@ -63,7 +63,7 @@ const _: () = {
 
 impl OwnedCore {
     /// With nothing in it.
-    const fn new() -> Self {
+    fn new() -> Self {
         Self(UnsafeCell::new(Content { nothing: () }))
     }
 
