@@ -31,11 +31,15 @@ pub trait Handler: Send + Sync + 'static {
     /// As [`handle`](Self::handle), which it calls, with a command that lies somewhere, and with what
     /// [`Completer::new`] gets, by which nothing has to be moved; for schedulers.
     ///
+    /// # Safety
+    /// Whoever writes another one makes one completer of the sink, the tag and the token, and does nothing else
+    /// with them.
+    ///
     /// # Errors
     /// As for `handle`.
     #[doc(hidden)]
     #[inline]
-    fn handle_placed(
+    unsafe fn handle_placed(
         &self,
         command: Placed<'_, Command>,
         sink: Arc<dyn CompletionSink>,
@@ -56,7 +60,7 @@ where
     }
 
     #[inline]
-    fn handle_placed(
+    unsafe fn handle_placed(
         &self,
         command: Placed<'_, Command>,
         sink: Arc<dyn CompletionSink>,

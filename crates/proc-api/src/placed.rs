@@ -15,7 +15,8 @@ impl<T> Placed<'_, T> {
     /// The value in that place.
     ///
     /// # Safety
-    /// There is one, the caller gives it away, and nobody else uses the place while this is there.
+    /// The place is valid and aligned, and one is there, which the caller gives away; nobody else uses the place
+    /// while this is there.
     #[must_use]
     #[inline]
     pub unsafe fn new(place: *mut T) -> Self {

@@ -7,7 +7,8 @@
 //! **Protocol.** While a turn lasts, the runner has one place for such an answer. It is in front of all that is
 //! pending; so it is used only when nothing is. Its yield is in no set: it is outstanding as long as its
 //! answer is here. When something else than the next step comes first (the turn's end, another yield, an
-//! upgrade), the answer becomes the first item of what is pending, and its yield one of the set.
+//! upgrade, what has been set aside), the answer becomes the first item of what is pending, and its yield one of
+//! the set; and the last one when there was something pending before it came.
 
 use crate::core::Item;
 use crate::nodes;
@@ -36,13 +37,15 @@ impl AnswerPlace {
         self.is_full.get()
     }
 
-    /// Puts an answer there. There is none; else that one would be lost.
+    /// Puts an answer there.
+    ///
+    /// # Safety
+    /// There is none, and nobody has a reference to what was there.
     #[inline]
-    pub(crate) fn fill(&self, answer: Completion) {
+    pub(crate) unsafe fn fill(&self, answer: Completion) {
         let is_full = self.is_full.replace(true);
         debug_assert!(!is_full, "there is an answer already");
-        // SAFETY: nobody else has the place: a reference to what is there needs one to all of this, which
-        // nobody keeps while it is filled.
+        // SAFETY: as this function's, and the place is this thread's.
         nodes::put_completion(answer, unsafe { &mut *self.event.get() });
     }
 
@@ -55,7 +58,7 @@ impl AnswerPlace {
 
     /// The answer.
     pub(crate) fn get(&self) -> Option<&Event> {
-        // SAFETY: there is an event. It goes only through `&mut self`.
+        // SAFETY: there is an event. It goes only through `&mut self`, and is replaced by nobody (`fill`).
         (self.is_full.get()).then(|| unsafe { (*self.event.get()).assume_init_ref() })
     }
 

@@ -73,7 +73,9 @@ pub(crate) fn complete(task: Task, completion: Completion) {
     match unsafe { current(&task, completion.token()) } {
         Some(call) if !task.state.has_events() => {
             task.shared.accounts.accept_inline(task.pid, &completion);
-            call.place.fill(completion);
+            // SAFETY: it was empty before the handler was called, whose completer is the only one, and is used
+            // once; nobody looks there before it has returned.
+            unsafe { call.place.fill(completion) };
             call.answer.set(Answer::Given);
             call.task.set(Some(task));
         }
@@ -241,7 +243,9 @@ fn dispatch_one(
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));
-            inline.place.fill(Completion::of(tag, token, result));
+            // SAFETY: it was empty before the handler was called, and there has been no answer; nobody looks
+            // there.
+            unsafe { inline.place.fill(Completion::of(tag, token, result)) };
             inline.settle(core);
         }
     }
@@ -262,7 +266,9 @@ impl Call<'_> {
             return Some(self.make_none(command.take(), sink, counters));
         };
         let outer = self.enter();
-        let returned = contain(|| handler.handle_placed(command, sink, self.tag, self.token));
+        // SAFETY: this is no other one.
+        let returned =
+            contain(|| unsafe { handler.handle_placed(command, sink, self.tag, self.token) });
         CURRENT.set(outer);
         match returned {
             Ok(Ok(())) => None,

@@ -1,7 +1,7 @@
 //! The thread that helps a shutdown: it tells everybody, and ends what no worker is free to end.
 
 use crate::clock::Deadline;
-use crate::contain::{contain, log};
+use crate::contain::log;
 use crate::local;
 use crate::run::Runner;
 use crate::shared::Shared;
@@ -86,9 +86,7 @@ fn reap(shared: &Arc<Shared>) {
         first.or_else(|| steal_anywhere(shared))
     };
     while let Some(task) = queued() {
-        if contain(|| runner.run(task)).is_err() {
-            runner = Runner::new(shared, None);
-        }
+        runner.run(task);
     }
 }
 

@@ -60,7 +60,25 @@ impl<'a> Runner<'a> {
     }
 
     /// Gives a process that has been taken from a queue its turn.
+    ///
+    /// Users' code is contained where it is called. Should something else panic, a `tracing` subscriber say,
+    /// then its process is lost, and this thread is not, nor what is queued.
+    #[inline]
     pub(crate) fn run(&mut self, token: Token) {
+        if contain(|| self.run_through(token)).is_err() {
+            self.start_afresh();
+        }
+    }
+
+    #[cold]
+    fn start_afresh(&mut self) {
+        let worker = self.queue.map(|queue| queue.index);
+        let counters = self.shared.counters.of(worker);
+        counters.panics.bump();
+        discard(counters, mem::take(&mut self.buffers));
+    }
+
+    fn run_through(&mut self, token: Token) {
         let task = token.into_task();
         task.check.begin();
         let Self {
@@ -239,8 +257,8 @@ impl Buffers {
             crate::sim::before_step();
             process.step(&mut Events::new(&mut shown), out)
         });
-        shared.accounts.settle(task.pid, &shown);
         shown.settle();
+        shared.accounts.settle(task.pid, &shown);
         let Shown { events, places, .. } = shown;
         if shared.config.mailbox_limit.is_some() {
             task.release_messages(places);

@@ -28,7 +28,7 @@
 //! sleep at once, somebody who pushes one process after the other would find it asleep each time that
 //! the searcher has found the last one.
 
-use crate::contain::{contain, log};
+use crate::contain::log;
 use crate::crew::{Next, Relief};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -61,20 +61,14 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     let mut has_left = false;
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
-        let runner = || Runner::new(&queue.shared, Some(&queue));
-        let mut current = runner();
+        let mut runner = Runner::new(&queue.shared, Some(&queue));
         let _bomb = AbortOnPanic;
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         worker.look_on();
         worker.report();
         while let Some(token) = worker.next() {
-            // Users' code is contained where it is called. Should something else panic, a `tracing`
-            // subscriber say, then its process is lost, and the worker and its deque are not.
-            if contain(|| current.run(token)).is_err() {
-                worker.counters.panics.bump();
-                current = runner();
-            }
+            runner.run(token);
             if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
                 worker.has_left = true;
                 break;

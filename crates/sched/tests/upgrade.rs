@@ -65,6 +65,7 @@ impl Process for Logger {
 }
 
 const LATER: CommandId = CommandId::new(1);
+const AT_ONCE: CommandId = CommandId::new(2);
 
 struct Setup {
     scheduler: Scheduler,
@@ -92,6 +93,12 @@ fn setup(next_fails: Option<&'static str>) -> Setup {
     scheduler
         .register(LATER, "later", move |_: Command, completer: Completer| {
             keep.lock().unwrap().push(completer);
+            Ok(())
+        })
+        .unwrap();
+    scheduler
+        .register(AT_ONCE, "at once", |_: Command, completer: Completer| {
+            completer.complete(());
             Ok(())
         })
         .unwrap();
@@ -290,6 +297,23 @@ fn completions_of_the_old_one_are_stale() {
             .iter()
             .all(|line| line != "new completion")
     );
+}
+
+// pins: P7, P11
+#[test]
+fn an_answer_that_came_at_once_is_not_for_the_new_one() {
+    let setup = setup(None);
+    let asker = process(|_, _, out| {
+        out.yield_command(Command::new(AT_ONCE, ()), 7);
+        out.upgrade(UpgradeRequest::factory("next", "main", ()));
+        Ok(())
+    });
+    let handle = setup.scheduler.submit(asker, "main", ()).unwrap();
+    until_state(&setup.scheduler, handle.pid(), ProcessState::Idle);
+    assert_eq!(setup.scheduler.stats().total.stale_completions, 1);
+    assert!(!setup.taken_log().contains(&"new completion".to_owned()));
+    setup.scheduler.cancel(handle.pid(), "end").unwrap();
+    assert!(exit(handle).is_done());
 }
 
 // pins: P11, P8

@@ -202,7 +202,8 @@ impl Real {
         self.core.receive(&self.state);
         self.inline.put_back(&mut self.core);
         let token = self.core.yields.number();
-        self.inline.place.fill(completion(tag, token));
+        // SAFETY: it is empty now, and nobody has a reference to it.
+        unsafe { self.inline.place.fill(completion(tag, token)) };
         self.inline.settle(&mut self.core);
     }
 
@@ -231,6 +232,8 @@ impl Real {
         let taken: Vec<Thing> = taken.collect();
         let mut rest = Vec::new();
         queue.visit(&mut |event| rest.push(peek(event)));
+        let untaken = (0..).zip(&shown).filter(|(place, _)| !takes(*place));
+        assert!(rest.iter().eq(untaken.map(|(_, thing)| thing)));
         let first = queue.front().map(peek);
         assert_eq!((first, queue.len()), (rest.first().copied(), rest.len()));
         let wanted = (0..).zip(&shown).filter(|(place, _)| takes(*place));

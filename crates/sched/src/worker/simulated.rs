@@ -6,7 +6,6 @@
 
 use super::{Looked, Worker};
 use crate::clock::Clock;
-use crate::contain::contain;
 use crate::crew::Next;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -220,10 +219,7 @@ impl<'a> Simulated<'a> {
     /// A turn.
     fn run(&mut self, token: Token) -> Did {
         let did = Did::Ran(token.cell().pid);
-        if contain(|| self.runner.run(token)).is_err() {
-            self.worker.counters.panics.bump();
-            self.runner = Runner::new(&self.queue.shared, Some(self.queue));
-        }
+        self.runner.run(token);
         self.queue.shared.check.begin_pick(self.queue.index);
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved(Then::Looks)
