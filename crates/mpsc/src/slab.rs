@@ -17,6 +17,8 @@
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::hint::black_box;
 use std::ptr::NonNull;
 
 /// What slabs are aligned to, and how far two of them are apart at the least.
@@ -78,6 +80,7 @@ impl Slab {
     /// A slab from the allocator. The caller has it to itself.
     #[cold]
     pub(crate) fn allocate() -> NonNull<Self> {
+        stretch();
         // SAFETY: the size is not zero.
         let memory = unsafe { alloc(Self::LAYOUT) };
         let slab = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(Self::LAYOUT));
@@ -124,5 +127,39 @@ impl Slab {
         // Ordering: Release and Acquire pair with each other: all that owners of blocks did with them
         // comes before what is done by whoever gives back the last.
         back.fetch_add(blocks, Ordering::AcqRel) + blocks == size.blocks()
+    }
+}
+
+/// Has the allocator's heap grow by much at once, every now and then.
+///
+/// That of glibc, for all threads but the first, grows by what is asked for: with a system call for each slab
+/// or two, which interrupts the program's other threads as well. One who sends faster than others receive spent
+/// nearly half of its time with that. What is taken and given back at once is there for the slabs that follow,
+/// and for everybody else; nothing is kept, and no page is touched.
+fn stretch() {
+    /// In bytes: below what glibc maps apart, or would return at once.
+    const MUCH: usize = 112 * 1_024;
+    /// So many slabs use it up.
+    const SLABS: u32 = 24;
+    const LAYOUT: Layout = match Layout::from_size_align(MUCH, align_of::<usize>()) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    };
+    thread_local! {
+        static TAKEN: Cell<u32> = const { Cell::new(0) };
+    }
+    let taken = TAKEN.get() + 1;
+    // Not for the first few, which are all that most threads need.
+    TAKEN.set(taken % SLABS);
+    if taken < SLABS {
+        return;
+    }
+    // SAFETY: the size is not zero, and what was granted is given back. The compiler would leave out what is not
+    // looked at.
+    unsafe {
+        let memory = black_box(alloc(LAYOUT));
+        if !memory.is_null() {
+            dealloc(memory, LAYOUT);
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! What is counted of a round.
 
 use super::callgrind::Callgrind;
-use super::lines;
 use super::listing::{Executed, Listing};
 use super::profile::Profile;
+use super::touched::{self, Touched};
 use crate::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,10 +29,12 @@ pub(super) enum Kind {
     Frees,
     /// Cache lines that are read or written.
     Lines,
+    /// Loads that wait for stores just before them.
+    Waits,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Instructions,
         Self::Own,
         Self::Rmws,
@@ -42,6 +44,7 @@ impl Kind {
         Self::Allocations,
         Self::Frees,
         Self::Lines,
+        Self::Waits,
     ];
 
     /// What columns and complaints call it.
@@ -56,13 +59,14 @@ impl Kind {
             Self::Allocations => "allocs",
             Self::Frees => "frees",
             Self::Lines => "lines",
+            Self::Waits => "waits",
         }
     }
 
     /// With which precision it is counted: as many in one.
     fn parts(self) -> f64 {
         match self {
-            Self::Instructions | Self::Own | Self::Lines => 10.0,
+            Self::Instructions | Self::Own | Self::Lines | Self::Waits => 10.0,
             _ => 100.0,
         }
     }
@@ -75,7 +79,7 @@ impl Kind {
 
     pub(super) fn show(self, count: f64) -> String {
         match self {
-            Self::Instructions | Self::Own | Self::Lines => format!("{count:.1}"),
+            Self::Instructions | Self::Own | Self::Lines | Self::Waits => format!("{count:.1}"),
             _ => format!("{count:.2}"),
         }
     }
@@ -141,11 +145,13 @@ impl Act {
         Ok(self.difference(&program, [&few, &many], listing))
     }
 
-    /// Adds the lines that a round touches to what it takes. That takes longer than all the rest.
+    /// Adds what a round touches to what it takes. That takes longer than all the rest.
     pub(super) fn trace(&self, program: &Path, cost: &mut Cost) -> Result<(), Failure> {
         let instructions = cost[&Kind::Instructions];
-        if let Some(lines) = lines::count(program, &self.name, self.period, instructions)? {
+        let touched = touched::count(program, &self.name, self.period, instructions)?;
+        if let Some(Touched { lines, waits }) = touched {
             cost.insert(Kind::Lines, Kind::Lines.round(lines));
+            cost.insert(Kind::Waits, Kind::Waits.round(waits));
         }
         Ok(())
     }

@@ -11,10 +11,11 @@ mod callgrind;
 mod committed;
 mod cost;
 mod least;
-mod lines;
 mod listing;
 mod profile;
 mod table;
+mod touched;
+mod waits;
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -36,7 +37,7 @@ const COMMITTED: &str = "benches/instructions.json";
 const MISUSED: u8 = 2;
 
 /// Counts what a step, a send, a spawn, a command and the queues take, under callgrind: instructions,
-/// read-modify-writes, fences, allocations, cache lines
+/// read-modify-writes, fences, allocations, cache lines, loads that wait for stores
 ///
 /// All but the lines and what libraries do are compared with benches/instructions.json. Exits with 1
 /// when a count is above the committed one by more than is allowed there, and with 2 when it can't
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(heading.find("what"), row.find("a step"));
         assert_eq!(
             row,
-            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3  a step"
+            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3    12.3  a step"
         );
     }
 

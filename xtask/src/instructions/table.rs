@@ -39,8 +39,8 @@ fn table(committed: &Committed) -> Option<String> {
     let (machine, counts) = committed.shown()?;
     let mut table = format!("{machine}.\n\n");
     table += "| act | instructions | RMWs | least | fences | light fences | RMWs of libraries | \
-              allocations | least | lines | why no less |\n";
-    table += &("|---".repeat(11) + "|\n");
+              allocations | least | lines | waits | why no less |\n";
+    table += &("|---".repeat(12) + "|\n");
     for least in &LEAST {
         if let Some(cost) = counts.get(least.act) {
             row(&mut table, least, cost);
@@ -69,6 +69,7 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
         foreign,
         allocated,
         lines,
+        waits,
     ] = [
         Kind::Instructions,
         Kind::Rmws,
@@ -77,6 +78,7 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
         Kind::LibraryRmws,
         Kind::Allocations,
         Kind::Lines,
+        Kind::Waits,
     ]
     .map(shown);
     let rmws = Kind::Rmws.show(*rmws);
@@ -84,7 +86,7 @@ fn row(table: &mut String, least: &Least, cost: &Cost) {
     let _ = writeln!(
         table,
         "| {what} | {instructions} | {counted} | {rmws} | {fences} | {light} | {foreign} | \
-         {allocated} | {allocations} | {lines} | {why} |"
+         {allocated} | {allocations} | {lines} | {waits} | {why} |"
     );
 }
 

@@ -50,11 +50,15 @@ impl Place for Shelf {
 
 impl Told {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::unshared())
+    }
+
+    fn unshared() -> Self {
+        Self {
             slot: ExitSlot::new(),
             place: Shelf(UnsafeCell::new(None)),
             before: UnsafeCell::new(0),
-        })
+        }
     }
 
     fn write(&self) {
@@ -189,5 +193,70 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
             told.assert_written();
         }
         owner.join().unwrap();
+    });
+}
+
+/// A `Told` that is nobody's but whose the slot says.
+#[derive(Clone, Copy)]
+struct Loose(*const Told);
+
+// SAFETY: it is reached by who has not given it up, which is what the model checks.
+unsafe impl Send for Loose {}
+
+impl Loose {
+    fn told<'a>(self) -> &'a Told {
+        // SAFETY: the caller has not given it up.
+        unsafe { &*self.0 }
+    }
+
+    /// Frees it. Loom finds who reads it meanwhile, for this is a write beside their read.
+    fn free(self) {
+        self.told().write();
+        // SAFETY: a box, which the slot has left to the caller.
+        drop(unsafe { Box::from_raw(self.0.cast_mut()) });
+    }
+
+    /// What both sides do before they give it up.
+    fn read(self) {
+        // SAFETY: written before both sides began, and then by who frees it.
+        self.told()
+            .before
+            .with(|before| assert_eq!(unsafe { *before }, 0));
+    }
+}
+
+/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the memory then.
+// pins: P12
+#[test]
+fn the_memory_goes_with_who_has_the_reference() {
+    model::check(5, || {
+        let freed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let loose = Loose(Box::into_raw(Box::new(Told::unshared())));
+        let free = {
+            let freed = std::sync::Arc::clone(&freed);
+            move |loose: Loose| {
+                loose.free();
+                // Ordering: Relaxed: read when both threads have been joined.
+                freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        };
+        let worker = {
+            let free = free.clone();
+            thread::spawn(move || {
+                loose.read();
+                if !loose.told().end() {
+                    free(loose);
+                }
+            })
+        };
+        let waker = Waker::from(std::sync::Arc::new(Token(Parker::new())));
+        let _is_there = loose.told().poll(&waker).is_ready();
+        loose.read();
+        if loose.told().abandon() {
+            free(loose);
+        }
+        worker.join().unwrap();
+        // Ordering: as above.
+        assert_eq!(freed.load(std::sync::atomic::Ordering::Relaxed), 1);
     });
 }

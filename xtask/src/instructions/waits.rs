@@ -1,0 +1,90 @@
+//! Loads that have to wait for what was stored just before.
+//!
+//! A store leaves the processor's store buffer some time after it was executed. A load of all or a part of what
+//! one store wrote is served from there; a load of more than that waits until the store has arrived in the
+//! cache, and nothing behind it is finished meanwhile: as long as a short step takes. It happens where a
+//! value is put together in small pieces and moved in larger ones, which compilers do to each value that is
+//! handed over by reference. Some hundred instructions later nobody waits any more.
+
+use std::collections::VecDeque;
+
+/// So many instructions behind a store a load does not meet it in the store buffer any more.
+const NEAR: u64 = 100;
+
+/// The stores that may be on their way.
+#[derive(Debug, Default)]
+pub(super) struct Stores {
+    instructions: u64,
+    /// The oldest first.
+    recent: VecDeque<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    /// After so many instructions.
+    at: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Stores {
+    /// Another instruction begins.
+    pub(super) fn advance(&mut self) {
+        self.instructions += 1;
+        let is_over = |store: &Store| store.at + NEAR < self.instructions;
+        while self.recent.front().is_some_and(is_over) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The bytes from the first to the last one are written.
+    pub(super) fn store(&mut self, first: u64, last: u64) {
+        let at = self.instructions;
+        self.recent.push_back(Store { at, first, last });
+    }
+
+    /// Whether one who reads those bytes has to wait: the newest store of any of them is not one of all.
+    pub(super) fn has_to_wait(&self, first: u64, last: u64) -> bool {
+        let mut stores = self.recent.iter().rev();
+        let newest = stores.find(|store| store.first <= last && first <= store.last);
+        newest.is_some_and(|store| first < store.first || store.last < last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_waits_for_a_store_of_a_part_of_it() {
+        let mut stores = Stores::default();
+        stores.advance();
+        stores.store(8, 15);
+        stores.store(16, 23);
+        for (first, last, waits) in [
+            (8, 15, false),
+            (12, 15, false),
+            (8, 23, true),
+            (0, 8, true),
+            (23, 24, true),
+            (24, 31, false),
+        ] {
+            assert_eq!(stores.has_to_wait(first, last), waits, "{first} to {last}");
+        }
+        // What is under a newer store is of no importance.
+        stores.store(0, 31);
+        assert!(!stores.has_to_wait(8, 23));
+    }
+
+    #[test]
+    fn nobody_waits_for_what_was_stored_long_ago() {
+        let mut stores = Stores::default();
+        stores.store(8, 15);
+        for _ in 0..NEAR {
+            stores.advance();
+        }
+        assert!(stores.has_to_wait(8, 23));
+        stores.advance();
+        assert!(!stores.has_to_wait(8, 23) && stores.recent.is_empty());
+    }
+}
