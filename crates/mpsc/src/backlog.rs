@@ -49,7 +49,7 @@ impl<T> Backlog<T> {
         // SAFETY: not `Sync`, and see the field.
         let items = unsafe { &mut *self.items.get() };
         if items.is_empty() {
-            items.append(self.drain(queue));
+            self.drain(queue, items);
         }
         let node = items.pop_node();
         // SAFETY: out of the list, and ours.
@@ -59,13 +59,13 @@ impl<T> Backlog<T> {
     /// Takes everything, here and in the queue.
     pub(crate) fn take(&self, queue: &Queue<T>) -> Batch<T> {
         let mut batch = self.take_own();
-        batch.append(self.drain(queue));
+        self.drain(queue, &mut batch);
         batch
     }
 
-    /// Takes everything that is in the queue. Out of the way of what most pops do.
+    /// Puts everything that is in the queue behind the items. Out of the way of what most pops do.
     #[inline(never)]
-    fn drain(&self, queue: &Queue<T>) -> Batch<T> {
+    fn drain(&self, queue: &Queue<T>, items: &mut Batch<T>) {
         let pauses = self.pauses.get();
         (0..pauses).for_each(|_| hint::spin_loop());
         let (batch, company) = queue.drain_in_company();
@@ -74,7 +74,7 @@ impl<T> Backlog<T> {
         } else {
             pauses / 2
         });
-        batch
+        items.append(batch);
     }
 
     /// Takes everything that is here.

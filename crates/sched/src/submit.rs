@@ -84,7 +84,7 @@ impl Shared {
         // the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
-        if let Err(kind) = self.on_start(place.pid, method) {
+        if let Err(kind) = self.on_start(place.pid(), method) {
             return Err(self.roll_back(task, kind));
         }
         self.own_counters().started.bump();
@@ -102,7 +102,7 @@ impl Shared {
         if self.shutdown.is_terminating() || self.shutdown.is_halted() {
             task.terminate();
         }
-        let pid = place.pid;
+        let pid = place.pid();
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });
         Ok((pid, alias))
@@ -113,11 +113,11 @@ impl Shared {
         if let Some(task) = place.cell.take() {
             // SAFETY: nobody else has a reference to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
-            cell.renew(place.pid, method, process);
+            cell.renew(place.pid(), method, process);
             return task;
         }
         let shared = Arc::clone(self);
-        ProcessCell::new(shared, place.pid, method, process)
+        ProcessCell::new(shared, place.pid(), method, process)
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
@@ -198,7 +198,7 @@ impl Shared {
 /// back.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
-    pid: Pid,
+    id: u64,
     /// To be used again.
     cell: Option<Task>,
     /// There is nothing to give back.
@@ -211,7 +211,7 @@ impl<'a> Place<'a> {
     fn new(shared: &'a Arc<Shared>) -> Self {
         Self {
             shared,
-            pid: Pid::new(shared.host, 0),
+            id: 0,
             cell: None,
             kept: true,
             hold: None,
@@ -250,16 +250,16 @@ impl<'a> Place<'a> {
             self.cell = cache.take_cell(&shared.pool);
             pid.is_none().then(|| shared.claim_id(cache)).flatten()
         });
-        self.pid = match pid {
+        self.id = match pid {
             None => match id {
-                Some(id) => Pid::new(shared.host, id),
+                Some(id) => id,
                 None => {
                     shared.leave_place();
                     let max = u32::MAX as usize;
                     return Err(SubmitErrorKind::LimitReached { max });
                 }
             },
-            Some(pid) if shared.registry.reserve(pid.id()) => pid.with_node(None),
+            Some(pid) if shared.registry.reserve(pid.id()) => pid.id(),
             Some(pid) => {
                 shared.leave_place();
                 return Err(SubmitErrorKind::AlreadyExists(pid));
@@ -268,6 +268,10 @@ impl<'a> Place<'a> {
         self.kept = false;
         self.hold = Some(local::hold(shared, Held::Submission));
         Ok(())
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::new(self.shared.host, self.id)
     }
 
     /// The process counts for itself from now on.
@@ -281,7 +285,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.kept {
             // SAFETY: the place has taken the id, and the process is not to end elsewhere.
-            drop(unsafe { self.shared.free_id(self.pid.id()) });
+            drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
             // What the hooks have woken meanwhile may have nobody else to run it.
