@@ -95,6 +95,10 @@ impl Builder {
 
     /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
     /// thread, then it blocks. Default: 4 and 16.
+    ///
+    /// Where other programs compete for the processors, a thread that yields may get its own back a time slice
+    /// later, and is not woken meanwhile because it is awake: one in a hundred wake-ups then took 1 ms. With
+    /// `yields` not above `spin` a worker never yields: 30 us.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
