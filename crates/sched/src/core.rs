@@ -121,6 +121,8 @@ impl Core {
     ) -> Gathered {
         if self.aside.is_some() {
             inline.put_back(self);
+            // It is one of this step's events, and not of what comes before the next one.
+            inline.answers = 0;
             match self.gather_system(state, limit) {
                 Share::Upgrade(request) => return Gathered::Upgrade(request),
                 Share::Room(room) => limit = room,

@@ -295,8 +295,9 @@ impl Call<'_> {
     /// What there is to do when there is no handler.
     #[cold]
     fn make_none(&self, command: Command, sink: Task, counters: &Counters) -> CommandError {
+        let completer = Completer::new(sink, self.tag, self.token);
         let outer = self.enter();
-        drop(Completer::new(sink, self.tag, self.token));
+        discard(counters, completer);
         CURRENT.set(outer);
         discard_each(counters, command.payloads);
         CommandError::Unknown(command.id)

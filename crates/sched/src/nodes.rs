@@ -6,7 +6,7 @@
 use crate::core::Item;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Completion, Event, Message, Payload, Payloads};
-use std::mem::{self, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// A batch of one completion.
 #[inline]
@@ -47,9 +47,9 @@ pub(crate) fn of_message(message: Message) -> Batch<Item> {
 /// would be moved once more.
 #[inline]
 fn replace<T>(place: &mut T, value: T) {
-    // SAFETY: both are there; what is moved is forgotten, and so is what is overwritten.
-    unsafe { move_words(&raw const value, place) };
-    mem::forget(value);
+    let value = ManuallyDrop::new(value);
+    // SAFETY: both are there; what is moved is not dropped here, nor is what is overwritten.
+    unsafe { move_words((&raw const value).cast::<T>(), place) };
 }
 
 /// Moves a value, word by word.

@@ -75,7 +75,16 @@ impl<'a> Runner<'a> {
         let worker = self.queue.map(|queue| queue.index);
         let counters = self.shared.counters.of(worker);
         counters.panics.bump();
-        discard(counters, mem::take(&mut self.buffers));
+        // Each alone: a second panic on the way out of one would end the program.
+        let Buffers {
+            mut out,
+            inline,
+            end,
+        } = mem::take(&mut self.buffers);
+        discard_each(counters, out.drain_yields());
+        discard(counters, out.take_outcome());
+        discard(counters, inline);
+        discard(counters, end);
     }
 
     fn run_through(&mut self, token: Token) {

@@ -67,6 +67,32 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     assert_eq!((stats.steps, stats.turns), (STEPS, 7));
 }
 
+// pins: P6, P10, P15
+#[test]
+fn a_message_that_is_left_does_not_make_turns_short() {
+    const STEPS: u64 = 100;
+    let scheduler = answering(Scheduler::builder().workers(1));
+    let mut left = STEPS;
+    let asker = process(move |_, events, out| {
+        left -= 1;
+        let answer = events.take_where(|event| matches!(event, Event::Completion(_)));
+        assert_eq!((answer.is_some(), events.len()), (left + 1 < STEPS, 1));
+        if left == 0 {
+            out.done(STEPS);
+        } else {
+            out.yield_command(Command::new(NOW, ()), left);
+            out.wait_for_yields();
+        }
+        Ok(())
+    });
+    let asker = scheduler.submit(asker, "main", ()).unwrap();
+    asker.send(Message::new("left", 0_u64)).unwrap();
+    scheduler.start().unwrap();
+    assert_eq!(exit_number(asker), STEPS);
+    let stats = scheduler.stats().total;
+    assert_eq!((stats.steps, stats.turns), (STEPS, 7));
+}
+
 // pins: G4
 #[test]
 fn a_chain_of_answers_does_not_keep_others_from_their_turn() {
