@@ -243,20 +243,10 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Batch<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(self.refused(self.no_room(), message));
+            return Err(nodes::refused(self.no_room(), message, &self.pid));
         }
         self.push_batch(message)
-            .map_err(|message| self.refused(SendErrorKind::Closed, message))
-    }
-
-    #[cold]
-    fn refused(&self, kind: SendErrorKind, mut message: Batch<Item>) -> SendError {
-        match message.pop_front() {
-            Some(Item::Event(Event::Message(message))) => {
-                SendError::new(kind, message.to(self.pid))
-            }
-            _ => unreachable!("the mailbox gives back what was pushed"),
-        }
+            .map_err(|message| nodes::refused(SendErrorKind::Closed, message, &self.pid))
     }
 
     /// Delivers a message. Never blocks.

@@ -1,11 +1,13 @@
-//! Events on their way into nodes.
+//! Events on their way into nodes, and out again when nobody takes them.
 //!
 //! Somebody has just made a message or a completion, word by word, and hands it over by reference. It is moved
 //! to where it stays at once, and as it was written: see [`move_words`].
 
 use crate::core::Item;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Event, Message, Payload, Payloads};
+use ganger_proc_api::{
+    Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind,
+};
 use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// A batch of one completion.
@@ -41,6 +43,15 @@ pub(crate) fn of_message(message: Message) -> Batch<Item> {
         replace(place, message);
     }
     batch
+}
+
+/// The error of a message, which is the only item, that was not taken.
+#[cold]
+pub(crate) fn refused(kind: SendErrorKind, mut refused: Batch<Item>, target: &Pid) -> SendError {
+    match refused.pop_front() {
+        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(*target)),
+        _ => unreachable!("what was refused is what was sent"),
+    }
 }
 
 /// Puts a value in the place of one that has nothing to drop: by way of an event with the value in it, it

@@ -6,7 +6,6 @@ use crate::census::Census;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
-use crate::core::Item;
 use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
@@ -26,8 +25,7 @@ use crate::waiters::Waiters;
 use crate::{Task, local, nodes, reaper};
 use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
-use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -355,7 +353,7 @@ impl Shared {
             Some(Err(kind)) => kind,
             None => self.unknown(),
         };
-        Err(give_back(kind, message, &package.target))
+        Err(nodes::refused(kind, message, &package.target))
     }
 
     /// Sends a control message to a process of this scheduler.
@@ -389,15 +387,6 @@ impl Shared {
         } else {
             SendErrorKind::NodeNotFound
         }
-    }
-}
-
-/// The error of a message, which is the only item, that was not taken.
-#[cold]
-fn give_back(kind: SendErrorKind, mut refused: Batch<Item>, target: &Pid) -> SendError {
-    match refused.pop_front() {
-        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(*target)),
-        _ => unreachable!("what was refused is what was sent"),
     }
 }
 
