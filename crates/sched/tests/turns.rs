@@ -4,7 +4,7 @@
 
 mod support;
 
-use ganger_proc_api::{Command, CommandId, Completer, Event, Message};
+use ganger_proc_api::{Command, CommandId, Completer, Event, Message, StepOutput};
 use ganger_sched::{Builder, Scheduler};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -42,6 +42,16 @@ fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     result.into_string().unwrap()
 }
 
+/// Asks once more, with what is left as the tag; the last time it finishes with the number of steps.
+fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
+    if left == 0 {
+        out.done(steps);
+    } else {
+        out.yield_command(Command::new(NOW, ()), left);
+        out.wait_for_yields();
+    }
+}
+
 // pins: P6, P15
 #[test]
 fn answers_that_are_there_are_taken_in_the_same_turn() {
@@ -52,12 +62,7 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     let asker = process(move |_, events, out| {
         left -= 1;
         assert!(events.all(|event| text(event) == (left + 1).to_string()));
-        if left == 0 {
-            out.done(STEPS);
-        } else {
-            out.yield_command(Command::new(NOW, ()), left);
-            out.wait_for_yields();
-        }
+        ask_again(left, STEPS, out);
         Ok(())
     });
     let asker = scheduler.submit(asker, "main", ()).unwrap();
@@ -77,12 +82,7 @@ fn a_message_that_is_left_does_not_make_turns_short() {
         left -= 1;
         let answer = events.take_where(|event| matches!(event, Event::Completion(_)));
         assert_eq!((answer.is_some(), events.len()), (left + 1 < STEPS, 1));
-        if left == 0 {
-            out.done(STEPS);
-        } else {
-            out.yield_command(Command::new(NOW, ()), left);
-            out.wait_for_yields();
-        }
+        ask_again(left, STEPS, out);
         Ok(())
     });
     let asker = scheduler.submit(asker, "main", ()).unwrap();

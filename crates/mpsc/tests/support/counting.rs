@@ -33,7 +33,8 @@ thread_local! {
 static SLABS: AtomicUsize = AtomicUsize::new(0);
 
 /// What a thread takes that needs many slabs, and gives back at once, so that the allocator's heap grows by
-/// that much. Nothing else has this size. It is not counted.
+/// that much. Nothing else has this size. The calls are not
+/// counted; the bytes are, so that it is noticed when they do not come back.
 const STRETCH: usize = 112 * 1_024;
 
 struct Counting;
@@ -44,12 +45,10 @@ static ALLOCATOR: Counting = Counting;
 // SAFETY: all is left to the system's allocator; the counters change nothing about it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if layout.size() != STRETCH {
-            let mut mine = MINE.get();
-            mine.allocated += 1;
-            mine.bytes += layout.size().cast_signed();
-            MINE.set(mine);
-        }
+        let mut mine = MINE.get();
+        mine.allocated += usize::from(layout.size() != STRETCH);
+        mine.bytes += layout.size().cast_signed();
+        MINE.set(mine);
         if is_slab(layout) {
             // Ordering: Relaxed, here and below: a sum.
             SLABS.fetch_add(1, Ordering::Relaxed);
@@ -59,12 +58,10 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        if layout.size() != STRETCH {
-            let mut mine = MINE.get();
-            mine.freed += 1;
-            mine.bytes -= layout.size().cast_signed();
-            MINE.set(mine);
-        }
+        let mut mine = MINE.get();
+        mine.freed += usize::from(layout.size() != STRETCH);
+        mine.bytes -= layout.size().cast_signed();
+        MINE.set(mine);
         if is_slab(layout) {
             SLABS.fetch_sub(1, Ordering::Relaxed);
         }
