@@ -15,11 +15,13 @@
 //! and a branch on whether the two are the same is free as long as they are. When producers mix they
 //! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing soon.
 
-use crate::node::{Freed, Node};
+mod iter;
+
+pub use iter::{BatchIntoIter, BatchIter};
+
+use crate::node::Node;
 use ganger_sync::hint;
 use std::fmt;
-use std::iter::FusedIterator;
-use std::marker::PhantomData;
 use std::{mem, ptr};
 
 /// How many links ahead of it a walk has nodes fetched.
@@ -316,11 +318,7 @@ impl<T> Batch<T> {
     /// The items from the oldest to the newest.
     #[must_use]
     pub fn iter(&self) -> BatchIter<'_, T> {
-        BatchIter {
-            node: self.front,
-            left: self.len,
-            batch: PhantomData,
-        }
+        BatchIter::new(self)
     }
 }
 
@@ -368,172 +366,5 @@ impl<T> FromIterator<T> for Batch<T> {
     }
 }
 
-impl<T> IntoIterator for Batch<T> {
-    type Item = T;
-    type IntoIter = BatchIntoIter<T>;
-
-    fn into_iter(self) -> BatchIntoIter<T> {
-        BatchIntoIter {
-            batch: self,
-            freed: Freed::new(),
-        }
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Batch<T> {
-    type Item = &'a T;
-    type IntoIter = BatchIter<'a, T>;
-
-    fn into_iter(self) -> BatchIter<'a, T> {
-        self.iter()
-    }
-}
-
-/// The items of a [`Batch`] by value, from the oldest to the newest. What is not taken is dropped
-/// with the iterator, which may keep the memory of up to 64 nodes until then.
-pub struct BatchIntoIter<T> {
-    batch: Batch<T>,
-    /// The memory of nodes whose items have been taken.
-    freed: Freed<T>,
-}
-
-// SAFETY: a batch, and memory that nobody uses.
-unsafe impl<T: Send> Send for BatchIntoIter<T> {}
-// SAFETY: as above, and a shared iterator gives out nothing.
-unsafe impl<T: Sync> Sync for BatchIntoIter<T> {}
-
-impl<T> Iterator for BatchIntoIter<T> {
-    type Item = T;
-
-    #[inline]
-    fn next(&mut self) -> Option<T> {
-        let node = self.batch.pop_node()?;
-        // SAFETY: out of the list, and ours.
-        Some(unsafe { self.freed.free(node) })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.batch.len, Some(self.batch.len))
-    }
-}
-
-impl<T> ExactSizeIterator for BatchIntoIter<T> {}
-impl<T> FusedIterator for BatchIntoIter<T> {}
-
-impl<T: fmt::Debug> fmt::Debug for BatchIntoIter<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BatchIntoIter").field(&self.batch).finish()
-    }
-}
-
-/// The items of a [`Batch`] by reference, from the oldest to the newest.
-pub struct BatchIter<'a, T> {
-    node: *mut Node<T>,
-    left: usize,
-    batch: PhantomData<&'a Batch<T>>,
-}
-
-// SAFETY: it is a shared reference to the items and nothing else.
-unsafe impl<T: Sync> Send for BatchIter<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for BatchIter<'_, T> {}
-
-impl<T> Clone for BatchIter<'_, T> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
-impl<'a, T> Iterator for BatchIter<'a, T> {
-    type Item = &'a T;
-
-    fn next(&mut self) -> Option<&'a T> {
-        if self.node.is_null() {
-            return None;
-        }
-        self.left -= 1;
-        // SAFETY: a node of the batch, which is borrowed for 'a and so neither changes nor ends.
-        unsafe {
-            let item = Node::item(self.node);
-            self.node = Node::next(self.node);
-            Some(item)
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl<T> ExactSizeIterator for BatchIter<'_, T> {}
-impl<T> FusedIterator for BatchIter<'_, T> {}
-
-impl<T: fmt::Debug> fmt::Debug for BatchIter<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.clone()).finish()
-    }
-}
-
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Queue;
-
-    #[test]
-    fn what_was_drained_grows_at_either_end() {
-        let queue = Queue::new();
-        let _first = queue.push_all(1..3).unwrap();
-        let mut batch = queue.drain();
-        batch.push_back(3);
-        batch.push_front(0);
-        let _first = queue.push_all(4..6).unwrap();
-        batch.append(queue.drain());
-        batch.push_back(6);
-        assert!(batch.into_iter().eq(0..7));
-    }
-
-    #[test]
-    fn it_can_be_filled_from_either_end_again_after_it_ran_empty() {
-        let mut batch = Batch::new();
-        for round in 0..3 {
-            batch.push_front(round);
-            batch.push_back(round + 10);
-            assert_eq!(batch.pop_front(), Some(round));
-            assert_eq!(batch.pop_front(), Some(round + 10));
-            assert_eq!(batch.pop_front(), None);
-            batch.push_back(round);
-            batch.push_back(round + 1);
-            assert_eq!(
-                batch.iter().copied().collect::<Vec<_>>(),
-                [round, round + 1]
-            );
-            assert_eq!(batch.pop_front(), Some(round));
-            assert_eq!(batch.pop_front(), Some(round + 1));
-        }
-    }
-
-    #[test]
-    fn it_appends_whatever_is_empty() {
-        for (left, right) in [(0, 0), (0, 2), (2, 0), (2, 3)] {
-            let mut batch: Batch<_> = (0..left).collect();
-            batch.append((left..left + right).collect());
-            batch.push_back(99);
-            assert_eq!(batch.len(), left + right + 1);
-            let expected: Vec<_> = (0..left + right).chain([99]).collect();
-            assert_eq!(batch.into_iter().collect::<Vec<_>>(), expected);
-        }
-    }
-
-    #[test]
-    fn its_iterators_know_how_many_are_left() {
-        let batch: Batch<_> = "abc".chars().collect();
-        let mut items = batch.iter();
-        items.next();
-        assert_eq!((items.len(), items.clone().count()), (2, 2));
-        assert_eq!(format!("{batch:?} {items:?}"), "['a', 'b', 'c'] ['b', 'c']");
-        let mut items = batch.into_iter();
-        items.next();
-        assert_eq!(items.len(), 2);
-        assert_eq!(format!("{items:?}"), "BatchIntoIter(['b', 'c'])");
-    }
-}
+mod tests;
