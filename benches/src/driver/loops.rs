@@ -116,6 +116,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
     use std::process::Command;
+    use std::time::Duration;
 
     /// What the kernel says of a thread: its name, its policy, and on which processors it may run.
     fn described(stat: &str, status: &str) -> (String, i32, String) {
@@ -165,6 +166,11 @@ mod tests {
         assert_eq!(child(), before);
         assert_ne!(before.1, libc::SCHED_IDLE);
         drop(started);
-        assert_eq!(loops(), []);
+        // A thread that has been joined may be on its way out for a while yet, where others have the processor.
+        let is_gone = || {
+            thread::sleep(Duration::from_millis(5));
+            loops().is_empty()
+        };
+        assert!((0..6_000).any(|_| is_gone()), "{:?}", loops());
     }
 }
