@@ -55,6 +55,7 @@ fn every_pair_has_figures() {
         Peer::Tokio,
         Peer::Ractor,
         Peer::Kameo,
+        Peer::Xtra,
         Peer::Actix,
     ];
     for id in [Id::W1, Id::W8, Id::W9ask, Id::W13] {

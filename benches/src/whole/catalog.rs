@@ -167,6 +167,7 @@ names! {
     Tokio = "tokio",
     Ractor = "ractor",
     Kameo = "kameo",
+    Xtra = "xtra",
     Actix = "actix",
     Go = "go",
     Erlang = "erlang",

@@ -9,6 +9,7 @@ const SCHEDULERS: &[Peer] = &[
     Peer::Tokio,
     Peer::Ractor,
     Peer::Kameo,
+    Peer::Xtra,
     Peer::Actix,
     Peer::Go,
     Peer::Erlang,
@@ -20,6 +21,7 @@ const BLOCKING: &[Peer] = &[
     Peer::Tokio,
     Peer::Ractor,
     Peer::Kameo,
+    Peer::Xtra,
     Peer::Actix,
     Peer::Go,
 ];

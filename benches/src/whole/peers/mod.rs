@@ -16,6 +16,7 @@ mod ganger;
 mod kameo;
 mod ractor;
 mod tokio;
+mod xtra;
 
 pub use ganger::Ganger;
 
@@ -23,6 +24,7 @@ use self::actix::Actix;
 use self::kameo::Kameo;
 use self::ractor::Ractor;
 use self::tokio::Tokio;
+use self::xtra::Xtra;
 use super::catalog::Peer;
 use super::gate::Gate;
 use super::job::{Error, Job};
@@ -42,6 +44,7 @@ pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
         Peer::Actix => measure(&Actix::new(gate), gate, job),
         Peer::Kameo => measure(&Kameo::new(job.workers, gate)?, gate, job),
         Peer::Ractor => measure(&Ractor::new(job.workers, gate)?, gate, job),
+        Peer::Xtra => measure(&Xtra::new(job.workers, gate)?, gate, job),
         other => {
             let why = format!("{other} has no processes, or is not run by this program");
             Err(Error::Missing(why))
