@@ -18,19 +18,28 @@
 //! So as many threads as were asked for are on duty, and one more for as long as a relieved worker
 //! takes to come out of its step when it was about to.
 //!
+//! A step that had its worker relieved by saying that it is about to block may compute for long after that.
+//! No spare goes on duty then which would report it: whichever worker is the first to end a turn, or is
+//! about to sleep, does (`have_told`).
+//!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `relieved` | under the lock, when a spare goes on duty; the worker, when it stands down | the worker, after each turn, and before it sleeps |
+//! | `calls` | under the lock, when a spare goes on duty; the monitor, when there is something to tell; the worker, when it stands down or tells | the worker, after each turn, and before it sleeps |
 //! | `on_duty` | under the lock | the spare that waits |
-//! | `announced` | the worker | the monitor |
+//! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |
 //! | `thread` | the worker, under the lock when it ends | the monitor; under the lock, who relieves it |
 //! | `place` | under the lock, before the thread starts or goes on duty | the worker; under the lock |
 //! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
+mod calls;
+mod thread_account;
+
 use crate::clock::Since;
 use crate::contain::log;
+use crate::crew::calls::{Announcements, Calls};
+use crate::crew::thread_account::{computed, is_asleep, thread_id};
 use crate::pinning::Pins;
 use crate::reaper::Counted;
 use crate::reports::{Line, LongStep};
@@ -53,6 +62,8 @@ pub(crate) struct Crew {
     /// Slots from here on have never had a thread.
     used: AtomicUsize,
     spares: Mutex<Spares>,
+    /// Steps of relieved workers that nobody has reported yet.
+    untold: Mutex<Vec<Relief>>,
     pins: Option<Pins>,
     /// The system grants no thread from now on.
     #[cfg(test)]
@@ -61,10 +72,9 @@ pub(crate) struct Crew {
 
 #[derive(Default)]
 struct Slot {
-    relieved: AtomicBool,
+    calls: Calls,
     on_duty: AtomicBool,
-    /// The step has said that it is about to block.
-    announced: AtomicBool,
+    announcements: Announcements,
     /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
     /// The thread's id, for the system; 0 where there is none.
@@ -130,6 +140,7 @@ impl Crew {
                 .collect(),
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
+            untold: Mutex::default(),
             pins,
             #[cfg(test)]
             refuses_threads: AtomicBool::new(false),
@@ -167,8 +178,13 @@ impl Crew {
     /// Whether the worker has to stand down.
     #[inline]
     pub(crate) fn is_relieved(&self, index: usize) -> bool {
-        // Ordering: Relaxed: one who reads it late stands down after the next step.
-        self.slots[index].relieved.load(Ordering::Relaxed)
+        self.slots[index].calls.is_relieved()
+    }
+
+    /// Whether the worker has to do something else than take turns: stand down, or report a step.
+    #[inline]
+    pub(crate) fn is_called(&self, index: usize) -> bool {
+        self.slots[index].calls.is_any()
     }
 
     /// The worker's thread is this one.
@@ -259,15 +275,28 @@ impl Crew {
 
     /// The worker's step is about to block its thread; until the guard is dropped.
     pub(crate) fn announce(&self, index: usize) -> Announced<'_> {
-        let slot = &self.slots[index];
-        // Ordering: Relaxed: one who reads it late takes the step for one that has not said so.
-        let before = slot.announced.swap(true, Ordering::Relaxed);
-        Announced { slot, before }
+        let announcements = &self.slots[index].announcements;
+        let is_outermost = announcements.begin();
+        Announced(is_outermost.then_some(announcements))
     }
 
-    pub(crate) fn has_announced(&self, index: usize) -> bool {
-        // Ordering: Relaxed, as above.
-        self.slots[index].announced.load(Ordering::Relaxed)
+    /// How often the worker's steps have begun and ceased to be about to block: odd while one is.
+    pub(crate) fn announcements(&self, index: usize) -> u64 {
+        self.slots[index].announcements.count()
+    }
+
+    /// Has the next worker that comes to it report a step of a relieved worker.
+    pub(crate) fn have_told(&self, relief: Relief) {
+        lock(&self.untold).push(relief);
+        for slot in &self.slots[..self.used()] {
+            slot.calls.tell();
+        }
+    }
+
+    /// What there is to report, for the worker that asks.
+    pub(crate) fn take_untold(&self, index: usize) -> Vec<Relief> {
+        self.slots[index].calls.told();
+        std::mem::take(&mut lock(&self.untold))
     }
 
     /// The worker's turn of that number has lasted for long, and others wait.
@@ -301,8 +330,7 @@ impl Crew {
     ) -> bool {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        // Ordering: Relaxed: the lock orders it.
-        let is_relieved = slot.relieved.load(Ordering::Relaxed);
+        let is_relieved = slot.calls.is_relieved();
         // By now it may have been relieved by somebody else, and have stood down or left.
         let is_off =
             spares.waiting.contains(&index) || spares.free.iter().any(|(free, _)| *free == index);
@@ -329,8 +357,7 @@ impl Crew {
             let interval = shared.config.report_interval;
             shared.reports.add(step, turn, line, interval);
         }
-        // Ordering: Relaxed, as above.
-        slot.relieved.store(true, Ordering::Relaxed);
+        slot.calls.relieve();
         // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
         let thread = slot.thread.load(Ordering::Relaxed);
         if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
@@ -378,9 +405,9 @@ impl Crew {
     pub(crate) fn step_back(&self, index: usize) {
         let slot = &self.slots[index];
         let mut spares = lock(&self.spares);
-        // Ordering: Relaxed: the lock orders them.
+        // Ordering: Relaxed: the lock orders it.
         slot.on_duty.store(false, Ordering::Relaxed);
-        slot.relieved.store(false, Ordering::Relaxed);
+        slot.calls.stand_down();
         spares.waiting.push(index);
     }
 
@@ -451,17 +478,14 @@ impl Crew {
     }
 }
 
-/// See [`Crew::announce`].
-pub(crate) struct Announced<'a> {
-    slot: &'a Slot,
-    /// Whether an outer call has said so already.
-    before: bool,
-}
+/// See [`Crew::announce`]; nothing where an outer call has said so already.
+pub(crate) struct Announced<'a>(Option<&'a Announcements>);
 
 impl Drop for Announced<'_> {
     fn drop(&mut self) {
-        // Ordering: Relaxed, as in `announce`.
-        self.slot.announced.store(self.before, Ordering::Relaxed);
+        if let Some(announcements) = self.0 {
+            announcements.end();
+        }
     }
 }
 
@@ -529,46 +553,6 @@ pub(crate) fn start_worker(
             None => unreachable!("the thread that was to take it was refused"),
         },
     }
-}
-
-#[cfg(target_os = "linux")]
-fn thread_id() -> u32 {
-    rustix::thread::gettid()
-        .as_raw_nonzero()
-        .get()
-        .unsigned_abs()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn thread_id() -> u32 {
-    0
-}
-
-/// Asks the system's account of the thread.
-#[cfg(target_os = "linux")]
-fn is_asleep(thread: u32) -> Option<bool> {
-    let account = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
-    // The name before it is in brackets, and may have brackets in it.
-    let (_, after) = account.rsplit_once(") ")?;
-    Some(after.starts_with(['S', 'D']))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_asleep(_: u32) -> Option<bool> {
-    None
-}
-
-/// Asks the system's account of the thread, in nanoseconds.
-#[cfg(target_os = "linux")]
-fn computed(thread: u32) -> Option<Duration> {
-    let account = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
-    let nanos = account.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn computed(_: u32) -> Option<Duration> {
-    None
 }
 
 #[cfg(all(test, not(loom)))]

@@ -199,7 +199,8 @@ impl Handle {
 
     /// The last 16 steps at the most that have kept others waiting so that their workers were relieved,
     /// the oldest first. Those that said so beforehand, with `ProcessContext::blocking`, are among them
-    /// when it was the monitor that had their workers relieved. Never stops a worker.
+    /// when it was the monitor that had their workers relieved, or when they have computed for long outside
+    /// of that call. Never stops a worker.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
         self.shared.reports.last()

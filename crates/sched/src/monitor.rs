@@ -14,6 +14,9 @@
 //!    is woken, which will steal it.
 //! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
 //!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported.
+//! 3. Nobody is free although the place of a worker has been taken, because its step has said that it is
+//!    about to block, and that step computes for long: it is reported as well. Not while it is about to
+//!    block, for then it has said so.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun and
@@ -24,7 +27,7 @@
 use crate::clock::{Clock, MonotonicClock};
 use crate::crew::Relief;
 use crate::reaper::Counted;
-use crate::reports::{LongStep, LongStepKind};
+use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
@@ -100,6 +103,12 @@ struct Watched {
     was_asleep: bool,
     /// How long its thread had computed when the turn was first looked at closely, if the system says.
     computed: Option<Option<Duration>>,
+    /// Since when it computes, for all that is known: what it does while it is about to block does not count.
+    computes_since: Duration,
+    /// What its steps had announced then.
+    announcements: u64,
+    /// The turn has been reported.
+    is_reported: bool,
 }
 
 /// What a look has found.
@@ -190,8 +199,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 *watched = Watched {
                     turns,
                     since: now,
-                    was_asleep: false,
-                    computed: None,
+                    computes_since: now,
+                    announcements: self.shared.crew.announcements(worker),
+                    ..Watched::default()
                 };
             }
         }
@@ -210,36 +220,32 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 shared.crew.set_overdue(worker, watched.turns);
             }
             if shared.crew.is_relieved(worker) {
+                if !watched.is_reported && watched.computes(shared, worker, now) {
+                    watched.is_reported = watched.report(shared, worker, lasted);
+                }
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some(kind) = watched.fault(shared, worker, lasted) else {
+            let Some(kind) = watched.fault(shared, worker, now) else {
                 continue;
             };
             // A worker that runs no process may be reporting, to a subscriber that waits: another report
             // would wait as well.
-            let step = shared.running_on(worker).map(|pid| LongStep {
-                pid,
-                method: shared.registry.method(pid.id()),
-                worker,
-                kind,
-                lasted,
-                is_over: false,
-                backtrace: None,
-            });
-            let relief = step.map(|step| Relief {
-                line: shared.reports.line(step.method, config.report_interval),
-                turn: watched.turns,
-                step,
-            });
+            let relief = watched.relief(shared, worker, kind, lasted);
+            let is_reported = relief.is_some();
             if shared.crew.relieve(shared, worker, relief) {
-                let counters = shared.counters.of(None);
-                match kind {
-                    LongStepKind::Blocked => counters.blocked_steps.bump(),
-                    LongStepKind::Computing => counters.long_steps.bump(),
-                }
+                watched.is_reported = is_reported;
+                count(shared, kind);
             }
         }
+    }
+}
+
+fn count(shared: &Shared, kind: LongStepKind) {
+    let counters = shared.counters.of(None);
+    match kind {
+        LongStepKind::Blocked => counters.blocked_steps.bump(),
+        LongStepKind::Computing => counters.long_steps.bump(),
     }
 }
 
@@ -247,25 +253,94 @@ impl<'a, C: Clock> Monitor<'a, C> {
 pub(crate) mod simulated;
 
 impl Watched {
-    /// What is wrong with the turn that has lasted for so long, if so.
-    fn fault(&mut self, shared: &Shared, worker: usize, lasted: Duration) -> Option<LongStepKind> {
-        let (crew, config) = (&shared.crew, &shared.config);
+    /// What is wrong with the turn, if something is.
+    fn fault(&mut self, shared: &Shared, worker: usize, now: Duration) -> Option<LongStepKind> {
+        let crew = &shared.crew;
         let was_asleep = self.was_asleep;
         self.was_asleep = crew.is_asleep(worker) == Some(true);
-        let blocks = was_asleep && self.was_asleep && lasted >= config.blocked_step;
-        if blocks || crew.has_announced(worker) {
+        let lasted = now.saturating_sub(self.since);
+        let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
+        if blocks || is_odd(crew.announcements(worker)) {
             return Some(LongStepKind::Blocked);
+        }
+        self.computes(shared, worker, now)
+            .then_some(LongStepKind::Computing)
+    }
+
+    /// Whether it has computed for long, without a word.
+    fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
+        let announcements = shared.crew.announcements(worker);
+        if self.announcements != announcements {
+            self.announcements = announcements;
+            (self.computes_since, self.computed) = (now, None);
+        }
+        if is_odd(announcements) {
+            return false;
         }
         // Not by the clock on the wall: where many threads share a processor all steps would take long,
         // and more threads would make them longer.
-        let computed = crew.computed(worker);
+        let computed = shared.crew.computed(worker);
         let before = *self.computed.get_or_insert(computed);
         let computed = match (before, computed) {
             (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => lasted,
+            _ => now.saturating_sub(self.computes_since),
         };
-        (computed >= config.long_step).then_some(LongStepKind::Computing)
+        computed >= shared.config.long_step
     }
+
+    /// What there is to report of the turn, when a process runs.
+    fn relief(
+        &self,
+        shared: &Shared,
+        worker: usize,
+        kind: LongStepKind,
+        lasted: Duration,
+    ) -> Option<Relief> {
+        let step = LongStep {
+            pid: shared.running_on(worker)?,
+            method: None,
+            worker,
+            kind,
+            lasted,
+            is_over: false,
+            backtrace: None,
+        };
+        let method = shared.registry.method(step.pid.id());
+        Some(Relief {
+            line: shared.reports.line(method, shared.config.report_interval),
+            turn: self.turns,
+            step: LongStep { method, ..step },
+        })
+    }
+
+    /// Reports the turn of a worker whose place has been taken already, because it computes for long. Returns
+    /// whether it was still in that turn.
+    fn report(&self, shared: &Shared, worker: usize, lasted: Duration) -> bool {
+        let relief = self.relief(shared, worker, LongStepKind::Computing, lasted);
+        let is_in_turn = |relief: &Relief| shared.is_in_turn(worker, self.turns, relief.step.pid);
+        let Some(relief) = relief.filter(is_in_turn) else {
+            return false;
+        };
+        let Relief { step, turn, line } = relief.clone();
+        let interval = shared.config.report_interval;
+        shared.reports.add(step, turn, line, interval);
+        if !is_in_turn(&relief) {
+            // The worker may have said that it is over before it was known.
+            shared.reports.end(worker);
+        }
+        count(shared, LongStepKind::Computing);
+        if line != Line::Suppress {
+            shared.crew.have_told(relief);
+            // Who sleeps since the last look may not have seen it.
+            shared.idle.notify();
+        }
+        true
+    }
+}
+
+/// See [`Crew::announcements`](crate::crew::Crew::announcements).
+fn is_odd(announcements: u64) -> bool {
+    !announcements.is_multiple_of(2)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -5,8 +5,8 @@
 //! **Rejected.** One line a process: a crowd of processes does the same thing. **Rule.** A line a
 //! method and interval; the next line says how many there were in between.
 //!
-//! The monitor writes when it has had a worker relieved, and the worker when its step is over; both are
-//! rare, so that a lock does.
+//! The monitor writes when it has had a worker relieved, or when one that has been relieved before computes
+//! for long, and the worker when its step is over; all are rare, so that a lock does.
 
 use crate::clock::Since;
 use ganger_proc_api::{Pid, Symbol};

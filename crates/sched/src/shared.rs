@@ -197,6 +197,12 @@ impl Shared {
         (id != NOTHING).then(|| Pid::new(self.host, id))
     }
 
+    /// Whether the worker is in the turn of that number, with that process.
+    pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
+        let turns = &self.counters.of(Some(worker)).turns;
+        turns.get() == turn && self.running_on(worker) == Some(pid)
+    }
+
     /// The processes that are inside a call at this moment.
     pub(crate) fn running_pids(&self) -> Vec<Pid> {
         // Ordering: Relaxed: for reports only.

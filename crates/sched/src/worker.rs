@@ -69,7 +69,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         worker.report();
         while let Some(token) = worker.next() {
             runner.run(token);
-            if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
+            if worker.shared.crew.is_called(index) && worker.answer() == Next::Leave {
                 worker.has_left = true;
                 break;
             }
@@ -182,11 +182,11 @@ impl<'a> Worker<'a> {
                 Looked::Nothing(Rest::Spin) => hint::spin_loop(),
                 Looked::Nothing(Rest::Yield) => thread::yield_now(),
                 Looked::Nothing(Rest::Sleep) => {
-                    if self.shared.crew.is_relieved(self.queue.index) {
+                    if self.shared.crew.is_called(self.queue.index) {
                         if std::mem::take(&mut self.searching) {
                             self.shared.idle.end_search(|| self.shared.has_work());
                         }
-                        if self.stand_down() == Next::Leave {
+                        if self.answer() == Next::Leave {
                             self.has_left = true;
                             return None;
                         }
@@ -417,6 +417,16 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// It is called to something else than turns.
+    #[cold]
+    fn answer(&mut self) -> Next {
+        if self.shared.crew.is_relieved(self.queue.index) {
+            return self.stand_down();
+        }
+        self.report_untold();
+        Next::OnDuty
+    }
+
     /// Somebody has taken this worker's place: leaves what it has to the others, and waits until it is
     /// needed.
     fn stand_down(&mut self) -> Next {
@@ -455,17 +465,31 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Reports the step whose worker's place this one has taken, if so.
+    /// Reports the step whose worker's place this one has taken, if so, and what else there is to report.
     ///
     /// Not the monitor: a subscriber may wait for what that very step holds. Then this worker is relieved
     /// in turn, as if it were in a turn.
     fn report(&mut self) {
         let relief = self.shared.crew.take_report(self.queue.index);
-        let Some(Relief {
+        if let Some(relief) = relief {
+            self.tell(relief);
+        }
+        self.report_untold();
+    }
+
+    /// Reports steps of workers whose places others have taken before.
+    fn report_untold(&mut self) {
+        for relief in self.shared.crew.take_untold(self.queue.index) {
+            self.tell(relief);
+        }
+    }
+
+    fn tell(&mut self, relief: Relief) {
+        let Relief {
             step,
             turn,
             line: Line::Tell { suppressed },
-        }) = relief
+        } = relief
         else {
             return;
         };
@@ -490,8 +514,7 @@ impl<'a> Worker<'a> {
     fn backtrace(&self, step: &LongStep, turn: u64) -> Option<Arc<str>> {
         let (shared, worker) = (self.shared, step.worker);
         let backtraces = shared.backtraces.as_ref()?;
-        let turns = &shared.counters.of(Some(worker)).turns;
-        let is_current = || turns.get() == turn && shared.running_on(worker) == Some(step.pid);
+        let is_current = || shared.is_in_turn(worker, turn, step.pid);
         let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(worker, f);
         let backtrace = backtraces.of(worker, is_current, with_thread)?;
         shared.reports.set_backtrace(worker, turn, &backtrace);
@@ -505,7 +528,7 @@ impl<'a> Worker<'a> {
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted(),
-            || self.shared.has_work(),
+            || self.shared.has_work() || self.shared.crew.is_called(self.queue.index),
             || self.fall_asleep(),
         );
         self.wake_up(woken);

@@ -154,6 +154,94 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
+/// Has two processes run in turn for as long as somebody waits, and `step` called by a third, whose worker
+/// is relieved at once because it says that it is about to block. What waits keeps the spare busy.
+fn beside_a_crowd(
+    scheduler: &Scheduler,
+    method: &'static str,
+    step: impl Fn(&ganger_proc_api::ProcessContext) + Send + 'static,
+) -> ProcessHandle {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let polite = process(move |ctx, _, out| {
+        for _ in 0..2 {
+            let is_over = Arc::clone(&is_over);
+            let busy = process(move |_, _, out| {
+                if is_over.load(Ordering::SeqCst) {
+                    out.done(7);
+                }
+                Ok(())
+            });
+            ctx.submit(busy, "quick", ())?;
+        }
+        step(ctx);
+        is_over.store(true, Ordering::SeqCst);
+        out.done(1);
+        Ok(())
+    });
+    scheduler.submit(polite, method, ()).unwrap()
+}
+
+// pins: G6
+#[test]
+fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_while_it_lasts() {
+    let host = "hog";
+    let scheduler = started(host, |builder| builder.report_interval(Duration::ZERO));
+    for nth in 1..=3 {
+        let may_end = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&may_end);
+        let hog = beside_a_crowd(&scheduler, "hogs", move |ctx| {
+            ctx.blocking(|| ());
+            while !ends.load(Ordering::SeqCst) {
+                std::hint::spin_loop();
+            }
+        });
+        let pid = hog.pid();
+        until("it is reported", || !seen(&format!("pid={pid}")).is_empty());
+        let report = seen(&format!("pid={pid}")).swap_remove(0);
+        for field in ["method=hogs", "what=\"takes long\"", "lasted_us="] {
+            assert!(report.contains(field), "no {field} in {report}");
+        }
+        let step = || {
+            let mut steps = scheduler.long_steps();
+            steps.retain(|step| step.pid == pid);
+            assert_eq!(steps.len(), 1, "{steps:?}");
+            steps.swap_remove(0)
+        };
+        assert_eq!(step().kind, LongStepKind::Computing);
+        assert!(!step().is_over);
+        may_end.store(true, Ordering::SeqCst);
+        assert_eq!(exit_number(hog), 1);
+        until("it is over", || step().is_over);
+        assert_eq!(reports(host).len(), nth);
+    }
+}
+
+// pins: G6
+#[test]
+#[cfg(target_os = "linux")]
+fn a_step_that_stays_where_it_may_block_is_not_reported_as_computing() {
+    let scheduler = started("polite", |builder| builder.report_interval(Duration::ZERO));
+    let polite = beside_a_crowd(&scheduler, "polite", move |ctx| {
+        ctx.blocking(|| {
+            // Ten times as long as a step may compute, by the clock that the monitor goes by.
+            let computed = || {
+                let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+                account.split(' ').next().unwrap().parse::<u64>().unwrap()
+            };
+            let begun = computed();
+            while computed() < begun + 100_000_000 {}
+        });
+    });
+    let pid = polite.pid();
+    assert_eq!(exit_number(polite), 1);
+    let mut steps = scheduler.long_steps();
+    steps.retain(|step| step.pid == pid && step.kind == LongStepKind::Computing);
+    assert_eq!(steps, []);
+    let mut told = seen(&format!("pid={pid}"));
+    told.retain(|report| report.contains("takes long"));
+    assert_eq!(told, [] as [String; 0]);
+}
+
 // pins: G6
 #[test]
 fn a_process_that_blocks_in_each_step_does_not_fill_the_log() {

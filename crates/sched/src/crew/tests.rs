@@ -115,8 +115,7 @@ fn what_one_relief_had_to_report_is_not_told_at_the_next() {
             // As if the spare waited, and the worker had not been relieved.
             let mut spares = lock(&crew.spares);
             spares.waiting.push(1);
-            // Ordering: Relaxed: the lock orders it.
-            crew.slots[0].relieved.store(false, Ordering::Relaxed);
+            crew.slots[0].calls.stand_down();
         }
         assert!(crew.relieve(shared, 0, reason));
         // It has been too busy to report: the next may come first.

@@ -1,5 +1,7 @@
 //! The monitor's looks, at times that the test decides.
 
+mod late;
+
 use super::*;
 use crate::Scheduler;
 use crate::still::Still;

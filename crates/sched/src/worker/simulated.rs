@@ -224,6 +224,9 @@ impl<'a> Simulated<'a> {
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved(Then::Looks)
         } else {
+            if self.queue.shared.crew.is_called(self.queue.index) {
+                self.worker.report_untold();
+            }
             Phase::Looks(0)
         };
         did
