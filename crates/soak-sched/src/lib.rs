@@ -15,6 +15,7 @@ mod ending;
 mod faults;
 mod limits;
 mod parcel;
+mod patience;
 mod plan;
 mod site;
 #[cfg(all(

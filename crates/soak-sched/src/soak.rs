@@ -2,11 +2,12 @@
 
 use crate::memory::Memory;
 use crate::options::Options;
+use crate::patience::Limits;
 use crate::plan::cores;
 use crate::round::{Tally, Veteran};
 use crate::summary::{Outcome, Summary};
 use crate::watch::Watch;
-use crate::watchdog::{Limits, Watchdog};
+use crate::watchdog::Watchdog;
 use ganger_soak::chance::next_seed;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, Write};

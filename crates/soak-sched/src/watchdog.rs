@@ -2,9 +2,10 @@
 //! program.
 //!
 //! Nobody else could: whoever waits for a wake-up that is lost waits for ever, and says nothing. It looks
-//! several times within its patience, and only at counts. It shows the live line as well, because a round may
+//! several times within its patience (`patience.rs`), and only at counts. It shows the live line as well, because a round may
 //! take its time.
 
+use crate::patience::{Limits, Patience, Verdict};
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -21,24 +22,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks, at the most.
-const INTERVAL: Duration = Duration::from_millis(250);
-
-/// As what more time between two looks counts: then the whole program stood still, or the machine was
-/// asleep, and nothing could have moved.
-const LONGEST_LOOK: Duration = Duration::from_secs(1);
-
 /// Between two reports of what moves, and does not come to an end.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
-
-/// What it is told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// For how long nothing may move.
-    pub(crate) patience: Duration,
-    /// How long a round may take.
-    pub(crate) round: Duration,
-}
 
 /// The thread. It ends when this is dropped.
 pub(crate) struct Watchdog {
@@ -57,28 +42,16 @@ impl Watchdog {
     ) -> Self {
         let (end, ended) = channel::<()>();
         let watch = Arc::clone(watch);
-        let interval = INTERVAL.min(limits.patience / 10);
+        let interval = limits.interval();
         let look = move || {
-            let (mut seen, mut last) = (watch.progress(), Instant::now());
-            let (mut still, mut lasts) = (Duration::ZERO, Duration::ZERO);
+            let mut patience = Patience::new(limits, Instant::now(), watch.progress());
             while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                let (now, progress) = (Instant::now(), watch.progress());
-                let passed = (now - last).min(LONGEST_LOOK.max(interval));
-                last = now;
-                still += passed;
-                lasts += passed;
-                if progress.0 != seen.0 {
-                    lasts = Duration::ZERO;
-                }
-                if progress != seen {
-                    (seen, still) = (progress, Duration::ZERO);
-                }
-                tick(still);
-                if still >= limits.patience {
-                    return bark(standstill(&watch, still));
-                }
-                if lasts >= limits.round {
-                    return bark(endless(&watch, lasts));
+                let verdict = patience.look(Instant::now(), watch.progress());
+                tick(patience.still());
+                match verdict {
+                    Verdict::GoesOn => {}
+                    Verdict::Stands(still) => return bark(standstill(&watch, still)),
+                    Verdict::Lasts(lasts) => return bark(endless(&watch, lasts)),
                 }
             }
         };
