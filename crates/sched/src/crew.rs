@@ -318,6 +318,13 @@ impl Crew {
         self.is_relieved(index) || !spares.waiting.is_empty() || !spares.free.is_empty()
     }
 
+    /// Whether a spare is left.
+    #[cfg(feature = "sim")]
+    pub(crate) fn has_spare(&self) -> bool {
+        let spares = lock(&self.spares);
+        !spares.waiting.is_empty() || !spares.free.is_empty()
+    }
+
     /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
     /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
     ///

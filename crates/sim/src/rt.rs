@@ -40,6 +40,8 @@ pub struct Rt<'a> {
     moves: Cell<u64>,
     /// After how many of them the promises could be checked.
     pub(crate) audits: Cell<u64>,
+    /// For how long processes have waited behind steps that block, since a worker has moved.
+    kept: Cell<Duration>,
     limit: u64,
 }
 
@@ -79,6 +81,7 @@ impl<'a> Rt<'a> {
             stalled: RefCell::default(),
             moves: Cell::new(0),
             audits: Cell::new(0),
+            kept: Cell::default(),
             limit,
         };
         let slots = rt.machine(|machine| machine.slots());
@@ -144,7 +147,10 @@ impl<'a> Rt<'a> {
         );
         self.moves.set(nth + 1);
         let did = match actor {
-            Actor::Worker(worker) => self.machine(|machine| machine.advance(worker)),
+            Actor::Worker(worker) => {
+                self.kept.set(Duration::ZERO);
+                self.machine(|machine| machine.advance(worker))
+            }
             Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
             Actor::Timer => {
                 self.clock.fire();
@@ -288,8 +294,25 @@ impl<'a> Rt<'a> {
                 );
                 return None;
             };
+            self.keep_waiting(due.saturating_sub(self.now()));
             self.set_now(due);
         }
+    }
+
+    /// Nobody moves for so long.
+    ///
+    /// # Panics
+    /// When a process has waited for too long behind steps that block, though there is a spare.
+    fn keep_waiting(&self, time: Duration) {
+        let Some(patience) = self.machine(|machine| machine.patience()) else {
+            return;
+        };
+        let kept = self.kept.get().saturating_add(time);
+        self.kept.set(kept);
+        assert!(
+            kept <= patience,
+            "G6 is broken: processes wait behind steps that block for {kept:?}, and a spare is left"
+        );
     }
 
     fn able(&self) -> Vec<Actor> {

@@ -78,6 +78,7 @@ impl fmt::Display for Trace {
                 Did::Blocked(pid) => write!(f, "blocks in a step of {pid}"),
                 Did::StoodDown => f.write_str("stands down"),
                 Did::CameBack => f.write_str("is on duty again"),
+                Did::Retired => f.write_str("ends, since nobody has needed it"),
                 Did::FellAsleep => f.write_str("sleeps"),
                 Did::Woke => f.write_str("wakes"),
                 Did::Left => f.write_str("leaves"),

@@ -6,7 +6,7 @@ mod citizen;
 
 use citizen::{Citizen, Town, register};
 use ganger_proc_api::{Message, UpgradeRequest};
-use ganger_sched::{ProcessHandle, SendAsync};
+use ganger_sched::{Builder, ProcessHandle, SendAsync};
 use ganger_sim::{Faults, Rt, Sim, Strategy};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -151,6 +151,11 @@ fn a_shutdown_that_begins_anywhere_leaves_nothing() {
     }
 }
 
+/// So that spares end and begin within a run.
+fn keep_briefly(builder: Builder) -> Builder {
+    builder.keep_spares(Duration::from_millis(30))
+}
+
 // pins: G6
 #[test]
 fn steps_that_block_among_all_that_goes_wrong() {
@@ -161,7 +166,7 @@ fn steps_that_block_among_all_that_goes_wrong() {
         ..LIVELY
     };
     for (workers, spares) in [(1, 1), (2, 1), (2, 4)] {
-        let sim = sim(workers, faults).spares(spares);
+        let sim = sim(workers, faults).spares(spares).builder(keep_briefly);
         sim.check_seeds(seeds(120), |rt| {
             live(rt, 40);
             end(rt);
@@ -236,10 +241,11 @@ fn a_trace_shows_what_others_have_done() {
         ": blocks in a step of {sim|",
         ": stands down",
         ": is on duty again",
+        ": ends, since nobody has needed it",
     ]
     .to_vec();
     for seed in 0..500 {
-        let sim = sim(2, faults).spares(2);
+        let sim = sim(2, faults).spares(2).builder(keep_briefly);
         let report = sim.seed(seed).run(|rt| live(rt, 40));
         let trace = report.trace.to_string();
         lines.retain(|line| !trace.contains(line));

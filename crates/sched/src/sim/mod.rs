@@ -17,7 +17,7 @@ pub use moment::{interfered, offer_upgrade};
 use crate::clock::Clock;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
-use crate::monitor;
+use crate::monitor::{self, LONGEST};
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
 use crate::shutdown::StopReport;
@@ -55,6 +55,8 @@ pub enum Did {
     StoodDown,
     /// It takes the place of another.
     CameBack,
+    /// Nobody has needed it for a while: its thread has ended, and its slot is free.
+    Retired,
     /// It sleeps.
     FellAsleep,
     /// It has been woken.
@@ -113,8 +115,7 @@ impl fmt::Debug for Machine<'_> {
     }
 }
 
-/// Starts a scheduler without threads, and calls `f` with its workers. A spare that has worked waits until it is
-/// needed again, for ever.
+/// Starts a scheduler without threads, and calls `f` with its workers.
 ///
 /// What `f` leaves undone stays undone: processes that have not ended never do.
 ///
@@ -155,11 +156,18 @@ pub fn run<R>(
 }
 
 impl Machine<'_> {
+    /// In a slot whose last thread has ended it goes on with the deque that is there.
     fn put_to_work(&mut self, index: usize, deque: Deque<Token>) {
-        debug_assert_eq!(index, self.workers.len(), "the next is hired first");
         let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
         let queue = self.queues[index].get_or_init(queue);
-        self.workers.push(Simulated::new(queue, self.clock.clone()));
+        let worker = Simulated::new(queue, self.clock.clone());
+        match self.workers.get_mut(index) {
+            Some(before) => {
+                debug_assert!(before.is_gone(), "the slot is another's");
+                std::mem::replace(before, worker).leave();
+            }
+            None => self.workers.push(worker),
+        }
     }
 
     /// Puts those to work whose threads would have been started.
@@ -210,11 +218,23 @@ impl Machine<'_> {
         did
     }
 
-    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on.
+    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on, or a spare that
+    /// nobody needs ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
-        let steps = self.workers.iter().filter_map(Simulated::blocks_until);
-        steps.chain(self.monitor.next_look()).min()
+        let workers = self.workers.iter().filter_map(Simulated::next_due);
+        workers.chain(self.monitor.next_look()).min()
+    }
+
+    /// For how long processes may wait that nobody else is free for, until a spare takes the place of a worker
+    /// whose step blocks (G6); none when nothing waits, or no spare is left.
+    #[must_use]
+    pub fn patience(&self) -> Option<Duration> {
+        let shared = self.shared;
+        let is_kept = shared.has_work() && shared.crew.has_spare();
+        let config = &shared.config;
+        let limit = config.blocked_step.max(config.long_step);
+        (is_kept && !shared.shutdown.is_halted()).then(|| limit.saturating_add(3 * LONGEST))
     }
 
     /// The time.

@@ -13,6 +13,7 @@ use crate::run::Runner;
 use crate::shared::Running;
 use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
+use ganger_deque::Worker as Deque;
 use std::time::Duration;
 
 /// What a worker goes on with that has been relieved, when it is needed again.
@@ -34,14 +35,16 @@ enum Phase<'a> {
     Blocks(Token, Duration, Running<'a>),
     /// Its place has been taken.
     Relieved(Then),
-    /// It waits until it is needed.
-    OffDuty(Then),
+    /// It waits until it is needed, or until that time.
+    OffDuty(Then, Duration),
+    /// Nobody has needed it for so long that its thread is about to end.
+    Retires,
     /// It has looked often enough, and is about to announce that it sleeps.
     Tired,
     /// It has announced that it sleeps.
     Announced,
     Sleeps,
-    /// The scheduler has halted.
+    /// The scheduler has halted, or the thread has ended.
     Gone,
 }
 
@@ -68,10 +71,10 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Until when its step blocks, if it does.
-    pub(crate) fn blocks_until(&self) -> Option<Duration> {
+    /// When it has a move by itself: until when its step blocks, or it waits to be needed.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Blocks(_, until, _) => Some(until),
+            Phase::Blocks(_, until, _) | Phase::OffDuty(_, until) => Some(until),
             _ => None,
         }
     }
@@ -81,9 +84,10 @@ impl<'a> Simulated<'a> {
         match self.phase {
             Phase::Sleeps => self.queue.shared.idle.parker(self.queue.index).has_token(),
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
-            Phase::OffDuty(_) => {
+            Phase::OffDuty(_, until) => {
                 let shared = &self.queue.shared;
-                shared.crew.is_on_duty(self.queue.index) || shared.shutdown.is_halted()
+                let is_needed = shared.crew.is_on_duty(self.queue.index);
+                is_needed || shared.shutdown.is_halted() || self.clock.now() >= until
             }
             Phase::Gone => false,
             _ => true,
@@ -155,15 +159,22 @@ impl<'a> Simulated<'a> {
                 shared.reports.end(index);
                 self.worker.give_away();
                 shared.crew.step_back(index);
-                self.phase = Phase::OffDuty(then);
+                let until = self.clock.now().saturating_add(shared.config.keep_spares);
+                self.phase = Phase::OffDuty(then, until);
                 Did::StoodDown
             }
-            Phase::OffDuty(then) => {
+            Phase::OffDuty(then, until) => {
                 // After the halt everybody looks once more.
                 let is_needed = shared.crew.is_on_duty(index)
                     || shared.shutdown.is_halted() && shared.crew.wait_no_more(index);
                 if !is_needed {
-                    self.phase = Phase::OffDuty(then);
+                    let is_over = self.clock.now() >= until && shared.crew.wait_no_more(index);
+                    if is_over {
+                        self.worker.come_back(Next::Leave);
+                        self.phase = Phase::Retires;
+                    } else {
+                        self.phase = Phase::OffDuty(then, until);
+                    }
                     return Did::Nothing;
                 }
                 self.worker.come_back(Next::OnDuty);
@@ -172,6 +183,12 @@ impl<'a> Simulated<'a> {
                     Then::Sleeps => Phase::Tired,
                 };
                 Did::CameBack
+            }
+            Phase::Retires => {
+                self.queue.cache.take().leave(&shared.pool);
+                // Whoever has the slot next goes on with the deque that belongs to it.
+                shared.crew.leave(index, Deque::new());
+                Did::Retired
             }
             Phase::Tired if self.has_to_stand_down() => {
                 if std::mem::take(&mut self.worker.searching) {
