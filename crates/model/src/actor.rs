@@ -1,12 +1,15 @@
 //! A process that does what it is sent, and writes down what happens to it.
 
 use crate::calls::{self, aim};
+use crate::far;
 use crate::handlers::id_of;
 use crate::notes::{Note, Number, Outcome, Seen};
 use crate::plan::{Act, Kind, Manners, Nature, Passed, Start};
+use crate::waits;
 use crate::world::World;
 use ganger_proc_api::{
-    BoxError, Command, Event, Events, Payloads, Process, ProcessContext, StepOutput, UpgradeRequest,
+    BoxError, Command, Event, Events, Package, Payloads, Process, ProcessContext, StepOutput,
+    UpgradeRequest,
 };
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -116,6 +119,19 @@ impl Actor {
                     }
                 });
             }
+            Act::Wait(to, passed) => {
+                if let (Some(handle), Some(to)) = (world.handle(), aim(&world, to)) {
+                    waits::begin(&world, &handle, to, passed.into());
+                }
+            }
+            Act::Far(call) => far::send(&world, ctx.pid(), call, |package| {
+                if call.control {
+                    let Package { target, message } = package;
+                    ctx.send_control(target, message.topic, message.payloads)
+                } else {
+                    ctx.send_package(package)
+                }
+            }),
             Act::Spawn(nature, start) => {
                 calls::submit(&world, nature, start, None, |actor, method| {
                     ctx.submit(actor, method, ())

@@ -5,8 +5,8 @@ use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded
 use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
 use crate::world::World;
 use ganger_proc_api::{
-    Completer, Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError,
-    SubmitErrorKind, Symbol, UpgradeRequest,
+    Completer, Package, Pid, Process, SendError, SubmitError, SubmitErrorKind, Symbol,
+    UpgradeRequest,
 };
 use ganger_sched::{Handle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
@@ -139,28 +139,34 @@ pub(crate) fn send(
         |spec| spec.send(to, seen),
     );
     let package = Package::new(to, to, "act", number);
-    let found = match through(package) {
-        Ok(()) => Sent::Accepted,
-        Err(error) => {
-            let kind = error.kind;
-            let payloads: Payloads = error.into_package().message.payloads;
-            let back = payloads.first().and_then(|it| it.as_u64());
-            world.compare("the message that comes back (R2)", Some(Some(number)), back);
-            match kind {
-                SendErrorKind::NotFound => Sent::NotFound,
-                SendErrorKind::Closed => Sent::Closed,
-                SendErrorKind::Full => Sent::Full,
-                SendErrorKind::Stopping => Sent::Stopping,
-                _ => Sent::Otherwise,
-            }
-        }
+    let found = come_back(world, number, through(package));
+    let expected = allow_for_a_stop(world, expected, found);
+    world.reach("a send (R2, P13)", expected, found);
+}
+
+/// What has become of the message of that number, which is in the error if there is one.
+pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendError>) -> Sent {
+    let Err(error) = sent else {
+        return Sent::Accepted;
     };
+    let kind = error.kind;
+    let back = number_in(&error.into_package());
+    world.compare("the message that comes back (R2)", Some(Some(number)), back);
+    Sent::refused(kind)
+}
+
+/// The number of what is sent.
+pub(crate) fn number_in(package: &Package) -> Option<Number> {
+    package.message.payloads.first()?.as_u64()
+}
+
+/// While a scheduler stops, there is nobody, or nobody any more.
+pub(crate) fn allow_for_a_stop(world: &World, expected: Option<Sent>, found: Sent) -> Option<Sent> {
     let may_be_stopping = world.state().spec.may_have_halted();
-    let expected = match (expected, found) {
+    match (expected, found) {
         (Some(Sent::NotFound), Sent::Stopping) if may_be_stopping => Some(found),
         (expected, _) => expected,
-    };
-    world.reach("a send (R2, P13)", expected, found);
+    }
 }
 
 /// Sends a message from outside.

@@ -2,6 +2,7 @@
 
 mod actor;
 mod calls;
+mod far;
 mod handlers;
 mod notes;
 mod pid_text;
@@ -9,11 +10,13 @@ mod plan;
 mod play;
 mod spec;
 mod threads;
+mod waits;
 mod world;
 
 pub use pid_text::check_pid_text;
 pub use plan::{
-    Act, Answer, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Plan, Start, Target,
+    Act, Answer, Far, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Place, Plan, Start,
+    Target,
 };
 pub use play::{Played, play, play_bytes};
 pub use threads::play_on_threads;

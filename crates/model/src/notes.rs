@@ -1,7 +1,9 @@
 //! What happens, as those to whom it happens write it down.
 
-use crate::plan::{Act, Kind, Start};
-use ganger_proc_api::{CancelReason, CommandError, Event, ExitReason, Payload, Pid, UpgradeError};
+use crate::plan::{Act, Far, Kind, Place, Start};
+use ganger_proc_api::{
+    CancelReason, CommandError, Event, ExitReason, Payload, Pid, SendErrorKind, UpgradeError,
+};
 
 /// Tells messages, yields, processes and whatever else from one another: none is given twice.
 pub(crate) type Number = u64;
@@ -66,7 +68,7 @@ pub(crate) enum Outcome {
 }
 
 /// A call from outside or from a step, and what it has to return, if the call itself is not wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
     Send(Pid, Seen, Act, Option<Sent>),
     Cancel(Pid, Number, Option<bool>),
@@ -75,6 +77,11 @@ pub(crate) enum Call {
     Submit(Number, Start, Option<Submitted>),
     Complete(Number, Finished),
     Stop,
+    Wait(Pid, Number, Act, Option<Sent>),
+    GiveUp(Number),
+    Volley(Pid, Vec<Vec<Number>>, Option<bool>),
+    Far(Number, Far, Option<Sent>),
+    Place(Place, bool, Option<bool>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +91,10 @@ pub(crate) enum Sent {
     Closed,
     Full,
     Stopping,
+    NoHost,
+    NoNode,
+    /// There is no room for it yet.
+    Waits,
     Otherwise,
 }
 
@@ -150,6 +161,21 @@ impl Seen {
     /// Whether it overtakes the others.
     pub(crate) fn is_system(self) -> bool {
         matches!(self, Self::Control(_) | Self::Cancel(_) | Self::Shutdown)
+    }
+}
+
+impl Sent {
+    /// Why something comes back.
+    pub(crate) fn refused(kind: SendErrorKind) -> Self {
+        match kind {
+            SendErrorKind::NotFound => Self::NotFound,
+            SendErrorKind::Closed => Self::Closed,
+            SendErrorKind::Full => Self::Full,
+            SendErrorKind::Stopping => Self::Stopping,
+            SendErrorKind::HostNotFound => Self::NoHost,
+            SendErrorKind::NodeNotFound => Self::NoNode,
+            _ => Self::Otherwise,
+        }
     }
 }
 

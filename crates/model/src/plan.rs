@@ -26,6 +26,8 @@ pub struct Plan {
     pub mailbox: Option<usize>,
     /// The most processes that there are at once.
     pub processes: Option<usize>,
+    /// If steps block at times: how many spares there are.
+    pub blocks: Option<usize>,
     /// What is to be done, in order.
     pub ops: Vec<Op>,
 }
@@ -65,6 +67,47 @@ pub enum Op {
     Complete(usize, Answer),
     /// Stop the scheduler, with so many microseconds of time.
     Stop(u64),
+    /// Send a message, and wait for room for it.
+    Wait(Target, Act),
+    /// Give up a send that waits, counted round.
+    GiveUp(usize),
+    /// Several senders send to one process at once.
+    Volley {
+        /// To whom.
+        to: Target,
+        /// How many there are.
+        senders: usize,
+        /// How many messages each of them sends.
+        each: usize,
+        /// What the process has to do at every third message.
+        act: Act,
+    },
+    /// Send a package beyond the scheduler, in the name of a process.
+    Far(Target, Far),
+    /// A place beyond the scheduler is there from now on, or is not.
+    Place(Place, bool),
+}
+
+/// A package to a place beyond the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Far {
+    /// Where to.
+    pub place: Place,
+    /// Whether who gets it refuses it.
+    pub is_refused: bool,
+    /// As a control message.
+    pub control: bool,
+}
+
+/// A place beyond the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Another host of the same node.
+    Host,
+    /// Another node, which is a peer.
+    Peer,
+    /// All other nodes.
+    Elsewhere,
 }
 
 /// One of all processes that have been started, counted round.
@@ -141,6 +184,10 @@ pub enum Act {
     Become(Next),
     /// Pass something on, which does no such thing.
     Pass(Target, Passed),
+    /// Have something wait for room with another process, or with itself.
+    Wait(Target, Passed),
+    /// Send a package beyond the scheduler.
+    Far(Far),
     /// Start a process.
     Spawn(Nature, Start),
     /// Cancel another, or itself.
@@ -233,6 +280,7 @@ impl Plan {
             batch: [256, 1, 2, 5][usize::from(sizes / 3 % 4)],
             mailbox: limit(limits % 4, 0),
             processes: limit(limits / 4 % 4, 2),
+            blocks: usize::from(sizes / 12 % 4).checked_sub(1),
             ops: records.take(MOST).map(Op::from_record).collect(),
         }
     }
@@ -240,6 +288,9 @@ impl Plan {
 
 impl Op {
     fn from_record([op, to, what, how]: [u8; 4]) -> Self {
+        if op / 32 == 7 {
+            return Self::among_others(op % 32, to, what, how);
+        }
         match op % 32 {
             0 | 1 => Self::Settle,
             2..=5 => Self::Move(usize::from(to)),
@@ -262,6 +313,39 @@ impl Op {
             ),
             _ => Self::Stop([0, 50, 3_600_000_000][usize::from(what % 3)]),
         }
+    }
+
+    /// What has to do with others: several senders, those who wait, and other places.
+    fn among_others(op: u8, to: u8, what: u8, how: u8) -> Self {
+        match op {
+            0..=9 => Self::Wait(to, Act::from_bytes(what, how)),
+            10..=13 => Self::GiveUp(usize::from(to)),
+            14..=17 => Self::Volley {
+                to,
+                senders: 2 + usize::from(how % 3),
+                each: 1 + usize::from(how / 3 % 8),
+                act: [Act::Note, Act::GoOn, Act::Ask(Kind::AtOnce), Act::Hold]
+                    [usize::from(what % 4)],
+            },
+            18..=26 => Self::Far(to, Far::from_byte(what)),
+            _ => Self::Place(Place::from_byte(what), how % 2 == 1),
+        }
+    }
+}
+
+impl Far {
+    fn from_byte(byte: u8) -> Self {
+        Self {
+            place: Place::from_byte(byte),
+            is_refused: byte / 3 % 4 == 3,
+            control: byte / 12 % 3 == 2,
+        }
+    }
+}
+
+impl Place {
+    fn from_byte(byte: u8) -> Self {
+        [Self::Host, Self::Peer, Self::Elsewhere][usize::from(byte % 3)]
     }
 }
 
@@ -291,7 +375,8 @@ impl Next {
 impl Act {
     fn from_bytes(what: u8, how: u8) -> Self {
         match what % 24 {
-            0..=2 => Self::Note,
+            0 | 1 => Self::Note,
+            2 => Self::Far(Far::from_byte(how)),
             3 | 4 => Self::Hold,
             5 | 6 => Self::Release,
             7..=11 => Self::Ask(KINDS[usize::from(how % 9)]),
@@ -302,7 +387,12 @@ impl Act {
             16 | 17 => Self::Become(Next::from_byte(how)),
             18..=20 => {
                 let passed = [Passed::Note, Passed::Finish, Passed::Ask, Passed::Control];
-                Self::Pass(how / 4, passed[usize::from(how % 4)])
+                let passed = passed[usize::from(how % 4)];
+                if what % 24 == 20 {
+                    Self::Wait(how / 4, passed)
+                } else {
+                    Self::Pass(how / 4, passed)
+                }
             }
             21 => Self::Spawn(Nature::from_byte(how), STARTS[usize::from(how / 8 % 8)]),
             22 => Self::Cancel(how),
@@ -322,45 +412,4 @@ impl From<Passed> for Act {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_sequence_of_bytes_is_a_plan_and_zeros_are_the_simplest() {
-        let nothing = Plan::from_bytes(&[]);
-        assert_eq!((nothing.workers, nothing.batch), (1, 256));
-        assert_eq!((nothing.mailbox, nothing.processes), (None, None));
-        assert!(nothing.ops.is_empty());
-        assert_eq!(Plan::from_bytes(&[0; 3]), nothing);
-        assert_eq!(Plan::from_bytes(&[0; 11]).ops, [Op::Settle]);
-        assert_eq!(Plan::from_bytes(&[255; 4_096]).ops.len(), MOST);
-    }
-
-    #[test]
-    fn there_is_a_byte_for_each_operation_and_each_act() {
-        let record = |op, what, how| Op::from_record([op, 0, what, how]);
-        let ops: Vec<_> = (0..=255).map(|op| record(op, 0, 0)).collect();
-        let has = |wanted: fn(&Op) -> bool| assert!(ops.iter().any(wanted));
-        has(|op| matches!(op, Op::Settle));
-        has(|op| matches!(op, Op::Move(_)));
-        has(|op| matches!(op, Op::Submit { .. }));
-        has(|op| matches!(op, Op::Send { control: true, .. }));
-        has(|op| matches!(op, Op::Cancel(_)));
-        has(|op| matches!(op, Op::Terminate(_)));
-        has(|op| matches!(op, Op::Upgrade(..)));
-        has(|op| matches!(op, Op::Complete(..)));
-        has(|op| matches!(op, Op::Stop(_)));
-        let acts = (0..=255).flat_map(|what| (0..=255).map(move |how| Act::from_bytes(what, how)));
-        let mut kinds: Vec<_> = acts
-            .filter_map(|act| match act {
-                Act::Ask(kind) => Some(format!("{kind:?}")),
-                Act::Pass(..) => Some("Pass".to_owned()),
-                Act::Spawn(..) => Some("Spawn".to_owned()),
-                _ => None,
-            })
-            .collect();
-        kinds.sort();
-        kinds.dedup();
-        assert_eq!(kinds.len(), KINDS.len() + 2);
-    }
-}
+mod tests;

@@ -1,16 +1,22 @@
 //! Plans, carried out in a simulation.
 
 use crate::calls::{self, aim};
+use crate::far;
 use crate::handlers::{Hooks, register, register_factories};
 use crate::notes::Call;
-use crate::plan::{Answer, Op, Plan};
+use crate::plan::{Act, Answer, Op, Plan};
 use crate::spec::Limits;
+use crate::waits;
 use crate::world::{Hub, World};
+use ganger_proc_api::Pid;
 use ganger_sched::ProcessState;
 use ganger_sim::{Faults, Report, Rt, Sim, Strategy};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// For how long spares wait to be needed again, so that they end within a plan.
+const BRIEFLY: Duration = Duration::from_millis(30);
 
 /// What became of a plan.
 #[derive(Debug)]
@@ -49,13 +55,15 @@ pub fn play(plan: &Plan) -> Played {
         _ => Strategy::Random,
     };
     let sim = Sim::new(plan.seed).workers(plan.workers).strategy(strategy);
-    let sim = sim.faults(Faults {
+    let sim = sim.spares(plan.blocks.unwrap_or(0)).faults(Faults {
         worker_stalls: 30,
+        step_blocks: if plan.blocks.is_some() { 50 } else { 0 },
+        package_is_late: 200,
         ..Faults::some()
     });
     let hooks = Arc::clone(&hub);
     let sim = sim.builder(move |builder| {
-        let builder = builder.event_batch(limits.batch);
+        let builder = builder.event_batch(limits.batch).keep_spares(BRIEFLY);
         let builder = builder.lifecycle(Hooks(Arc::clone(&hooks)));
         let builder = match limits.mailbox {
             Some(limit) => builder.mailbox_limit(limit),
@@ -71,6 +79,8 @@ pub fn play(plan: &Plan) -> Played {
         hub.connect(rt, Some(rt.clock()));
         let registered = register(&hub, rt).is_ok() && register_factories(&world, rt).is_ok();
         assert!(registered, "handlers and factories can be registered");
+        let are_there = far::PLACES.map(|place| far::add(&world, rt, place));
+        assert_eq!(are_there, [true; 3]);
         for &op in &plan.ops {
             act(&world, rt, op, &mut is_stopped);
             world.assert_right();
@@ -84,8 +94,14 @@ pub fn play(plan: &Plan) -> Played {
         world.tell("over", |spec| spec.over());
         world.check_handles();
         world.assert_right();
+        if rt.stats().total.long_steps > 0 {
+            world.come_to("a spare takes over");
+        }
     });
     world.assert_right();
+    if report.trace.to_string().contains("nobody has needed it") {
+        world.come_to("a spare ends");
+    }
     let reached = world.reached();
     Played { report, reached }
 }
@@ -115,12 +131,50 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
                 stop(world, rt, Duration::from_micros(micros));
             }
         }
+        Op::Wait(to, act) => _ = aim(to).map(|to| waits::begin(world, rt, to, act)),
+        Op::GiveUp(nth) => waits::give_up(world, nth),
+        Op::Volley {
+            to,
+            senders,
+            each,
+            act,
+        } => _ = aim(to).map(|to| volley(world, rt, to, vec![each; senders], act)),
+        Op::Far(from, call) => {
+            _ = aim(from).map(|from| {
+                far::send(world, from, call, |package| {
+                    if call.control {
+                        rt.send_control(package)
+                    } else {
+                        rt.send(package)
+                    }
+                });
+            });
+        }
+        Op::Place(place, is_there) => far::set(world, rt, place, is_there),
+    }
+}
+
+/// Several send in turns, by chance, while others move; each has so many messages left.
+fn volley(world: &World, rt: &Rt<'_>, to: Pid, mut left: Vec<usize>, act: Act) {
+    let mut sent = 0;
+    while !left.is_empty() {
+        let sender = rt.choose(left.len());
+        sent += 1;
+        let act = if sent % 3 == 0 { act } else { Act::Note };
+        calls::send_from_outside(world, rt, to, act, false);
+        left[sender] -= 1;
+        if left[sender] == 0 {
+            left.swap_remove(sender);
+        }
+        (0..rt.choose(4)).for_each(|_| _ = rt.step());
     }
 }
 
 /// Until nobody can move; then all that can be seen is compared.
 fn settle(world: &World, rt: &Rt<'_>) {
     rt.settle();
+    waits::look_at_all(world);
+    far::look_at_returned(world, rt);
     world.tell("settled", |spec| spec.settled());
     let mut found: Vec<_> = rt
         .processes()

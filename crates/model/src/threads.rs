@@ -2,7 +2,8 @@
 //!
 //! Each of these worlds waits after each thing that it has done until nothing is left to happen in it; so there is
 //! one order of what happens in it, and the specification says what that has to be. Between the worlds there is none:
-//! workers, queues, tables, pools and the mailboxes' memory are shared.
+//! workers, queues, tables, pools and the mailboxes' memory are shared. The one thing that several threads do at once
+//! in a world is to send to one process: what each of them sends arrives in its order, in whatever order among the rest.
 //!
 //! What would have two processes of a world run at once is left out: what they send to, start, cancel and terminate
 //! from inside of steps. So are limits, which count what happens after a step has written down its end. A shutdown
@@ -10,11 +11,14 @@
 
 use crate::calls::{self, aim};
 use crate::handlers::{Hooks, register, register_factories};
+use crate::notes::{Call, Number, Sent};
 use crate::plan::{Act, Answer, Op, Plan};
 use crate::spec::{Counts, Limits};
 use crate::world::{Hub, World};
+use ganger_proc_api::{Package, Pid};
 use ganger_sched::{Handle, Scheduler};
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -23,9 +27,11 @@ const IN_VAIN: Duration = Duration::from_secs(60);
 
 /// Does what the plans say to one scheduler, at once, with that many workers.
 ///
+/// Returns what calls have returned, each once, and how processes have ended.
+///
 /// # Panics
 /// When anything is not as it has to be: says what, and what had happened before.
-pub fn play_on_threads(plans: &[Plan], workers: usize) {
+pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     let hub = Arc::new(Hub::default());
     let batch = plans.first().map_or(256, |plan| plan.batch);
     let builder = Scheduler::builder().workers(workers).event_batch(batch);
@@ -73,6 +79,7 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) {
     }
     let total = scheduler.stats().total;
     assert_eq!(counts.check(&total), Ok(()));
+    worlds.iter().flat_map(|world| world.reached()).collect()
 }
 
 /// Ends what is left.
@@ -98,7 +105,8 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
         }
         Op::Send { to, act, control } => {
             let act = match act {
-                Act::Pass(..) | Act::Spawn(..) | Act::Cancel(_) | Act::Terminate(_) => Act::Note,
+                Act::Pass(..) | Act::Wait(..) | Act::Spawn(..) => Act::Note,
+                Act::Far(_) | Act::Cancel(_) | Act::Terminate(_) => Act::Note,
                 act => act,
             };
             if let Some(to) = aim(to) {
@@ -109,6 +117,52 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
         Op::Terminate(to) => _ = aim(to).map(|to| calls::terminate(world, handle, to)),
         Op::Upgrade(to, next) => _ = aim(to).map(|to| calls::upgrade(world, handle, to, next)),
         Op::Complete(nth, answer) => calls::complete_kept(world, nth, answer),
+        Op::Volley {
+            to,
+            senders,
+            each,
+            act,
+        } => {
+            if let Some(to) = aim(to) {
+                volley(world, handle, to, [senders, 25 * each], act);
+            }
+        }
         Op::Settle | Op::Move(_) | Op::Stop(_) => {}
+        Op::Wait(..) | Op::GiveUp(_) | Op::Far(..) | Op::Place(..) => {}
     }
+}
+
+/// So many threads, each of which sends so many messages to one process.
+fn volley(world: &World, handle: &Handle, to: Pid, [senders, each]: [usize; 2], act: Act) {
+    let streams: Vec<Vec<Number>> = (0..senders)
+        .map(|_| (0..each).map(|_| world.number()).collect())
+        .collect();
+    for &number in streams.iter().flatten() {
+        let act = if number % 3 == 0 { act } else { Act::Note };
+        world.state().acts.insert(number, act);
+    }
+    let expected = world.ask(
+        |answer| Call::Volley(to, streams.clone(), answer),
+        |spec| spec.volley(to, &streams),
+    );
+    let expected = expected.map(|is_taken| {
+        if is_taken {
+            Sent::Accepted
+        } else {
+            Sent::NotFound
+        }
+    });
+    let begin = &Barrier::new(senders);
+    thread::scope(|scope| {
+        for stream in &streams {
+            scope.spawn(move || {
+                begin.wait();
+                for &number in stream {
+                    let sent = handle.send(Package::new(to, to, "act", number));
+                    let found = calls::come_back(world, number, sent);
+                    world.reach("a send among others (R2)", expected, found);
+                }
+            });
+        }
+    });
 }

@@ -9,6 +9,7 @@
 use crate::notes::{End, Note, Number};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
+use crate::waits::Waiting;
 use ganger_proc_api::{Completer, Pid, Symbol};
 use ganger_sched::{Handle, ProcessHandle, WeakHandle};
 use ganger_sim::SimClock;
@@ -48,6 +49,7 @@ pub(crate) struct State {
     /// What messages have their receivers do.
     pub(crate) acts: HashMap<Number, Act>,
     pub(crate) kept: Vec<(Number, Completer)>,
+    pub(crate) waiting: Vec<Waiting>,
     handles: Vec<ProcessHandle>,
     ends: HashMap<Pid, Vec<End>>,
     /// What calls have returned, and how processes have ended.
@@ -92,6 +94,7 @@ impl World {
             pids: Vec::new(),
             acts: HashMap::new(),
             kept: Vec::new(),
+            waiting: Vec::new(),
             handles: Vec::new(),
             ends: HashMap::new(),
             reached: BTreeSet::new(),
@@ -198,6 +201,11 @@ impl World {
     ) {
         self.state().reached.insert(format!("{what} {found:?}"));
         self.compare(what, expected, found);
+    }
+
+    /// Remembers that it has come to that.
+    pub(crate) fn come_to(&self, what: &str) {
+        self.state().reached.insert(what.to_owned());
     }
 
     /// What calls have returned, and how processes have ended.

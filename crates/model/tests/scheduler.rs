@@ -18,7 +18,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    // pins: P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12, P13, P14, P15, G1, G2, R2, R4, D1, D2, D3, D4
+    // pins: P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12, P13, P14, P15, G1, G2, G6, R2, R3, R4, D1, D2, D3, D4
     #[test]
     fn whatever_is_done_in_whatever_order_has_the_one_result(bytes in bytes()) {
         play_bytes(&bytes);
@@ -46,6 +46,24 @@ fn plans_reach_every_result_and_every_end() {
         "a send (R2, P13) Full",
         "a send (R2, P13) NotFound",
         "a send (R2, P13) Stopping",
+        "a send that may wait (R2, P13) Accepted",
+        "a send that may wait (R2, P13) NotFound",
+        "a send that may wait (R2, P13) Stopping",
+        "a send that may wait (R2, P13) Waits",
+        "a send that has waited (R2, P13) Accepted",
+        "a send that has waited (R2, P13) Closed",
+        "a send that has waited (R2, P13) Waits",
+        "a send far away (R2, R3) Accepted",
+        "a send far away (R2, R3) Full",
+        "a send far away (R2, R3) NoHost",
+        "a send far away (R2, R3) NoNode",
+        "what comes back later (R2, R3) Full",
+        "what comes back later (R2, R3) NoHost",
+        "what comes back later (R2, R3) NoNode",
+        "a place comes or goes (R3) true",
+        "a place comes or goes (R3) false",
+        "a spare takes over",
+        "a spare ends",
         "a cancel (P10) true",
         "a cancel (P10) false",
         "a termination (P9) true",

@@ -120,11 +120,13 @@ impl Spec {
         yields: &[(Number, Kind)],
         outcome: Outcome,
     ) -> Result<(), Broken> {
+        let limit = self.limits.mailbox;
         let life = self.find(pid)?;
         if life.phase != Phase::Steps {
             return Err(format!("{pid} ends a step that has not begun"));
         }
         life.give_places();
+        life.serve(limit);
         life.phase = match outcome {
             Outcome::Waits => Phase::Waits,
             Outcome::GoesOn => {

@@ -57,6 +57,10 @@ pub(super) struct Life {
     pub(super) is_terminating: bool,
     /// Whether it had not ended when the scheduler was stopped.
     pub(super) is_told: bool,
+    /// Messages that wait for room.
+    pub(super) waiting: VecDeque<Number>,
+    /// What each of several who send at once has still to send, or has sent.
+    pub(super) streams: Vec<VecDeque<Seen>>,
     /// Messages, and control messages, that no step has taken.
     pub(super) places: [usize; 2],
     /// Yields whose completions no step has been shown.
@@ -84,6 +88,8 @@ impl Life {
             is_cancelled: false,
             is_terminating: false,
             is_told: false,
+            waiting: VecDeque::new(),
+            streams: Vec::new(),
             places: [0; 2],
             outstanding: BTreeSet::new(),
             dispatching: VecDeque::new(),
@@ -158,6 +164,9 @@ impl Life {
         let (mut stale, mut last) = (0, 0);
         for &seen in fresh {
             stale += self.drop_stale();
+            if self.take_from_a_stream(seen) {
+                continue;
+            }
             match self.fresh.pop_front() {
                 Some(next) if next.it == seen => last = next.nth,
                 next => return Err(format!("{seen:?} is shown where {next:?} is next (P4)")),
@@ -227,6 +236,9 @@ impl Life {
             return Some(format!("{next:?}"));
         }
         if let Some(next) = self.fresh.front() {
+            return Some(format!("{next:?}"));
+        }
+        if let Some(next) = self.streams.iter().find_map(VecDeque::front) {
             return Some(format!("{next:?}"));
         }
         self.must_step.then(|| "it is to be stepped".to_owned())

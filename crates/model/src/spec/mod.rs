@@ -15,12 +15,15 @@
 mod calls;
 mod events;
 mod life;
+mod routes;
+mod waits;
 
 use crate::notes::{Note, Number};
 use crate::plan::Kind;
 use ganger_proc_api::Pid;
 use ganger_sched::WorkerStats;
 use life::{Life, Phase};
+use routes::Routes;
 use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -93,6 +96,9 @@ pub(crate) struct Spec {
     processes: HashMap<Number, Stage>,
     /// Whose each yield is, and what its handler does.
     yields: HashMap<Number, (usize, Kind)>,
+    /// To whom each message has been sent that had to wait.
+    waits: HashMap<Number, usize>,
+    pub(crate) routes: Routes,
     /// The one whose yields are being dispatched.
     dispatching: Option<usize>,
     counts: Counts,
@@ -113,6 +119,8 @@ impl Spec {
             visible: HashMap::new(),
             processes: HashMap::new(),
             yields: HashMap::new(),
+            waits: HashMap::new(),
+            routes: Routes::default(),
             dispatching: None,
             counts: Counts::default(),
             is_stopping: false,
@@ -143,6 +151,7 @@ impl Spec {
     /// Nobody can move any more.
     pub(crate) fn settled(&mut self) -> Result<(), Broken> {
         self.end_dispatch()?;
+        self.routes.settled()?;
         let mut there: Vec<_> = self.visible.values().copied().collect();
         there.sort_unstable();
         for nth in there {

@@ -1,0 +1,136 @@
+//! Places beyond the scheduler, and packages to them.
+
+use crate::calls::{come_back, number_in};
+use crate::notes::{Call, Sent};
+use crate::plan::{Far, Place};
+use crate::world::World;
+use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_relay::Receiver;
+use ganger_sim::Rt;
+use std::sync::{Arc, Weak};
+
+pub(crate) const PLACES: [Place; 3] = [Place::Host, Place::Peer, Place::Elsewhere];
+
+/// Takes what is sent to a place, or refuses it.
+struct At(Weak<World>, Place);
+
+impl At {
+    fn take(&self, package: Package, is_control: bool) -> Result<(), SendError> {
+        let Self(world, place) = self;
+        let (Some(world), Some(number)) = (world.upgrade(), number_in(&package)) else {
+            return Err(SendError::new(SendErrorKind::Stopping, package));
+        };
+        if world.state().spec.routes.is_refused(number) {
+            return Err(SendError::new(SendErrorKind::Full, package));
+        }
+        let is_meant = package.target == target(*place) || *place == Place::Elsewhere;
+        world.compare("the target of what arrives (R3)", Some(true), is_meant);
+        world.tell("arrived", |spec| {
+            spec.routes.arrived(number, *place, is_control)
+        });
+        Ok(())
+    }
+}
+
+impl Receiver for At {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        self.take(package, false)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.take(package, true)
+    }
+}
+
+/// Who is meant in that place.
+fn target(place: Place) -> Pid {
+    let Ok(pid) = match place {
+        Place::Host => "{simulated@other|7}",
+        Place::Peer => "{there@far|7}",
+        Place::Elsewhere => "{elsewhere@far|7}",
+    }
+    .parse() else {
+        unreachable!("these are PIDs");
+    };
+    pid
+}
+
+/// A place is there from now on, or is not.
+pub(crate) fn set(world: &Arc<World>, rt: &Rt<'_>, place: Place, is_there: bool) {
+    let expected = world.ask(
+        |answer| Call::Place(place, is_there, answer),
+        |spec| Ok(spec.routes.set(place, is_there)),
+    );
+    let found = if is_there {
+        add(world, rt, place)
+    } else {
+        remove(rt, place)
+    };
+    world.reach("a place comes or goes (R3)", expected, found);
+}
+
+/// Adds a place; false when it was there.
+pub(crate) fn add(world: &Arc<World>, rt: &Rt<'_>, place: Place) -> bool {
+    let (router, at) = (rt.router(), Arc::new(At(Arc::downgrade(world), place)));
+    match place {
+        Place::Host => router.local().add_host(host(), at).is_ok(),
+        Place::Peer => router.add_peer(peer(), at).is_ok(),
+        Place::Elsewhere => router.set_fallback(at).is_none(),
+    }
+}
+
+/// Removes a place; false when it was not there.
+fn remove(rt: &Rt<'_>, place: Place) -> bool {
+    let router = rt.router();
+    let removed = match place {
+        Place::Host => router.local().remove_host(host()),
+        Place::Peer => router.remove_peer(peer()),
+        Place::Elsewhere => router.clear_fallback(),
+    };
+    removed.is_some()
+}
+
+fn host() -> HostName {
+    target(Place::Host).host()
+}
+
+fn peer() -> NodeName {
+    target(Place::Peer)
+        .node()
+        .unwrap_or_else(|| unreachable!("a peer is a node"))
+}
+
+/// Sends a package there in the name of that process, by way of `through`.
+pub(crate) fn send(
+    world: &World,
+    source: Pid,
+    far: Far,
+    through: impl FnOnce(Package) -> Result<(), SendError>,
+) {
+    let number = world.number();
+    let expected = world.ask(
+        |answer| Call::Far(number, far, answer),
+        |spec| Ok(spec.routes.send(source, number, far)),
+    );
+    let package = Package::new(source, target(far.place), "far", number);
+    let found = come_back(world, number, through(package));
+    // What is late is accepted, whatever becomes of it.
+    let expected = expected.filter(|_| found != Sent::Accepted);
+    world.reach("a send far away (R2, R3)", expected, found);
+    if found != Sent::Accepted {
+        world.tell("comes back", |spec| spec.routes.came_back(number, found));
+    }
+}
+
+/// What comes back later.
+pub(crate) fn look_at_returned(world: &World, rt: &Rt<'_>) {
+    for error in rt.returned() {
+        let found = Sent::refused(error.kind);
+        let number = number_in(&error.into_package());
+        world.reach("what comes back later (R2, R3)", None, found);
+        world.tell("comes back later", |spec| {
+            let number = number.ok_or("something else comes back")?;
+            spec.routes.came_back(number, found)
+        });
+    }
+}

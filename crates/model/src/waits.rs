@@ -1,0 +1,92 @@
+//! Sends that wait for room, as a task does that has many of them: each is looked at when it has been woken, or is
+//! given up.
+
+use crate::calls::{allow_for_a_stop, come_back};
+use crate::notes::{Call, Number, Sent};
+use crate::plan::Act;
+use crate::world::World;
+use ganger_proc_api::{Package, Pid};
+use ganger_sched::{Handle, SendAsync};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// A send that waits.
+pub(crate) struct Waiting {
+    number: Number,
+    send: SendAsync,
+    woken: Arc<Woken>,
+}
+
+/// Whether somebody has called the waker since the last look.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        // Ordering: Relaxed: in a simulation there is one thread.
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Waiting {
+    fn look(&mut self, world: &World) -> Sent {
+        let waker = Waker::from(Arc::clone(&self.woken));
+        match Pin::new(&mut self.send).poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => Sent::Waits,
+            Poll::Ready(sent) => come_back(world, self.number, sent),
+        }
+    }
+}
+
+/// Sends a message that has its receiver do that, and waits for room for it.
+pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
+    let number = world.number();
+    world.state().acts.insert(number, act);
+    let expected = world.ask(
+        |answer| Call::Wait(to, number, act, answer),
+        |spec| spec.wait_for_room(to, number),
+    );
+    let mut waiting = Waiting {
+        number,
+        send: handle.send_async(Package::new(to, to, "act", number)),
+        woken: Arc::default(),
+    };
+    let found = waiting.look(world);
+    let expected = allow_for_a_stop(world, expected, found);
+    world.reach("a send that may wait (R2, P13)", expected, found);
+    if found == Sent::Waits {
+        world.state().waiting.push(waiting);
+    }
+}
+
+/// Looks what has become of all that wait.
+pub(crate) fn look_at_all(world: &World) {
+    let mut all = std::mem::take(&mut world.state().waiting);
+    all.retain_mut(|waiting| {
+        let expected = world.state().spec.became(waiting.number);
+        // Ordering: Relaxed, as above.
+        let is_woken = waiting.woken.0.swap(false, Ordering::Relaxed);
+        let is_over = expected != Sent::Waits;
+        world.compare("who has waited is woken (P13)", Some(is_over), is_woken);
+        let found = waiting.look(world);
+        world.reach("a send that has waited (R2, P13)", Some(expected), found);
+        found == Sent::Waits
+    });
+    world.state().waiting.append(&mut all);
+}
+
+/// Gives one of them up: unless its message has been accepted by then, it never is.
+pub(crate) fn give_up(world: &World, nth: usize) {
+    let mut state = world.state();
+    let count = state.waiting.len();
+    if count == 0 {
+        return;
+    }
+    let waiting = state.waiting.swap_remove(nth % count);
+    drop(state);
+    let number = waiting.number;
+    world.ask(|_| Call::GiveUp(number), |spec| spec.give_up(number));
+    drop(waiting);
+}
