@@ -53,6 +53,9 @@ pub struct Faults {
     /// At a [moment](Self#moments), a worker that sleeps is woken though there is nothing to do, as when a
     /// wake-up comes twice. (One that comes late is one whose worker stands still.)
     pub worker_wakes_in_vain: u32,
+    /// At a [moment](Self#moments), one of those acts that were registered with
+    /// [`Rt::meanwhile`](crate::Rt::meanwhile).
+    pub others_act: u32,
     /// At a [moment](Self#moments), some process is terminated.
     pub process_is_terminated: u32,
     /// At a [moment](Self#moments), some process is cancelled.
@@ -91,6 +94,7 @@ impl Faults {
             package_is_late: 0,
             place_disappears: 0,
             worker_wakes_in_vain: 0,
+            others_act: 0,
             process_is_terminated: 0,
             process_is_cancelled: 0,
             shutdown_begins: 0,

@@ -1,4 +1,4 @@
-//! Handlers and factories with which something may go wrong.
+//! Handlers and factories with which something may go wrong, and what others do.
 
 use crate::faults::LATE;
 use crate::rt::Rt;
@@ -61,6 +61,15 @@ impl Rt<'_> {
         })?;
         sim::offer_upgrade(move || UpgradeRequest::factory(name, method, ()));
         Ok(())
+    }
+
+    /// Registers what another thread does while the scheduler works: it is done at any
+    /// [moment](crate::Faults#moments), again and again, as often as [`Faults::others_act`](crate::Faults) says.
+    /// What several senders send in this way arrives in the middle of moves.
+    ///
+    /// It is dropped when the run is over.
+    pub fn meanwhile(&self, act: impl Fn() + 'static) {
+        sim::offer_act(act);
     }
 }
 

@@ -473,6 +473,7 @@ impl Driver for Chance {
             "handler answers twice" => self.faults.handler_answers_twice,
             "process is upgraded" => self.faults.process_is_upgraded,
             "upgrade fails" => self.faults.upgrade_fails,
+            "others act" => self.faults.others_act,
             "worker wakes in vain" => self.faults.worker_wakes_in_vain,
             "step blocks" => self.faults.step_blocks,
             "package is refused" => self.faults.package_is_refused,

@@ -88,6 +88,7 @@ impl fmt::Display for Trace {
                 Did::Terminated(pid) => write!(f, "terminates {pid}"),
                 Did::Cancelled(pid) => write!(f, "cancels {pid}"),
                 Did::Upgraded(pid) => write!(f, "asks for an upgrade of {pid}"),
+                Did::Acted => f.write_str("acts"),
                 Did::WokeInVain => f.write_str("wakes a worker in vain"),
                 Did::Stopped => f.write_str("a shutdown begins"),
                 Did::Forced => f.write_str("the deadline of the shutdown passes"),

@@ -30,6 +30,7 @@ const LIVELY: Faults = Faults {
     package_is_late: 200,
     place_disappears: 5,
     worker_wakes_in_vain: 20,
+    others_act: 30,
     process_is_terminated: 1,
     process_is_cancelled: 1,
     shutdown_begins: 0,
@@ -50,6 +51,9 @@ fn seeds(count: u64) -> u64 {
 fn live(rt: &Rt<'_>, acts: usize) {
     let town = Arc::new(Town::default());
     register(rt, &town);
+    for first in 0..2 {
+        town.meanwhile(rt, first);
+    }
     let mut handles: Vec<ProcessHandle> = Vec::new();
     let mut sending: Vec<SendAsync> = Vec::new();
     for _ in 0..acts {
@@ -233,6 +237,7 @@ fn a_trace_shows_what_others_have_done() {
         "outside: terminates {sim|",
         "outside: cancels {sim|",
         "outside: asks for an upgrade of {sim|",
+        "outside: acts",
         "outside: wakes a worker in vain",
         "outside: sim disappears for a while",
         "outside: there disappears for a while",
@@ -246,7 +251,10 @@ fn a_trace_shows_what_others_have_done() {
     .to_vec();
     for seed in 0..500 {
         let sim = sim(2, faults).spares(2).builder(keep_briefly);
-        let report = sim.seed(seed).run(|rt| live(rt, 40));
+        let report = sim.seed(seed).run(|rt| {
+            live(rt, 40);
+            end(rt);
+        });
         let trace = report.trace.to_string();
         lines.retain(|line| !trace.contains(line));
     }

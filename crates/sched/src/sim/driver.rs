@@ -33,13 +33,13 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             IS_DRIVEN.set(false);
             DRIVER.take();
+            super::moment::forget();
         }
     }
     assert!(
         !IS_DRIVEN.replace(true),
         "this thread runs a simulation already"
     );
-    super::moment::forget();
     DRIVER.replace(Some(driver));
     BROKEN.take();
     let _leave = Leave;

@@ -12,7 +12,7 @@ pub(crate) use driver::{
     before_step, choose, has_begun, hire, note_broken, refuse_to_block, set_begun,
 };
 pub(crate) use moment::moment;
-pub use moment::{interfered, offer_upgrade};
+pub use moment::{interfered, offer_act, offer_upgrade};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
@@ -75,6 +75,8 @@ pub enum Did {
     Cancelled(Pid),
     /// Somebody has asked for an upgrade of that process.
     Upgraded(Pid),
+    /// Somebody has done something that was [offered](offer_act).
+    Acted,
     /// A worker has been woken for nothing.
     WokeInVain,
     /// A shutdown has begun by itself.

@@ -15,11 +15,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 type Request = Rc<dyn Fn() -> UpgradeRequest>;
+type Act = Rc<dyn Fn()>;
 
 thread_local! {
     /// What had been counted when the scheduler of this thread's simulation was stopped.
     static BEFORE: Cell<Option<WorkerStats>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
+    static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
     /// What has been done so far, for the trace.
     static DONE: RefCell<Vec<Did>> = const { RefCell::new(Vec::new()) };
 }
@@ -27,6 +29,11 @@ thread_local! {
 /// To what processes may be upgraded at any moment, from now on.
 pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
     UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
+}
+
+/// What others may do at any moment, from now on.
+pub fn offer_act(act: impl Fn() + 'static) {
+    ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
 /// What has been done at such places since the last call.
@@ -63,6 +70,12 @@ fn interfere(shared: &Arc<Shared>) {
         // It may be about to end.
         drop(task.upgrade(request()));
     }
+    if happens("others act")
+        && let Some(act) = any_act()
+    {
+        done(Did::Acted);
+        act();
+    }
     if happens("worker wakes in vain") && shared.idle.notify() {
         done(Did::WokeInVain);
     }
@@ -94,6 +107,12 @@ fn any_upgrade() -> Option<Request> {
     UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
 }
 
+fn any_act() -> Option<Act> {
+    let count = ACTS.with_borrow(Vec::len);
+    let chosen = (count > 0).then(|| choose("act", count))??;
+    ACTS.with_borrow(|acts| acts.get(chosen).cloned())
+}
+
 /// Shutdown, first part: submits are refused, and every process gets a cancel event.
 pub(super) fn begin_stop(shared: &Arc<Shared>) {
     BEFORE.set(Some(shared.counters.total()));
@@ -112,9 +131,10 @@ pub(super) fn before() -> Option<WorkerStats> {
     BEFORE.get()
 }
 
-/// For another simulation.
+/// For another simulation, and so that nothing of this one is kept.
 pub(super) fn forget() {
     BEFORE.set(None);
     DONE.take();
     UPGRADES.take();
+    ACTS.take();
 }

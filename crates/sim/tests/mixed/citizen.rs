@@ -6,6 +6,7 @@ use ganger_proc_api::{
 };
 use ganger_relay::{Receiver, from_fn};
 use ganger_sim::Rt;
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +29,23 @@ pub(crate) struct Town(Mutex<Vec<Pid>>);
 impl Town {
     pub(crate) fn move_in(&self, pid: Pid) {
         self.0.lock().unwrap().push(pid);
+    }
+
+    /// Somebody sends numbers to one after the other, for a while: so that a run has an end.
+    pub(crate) fn meanwhile(self: &Arc<Self>, rt: &Rt<'_>, first: u64) {
+        let (town, scheduler) = (Arc::clone(self), rt.downgrade());
+        let last = Cell::new(first);
+        rt.meanwhile(move || {
+            let number = last.get() + 3;
+            let (Some(scheduler), Some(pid)) = (scheduler.upgrade(), town.somebody(number)) else {
+                return;
+            };
+            if number < 120 {
+                last.set(number);
+                // It may have been closed or be full.
+                drop(scheduler.send(Message::new("number", number % 20).to(pid)));
+            }
+        });
     }
 
     fn somebody(&self, number: u64) -> Option<Pid> {

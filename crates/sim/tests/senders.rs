@@ -1,0 +1,170 @@
+//! Several that send to one process, between its moves and in the middle of them: what each sends arrives in its
+//! order, once.
+
+use ganger_proc_api::{
+    BoxError, Event, Events, Message, Payload, Payloads, Process, SendErrorKind, StepOutput,
+};
+use ganger_sched::{Address, SendAsync};
+use ganger_sim::{Faults, Rt, Sim};
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// How many messages each sends.
+const EACH: u64 = 30;
+
+/// What has arrived: of which sender, and the how manieth.
+type Arrived = Arc<Mutex<Vec<(u64, u64)>>>;
+
+/// Notes what it gets, and leaves something for later at every third step.
+struct Sink {
+    arrived: Arrived,
+    steps: usize,
+}
+
+impl Process for Sink {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        self.steps += 1;
+        let mut left = if self.steps.is_multiple_of(3) {
+            1
+        } else {
+            usize::MAX
+        };
+        while left > 0
+            && let Some(event) = events.next()
+        {
+            left -= 1;
+            match event {
+                Event::Message(message) => {
+                    let numbers: Vec<_> = message
+                        .payloads
+                        .iter()
+                        .filter_map(Payload::as_u64)
+                        .collect();
+                    let [sender, nth] = numbers[..] else {
+                        return Err("something else".into());
+                    };
+                    self.arrived.lock().unwrap().push((sender, nth));
+                }
+                _ => out.done(()),
+            }
+        }
+        if !events.is_empty() {
+            out.go_on();
+        }
+        Ok(())
+    }
+}
+
+/// One of those who send.
+struct Sender {
+    name: u64,
+    to: Address,
+    accepted: u64,
+    /// One that waits for room, and so all that come after it.
+    waiting: Option<SendAsync>,
+}
+
+impl Sender {
+    fn message(&self) -> Message {
+        let payloads: Payloads = [self.name, self.accepted]
+            .into_iter()
+            .map(Payload::from)
+            .collect();
+        Message::new("number", payloads)
+    }
+
+    /// Sends the next one; as one that waits for room, or tries again, by turns.
+    fn act(&mut self) {
+        if self.waiting.is_none() && self.accepted < EACH {
+            if self.accepted.is_multiple_of(2) {
+                match self.to.send(self.message()) {
+                    Ok(()) => self.accepted += 1,
+                    Err(error) => assert_eq!(error.kind, SendErrorKind::Full),
+                }
+                return;
+            }
+            self.waiting = Some(self.to.send_async(self.message()));
+        }
+        let Some(send) = &mut self.waiting else {
+            return;
+        };
+        if let Poll::Ready(sent) = Pin::new(send).poll(&mut Context::from_waker(Waker::noop())) {
+            assert!(sent.is_ok());
+            self.accepted += 1;
+            self.waiting = None;
+        }
+    }
+}
+
+/// Has three send to one, and returns how many have been accepted in the middle of moves.
+fn send_to_one(rt: &Rt<'_>) -> u64 {
+    let arrived = Arrived::default();
+    let sink = Sink {
+        arrived: Arc::clone(&arrived),
+        steps: 0,
+    };
+    let sink = rt.submit(sink, "main", ()).unwrap();
+    let senders: Vec<_> = (0..3)
+        .map(|name| {
+            let sender = Sender {
+                name,
+                to: sink.address().clone(),
+                accepted: 0,
+                waiting: None,
+            };
+            let sender = Rc::new(RefCell::new(sender));
+            let theirs = Rc::clone(&sender);
+            rt.meanwhile(move || theirs.borrow_mut().act());
+            sender
+        })
+        .collect();
+    let is_over = || {
+        senders
+            .iter()
+            .all(|sender| sender.borrow().accepted == EACH)
+    };
+    let mut outside = 0;
+    while !is_over() {
+        if !rt.step() {
+            // There is no moment without a move.
+            outside += 1;
+            senders[rt.choose(3)].borrow_mut().act();
+        }
+    }
+    rt.settle();
+    let mut next = [0; 3];
+    for &(sender, nth) in arrived.lock().unwrap().iter() {
+        let next = &mut next[usize::try_from(sender).unwrap()];
+        assert_eq!(*next, nth, "the next of sender {sender}");
+        *next += 1;
+    }
+    assert_eq!(next, [EACH; 3], "something is lost");
+    rt.cancel(sink.pid(), "enough").unwrap();
+    assert!(rt.wait(sink).is_done());
+    (3 * EACH).saturating_sub(outside)
+}
+
+// pins: P4, P13, R4
+#[test]
+fn what_each_of_several_sends_arrives_in_its_order() {
+    let faults = Faults {
+        others_act: 200,
+        step_blocks: 20,
+        ..Faults::some()
+    };
+    let inside = RefCell::new(0);
+    for workers in 1..=3 {
+        for limit in [1, 3, 1_000] {
+            let sim = Sim::new(0).workers(workers).spares(1).faults(faults);
+            let sim = sim.builder(move |builder| builder.mailbox_limit(limit).event_batch(4));
+            sim.must_free()
+                .check_seeds(20, |rt| *inside.borrow_mut() += send_to_one(rt));
+        }
+    }
+    let inside = inside.into_inner();
+    assert!(inside > 1_000, "{inside} beside moves");
+}
