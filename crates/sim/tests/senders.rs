@@ -18,7 +18,7 @@ const EACH: u64 = 30;
 /// What has arrived: of which sender, and the how manieth.
 type Arrived = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Notes what it gets, and leaves something for later at every third step.
+/// Notes what it gets: all that there is, but in two of three steps one after the other.
 struct Sink {
     arrived: Arrived,
     steps: usize,
@@ -28,11 +28,8 @@ impl Process for Sink {
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
         out.idle();
         self.steps += 1;
-        let mut left = if self.steps.is_multiple_of(3) {
-            1
-        } else {
-            usize::MAX
-        };
+        let takes_all = self.steps.is_multiple_of(3);
+        let mut left = if takes_all { usize::MAX } else { 1 };
         while left > 0
             && let Some(event) = events.next()
         {
@@ -132,6 +129,7 @@ fn send_to_one(rt: &Rt<'_>) -> u64 {
         if !rt.step() {
             // There is no moment without a move.
             outside += 1;
+            assert!(outside < 10_000, "everybody sleeps beside a full mailbox");
             senders[rt.choose(3)].borrow_mut().act();
         }
     }
