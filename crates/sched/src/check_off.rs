@@ -11,6 +11,8 @@ pub(crate) struct Check;
 
 pub(crate) struct Pushing;
 
+pub(crate) struct Glimpse;
+
 pub(crate) struct ProcessCheck;
 
 impl Check {
@@ -59,7 +61,15 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn steal(&self, _: usize) {}
+    pub(crate) fn glimpse(&self, _: usize) -> Glimpse {
+        Glimpse
+    }
+
+    #[inline(always)]
+    pub(crate) fn steal(&self, _: usize, _: Glimpse) {}
+
+    #[inline(always)]
+    pub(crate) fn take_over(&self, _: usize, _: usize) {}
 
     #[inline(always)]
     pub(crate) fn pick(&self, _: usize, _: &Token) {}

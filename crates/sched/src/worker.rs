@@ -323,11 +323,12 @@ impl<'a> Worker<'a> {
         let is_left = |&victim: &usize| {
             victim != own && crew.is_relieved(victim) && !stealers[victim].is_empty()
         };
+        let above = self.queue.deque.len();
         if let Some(victim) = (0..stealers.len()).find(is_left)
             && let Steal::Success(count) =
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
-            self.shared.check.steal(self.queue.index);
+            self.shared.check.take_over(self.queue.index, above);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }
@@ -381,9 +382,10 @@ impl<'a> Worker<'a> {
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
             {
+                let glimpse = self.shared.check.glimpse(victim);
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
-                    self.shared.check.steal(self.queue.index);
+                    self.shared.check.steal(self.queue.index, glimpse);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to

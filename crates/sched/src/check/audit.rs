@@ -28,7 +28,7 @@ pub struct Summary {
     pub deferred: u64,
     /// Picks that were compared with the bound on waiting.
     pub picks: u64,
-    /// The longest that a process has waited, in picks of the worker that took it.
+    /// The longest that a process has waited, in picks of the workers that had it.
     pub worst: u64,
     /// How many were before that one when it was queued.
     pub before: u64,

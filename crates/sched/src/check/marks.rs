@@ -1,9 +1,10 @@
 //! What is noted of each process: whether it is queued or runs, and since when it waits.
 //!
-//! A wait is counted in picks of the worker that ends it: those since the process was queued, or since the
-//! worker stole for the last time, whichever is later. For a process that was stolen the picks of those
-//! who had it before are left out; so what is counted is never more than what was promised about.
+//! A wait is counted in picks of the workers that had the process, from when it was queued, or from as far
+//! back as is known through whose deques it came (`trail.rs`); so what is counted is never more than what was
+//! promised about.
 
+use super::trail::{Queued, Wait};
 use super::{Book, Check, broken};
 use ganger_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use ganger_sync::sync::lock;
@@ -89,19 +90,23 @@ impl ProcessCheck {
         slot.picks.store(now, Ordering::Relaxed);
         let Some(marks) = &self.0 else { return };
         // Ordering: Relaxed, as in `note`; this thread writes the slot's.
-        let (before, queued_by, noted, stole) = (
+        let (before, by) = (
             marks.before.load(Ordering::Relaxed),
             marks.worker.load(Ordering::Relaxed),
-            marks.picks[worker].load(Ordering::Relaxed),
-            slot.stole.load(Ordering::Relaxed),
         );
-        let is_noted = queued_by == worker as u64 || queued_by == book.slots.len() as u64;
-        let since = if is_noted { noted.max(stole) } else { stole };
-        let (waited, bound) = (now - since, book.bound_of(before));
+        let queued = Queued {
+            by: usize::try_from(by).ok().filter(|&by| by < book.slots.len()),
+            // Ordering: Relaxed, as above.
+            picks: &|worker| marks.picks[worker].load(Ordering::Relaxed),
+        };
+        let stolen = lock(&slot.stolen).clone();
+        let Wait { picks, above } = queued.wait(worker, now, stolen.as_deref());
+        let (waited, before) = (picks, before + above);
+        let bound = book.bound_of(before);
         if waited > bound {
             let found = format!(
-                "a process has waited for {waited} picks of worker {worker}, with {before} before it: \
-                 the bound is {bound}"
+                "a process has waited for {waited} picks, the last of worker {worker}, with {before} before \
+                 it: the bound is {bound}"
             );
             broken("G4", &found);
         }
@@ -189,13 +194,22 @@ mod tests {
 
     /// Puts that many other picks of worker 1 before the next.
     fn others(book: &Book, picks: u64) {
+        picks_of(book, 1, picks);
+    }
+
+    /// The worker makes that many picks of other processes.
+    fn picks_of(book: &Book, worker: usize, picks: u64) {
         // Ordering: Relaxed: there is one thread.
-        book.slots[1].picks.fetch_add(picks, Ordering::Relaxed);
+        book.slots[worker].picks.fetch_add(picks, Ordering::Relaxed);
+    }
+
+    fn steal(check: &Check, thief: usize, victim: usize) {
+        check.steal(thief, check.glimpse(victim));
     }
 
     // pins: G4
     #[test]
-    #[should_panic(expected = "has waited for 1241 picks of worker 1, with 2 before it")]
+    #[should_panic(expected = "waited for 1241 picks, the last of worker 1, with 2 before it")]
     fn a_process_that_waits_for_too_long_is_found() {
         let check = check();
         let book = check.book.as_ref().unwrap();
@@ -210,16 +224,132 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_wait_counts_from_the_last_steal() {
+    /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after `moves`.
+    fn waited(before: usize, moves: impl FnOnce(&Check, &Book)) -> u64 {
+        waited_by(Some(0), before, moves)
+    }
+
+    fn waited_by(by: Option<usize>, before: usize, moves: impl FnOnce(&Check, &Book)) -> u64 {
         let check = check();
         let book = check.book.as_ref().unwrap();
+        for worker in 0..3 {
+            // So that a count that begins at nothing shows.
+            picks_of(book, worker, 100_000);
+            steal(&check, worker, (worker + 1) % 3);
+            picks_of(book, worker, 100_000);
+        }
         let process = ProcessCheck::new(&check);
-        process.queue(Some(0), 0, book);
-        others(book, 5_000);
-        check.steal(1);
-        others(book, 99);
+        process.queue(by, before, book);
+        moves(&check, book);
         process.pick(1, book);
-        assert_eq!(book.summary().worst, 100);
+        book.summary().worst
+    }
+
+    // pins: G4
+    #[test]
+    fn a_wait_goes_on_when_the_process_is_stolen() {
+        let once = waited(0, |check, book| {
+            picks_of(book, 0, 500);
+            steal(check, 1, 0);
+            picks_of(book, 0, 3_000);
+            others(book, 99);
+        });
+        assert_eq!(once, 600);
+        // From 0 to 2, back to 0, and to 1.
+        let thrice = waited(0, |check, book| {
+            for (thief, victim) in [(2, 0), (0, 2), (1, 0)] {
+                picks_of(book, victim, 200);
+                steal(check, thief, victim);
+                picks_of(book, victim, 3_000);
+            }
+            others(book, 99);
+        });
+        assert_eq!(thrice, 700);
+        // From 1 to 0 and back.
+        let back = waited_by(Some(1), 0, |check, book| {
+            for (thief, victim) in [(0, 1), (1, 0)] {
+                picks_of(book, victim, 300);
+                steal(check, thief, victim);
+            }
+            others(book, 99);
+        });
+        assert_eq!(back, 700);
+    }
+
+    // pins: G4
+    #[test]
+    #[should_panic(expected = "waited for 1117 picks, the last of worker 1, with 0 before it")]
+    fn a_process_that_is_stolen_and_waits_for_too_long_is_found() {
+        let moves = |picks: u64| {
+            move |check: &Check, book: &Book| {
+                picks_of(book, 0, 1_000);
+                steal(check, 1, 0);
+                others(book, picks - 1_001);
+            }
+        };
+        assert_eq!(waited(0, moves(62 * 18)), 62 * 18);
+        waited(0, moves(62 * 18 + 1));
+    }
+
+    #[test]
+    fn a_wait_counts_from_the_steal_when_the_victim_may_have_stolen_meanwhile() {
+        let in_between = waited(0, |check, book| {
+            picks_of(book, 0, 500);
+            let glimpse = check.glimpse(0);
+            check.begin_pick(0);
+            check.end_pick(0);
+            check.steal(1, glimpse);
+            others(book, 99);
+        });
+        assert_eq!(in_between, 100);
+        let during = waited(0, |check, book| {
+            picks_of(book, 0, 500);
+            check.begin_pick(0);
+            steal(check, 1, 0);
+            others(book, 99);
+        });
+        assert_eq!(during, 100);
+    }
+
+    #[test]
+    fn the_shorter_way_counts_where_there_are_two_from_the_global_queue() {
+        let by_itself = waited_by(None, 0, |check, book| {
+            picks_of(book, 0, 1_000);
+            others(book, 50);
+            steal(check, 1, 0);
+            others(book, 49);
+        });
+        assert_eq!(by_itself, 100);
+        let stolen = waited_by(None, 0, |check, book| {
+            picks_of(book, 0, 20);
+            others(book, 1_000);
+            steal(check, 1, 0);
+            others(book, 79);
+        });
+        assert_eq!(stolen, 100);
+    }
+
+    #[test]
+    fn what_a_process_is_put_on_top_of_is_before_it() {
+        // It would be too long without.
+        let taken_over = waited(0, |check, book| {
+            check.take_over(1, 10);
+            others(book, 62 * 28 - 1);
+        });
+        assert_eq!(taken_over, 62 * 28);
+    }
+
+    #[test]
+    fn a_trail_comes_to_an_end() {
+        let long = waited(0, |check, book| {
+            for _ in 0..1_000 {
+                for (thief, victim) in [(2, 0), (0, 2), (1, 0), (0, 1)] {
+                    picks_of(book, victim, 1);
+                    steal(check, thief, victim);
+                }
+            }
+            steal(check, 1, 0);
+        });
+        assert!((1..=10).contains(&long), "{long}");
     }
 }

@@ -19,7 +19,8 @@
 //! none of this makes good a fence that the scheduler has left out.
 //!
 //! Each process has a mark that says whether it is queued or runs (G1), and notes how many were before it
-//! and how many picks its workers had made (G4): `marks.rs`.
+//! and how many picks its workers had made (G4): `marks.rs`. Workers note from whom they steal, so that a
+//! process's wait is known although it is moved: `trail.rs`.
 //!
 //! A promise that is broken ends the program with a message that says which, and what was found.
 //!
@@ -27,6 +28,7 @@
 
 mod audit;
 mod marks;
+mod trail;
 
 pub use audit::Summary;
 pub(crate) use marks::ProcessCheck;
@@ -45,6 +47,8 @@ use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
 use marks::{Bound, Worst};
 use std::io::{self, Write};
+use std::sync::Arc;
+use trail::Stolen;
 
 /// Checks what can be seen at this moment. Returns whether that was anything: nobody was moving a process
 /// or about to wake somebody.
@@ -102,8 +106,8 @@ pub(crate) struct Slot {
     picked: AtomicU64,
     /// How many processes it has picked.
     picks: AtomicU64,
-    /// How many it had when it stole for the last time.
-    stole: AtomicU64,
+    /// Its last steal. Written by its thread, and read by thieves.
+    stolen: Mutex<Option<Arc<Stolen>>>,
 }
 
 impl Slot {
@@ -259,16 +263,6 @@ impl Check {
         let _one = lock(&book.global);
         token.cell().check.note(None, global.len(), book);
         global.push(token);
-    }
-
-    /// The worker has stolen something.
-    pub(crate) fn steal(&self, worker: usize) {
-        if let Some(book) = &self.book {
-            let slot = &book.slots[worker];
-            // Ordering: Relaxed: this thread writes and reads them.
-            slot.stole
-                .store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
     }
 
     /// The worker has picked a process.

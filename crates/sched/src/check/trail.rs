@@ -1,0 +1,150 @@
+//! Where a process may have been before its worker had it, and for how many picks: a note for each steal.
+//!
+//! **Problem.** What is promised is about the picks of all workers that have a process, one after the other, and a
+//! thief moves many processes without a look at any. **Rejected.** A note on each process that is stolen: the
+//! thief would have to go over them, and would be slower than the one that is checked.
+//!
+//! **Protocol.** A thief notes how many picks it had made, how many its victim had, and what that had noted at
+//! its own last steal. A worker steals when its deque is empty: so whatever is there and was not pushed by that
+//! worker, nor taken from the global queue, has come with its last steal, and from there the notes lead back to
+//! the one that queued it.
+//!
+//! The victim's notes are right for what is stolen if it has put nothing into its deque by a steal of its own
+//! between the look at them and the theft. A worker steals while its version is odd; so the thief reads that
+//! before and after. When it was odd, or is another, where the processes come from is not known, and their wait
+//! counts from the steal: fewer picks than there were, never more.
+//!
+//! A worker that takes over from one that has been relieved puts those processes on top of its own, which then
+//! are before them as well.
+
+use super::{Book, Check};
+use ganger_sync::atomic::{Ordering, fence};
+use ganger_sync::sync::lock;
+use std::sync::Arc;
+
+/// How many steals a note leads back.
+const DEPTH: u32 = 8;
+
+/// A worker's last steal.
+pub(super) struct Stolen {
+    /// How many picks it had made.
+    picks: u64,
+    /// On top of how many they were put.
+    above: u64,
+    /// Where they were until then, if that is known.
+    from: Option<Stay>,
+    /// How many steals this leads back.
+    depth: u32,
+}
+
+/// A worker when it was stolen from.
+struct Stay {
+    worker: usize,
+    /// How many picks it had made.
+    picks: u64,
+    stolen: Option<Arc<Stolen>>,
+}
+
+/// A worker as it was just before somebody tried to steal from it.
+pub(crate) struct Glimpse(Option<(u64, Stay)>);
+
+/// What is known of a process that has been queued.
+pub(super) struct Queued<'a> {
+    /// The worker in whose deque it was put; none for the global queue.
+    pub(super) by: Option<usize>,
+    /// How many picks that worker had made then.
+    pub(super) picks: &'a dyn Fn(usize) -> u64,
+}
+
+/// How long a process has waited, at least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) picks: u64,
+    /// How many were put before it meanwhile, at the most.
+    pub(super) above: u64,
+}
+
+impl Queued<'_> {
+    /// Its wait until a worker that has it, with that last steal, has made so many picks.
+    pub(super) fn wait(&self, worker: usize, until: u64, stolen: Option<&Stolen>) -> Wait {
+        let noted = self.by.is_none_or(|by| by == worker);
+        let noted = noted.then(|| (self.picks)(worker));
+        let direct = noted.map(|noted| until.saturating_sub(noted));
+        // What is queued after the steal has not come with it.
+        let Some(stolen) = stolen.filter(|stolen| noted.is_none_or(|it| it <= stolen.picks)) else {
+            let picks = direct.unwrap_or_default();
+            return Wait { picks, above: 0 };
+        };
+        let before = stolen.from.as_ref().map(|stay| {
+            let stolen = stay.stolen.as_deref();
+            self.wait(stay.worker, stay.picks, stolen)
+        });
+        let Wait { picks, above } = before.unwrap_or_default();
+        let picks = picks + until.saturating_sub(stolen.picks);
+        Wait {
+            // It may also have been taken from the global queue after the steal.
+            picks: match (self.by, direct) {
+                (None, Some(direct)) => picks.min(direct),
+                _ => picks,
+            },
+            above: above + stolen.above,
+        }
+    }
+}
+
+impl Check {
+    /// Somebody is about to steal from that worker.
+    pub(crate) fn glimpse(&self, victim: usize) -> Glimpse {
+        Glimpse(self.book.as_ref().and_then(|book| {
+            let slot = &book.slots[victim];
+            // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last picks is seen.
+            let version = slot.version.load(Ordering::Acquire);
+            if version % 2 == 1 {
+                return None;
+            }
+            let stay = Stay {
+                worker: victim,
+                // Ordering: Relaxed: the version orders it.
+                picks: slot.picks.load(Ordering::Relaxed),
+                stolen: lock(&slot.stolen).clone(),
+            };
+            Some((version, stay))
+        }))
+    }
+
+    /// The worker, whose deque was empty, has stolen from the one that it had a glimpse of.
+    pub(crate) fn steal(&self, worker: usize, Glimpse(seen): Glimpse) {
+        let Some(book) = &self.book else { return };
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has stolen what was put into
+        // the deque after that sees that the version was odd.
+        fence(Ordering::Acquire);
+        let from = seen.filter(|(version, stay)| {
+            // Ordering: Relaxed: the fence orders it.
+            book.slots[stay.worker].version.load(Ordering::Relaxed) == *version
+        });
+        book.note_steal(worker, 0, from.map(|(_, stay)| stay));
+    }
+
+    /// The worker has put what it has taken over on top of so many.
+    pub(crate) fn take_over(&self, worker: usize, above: usize) {
+        if let Some(book) = &self.book {
+            book.note_steal(worker, above as u64, None);
+        }
+    }
+}
+
+impl Book {
+    fn note_steal(&self, worker: usize, above: u64, from: Option<Stay>) {
+        let slot = &self.slots[worker];
+        let leads = |stay: &Stay| stay.stolen.as_ref().map_or(0, |stolen| stolen.depth);
+        let from = from.filter(|stay| leads(stay) < DEPTH);
+        let stolen = Stolen {
+            // Ordering: Relaxed: this thread writes it.
+            picks: slot.picks.load(Ordering::Relaxed),
+            above,
+            depth: from.as_ref().map_or(0, |stay| leads(stay) + 1),
+            from,
+        };
+        *lock(&slot.stolen) = Some(Arc::new(stolen));
+    }
+}
