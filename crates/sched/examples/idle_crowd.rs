@@ -1,4 +1,4 @@
-//! What idle processes take of memory, and what is left of it when they have ended.
+//! What idle processes take of memory, and what is left of it when they have ended: shown, and checked.
 //!
 //! ```sh
 //! cargo run --release -p ganger-sched --example idle_crowd -- 10000000
@@ -8,18 +8,46 @@
 //! ends, twice, and stops. At each stage it prints what the program has asked of its allocator and not given back
 //! (heap), and what of it is in memory (resident; Linux alone). What is resident and not on the heap is
 //! kept by the allocator; the list of PIDs is this program's own.
+//!
+//! It fails, with an error that says what and by how much, when a process takes more than is promised while
+//! it is idle, when a step or a message is missing or comes twice, or when memory does not come back.
 #![allow(missing_docs)]
 
-use ganger_proc_api::{BoxError, Event, Events, Message, Pid, Process, StepOutput};
+use ganger_proc_api::{BoxError, Event, Events, Message, Payload, Pid, Process, StepOutput};
 use ganger_sched::Scheduler;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 struct Counting;
 
 static HEAP: AtomicUsize = AtomicUsize::new(0);
+
+/// What an idle process may take beyond its own state, which is nothing here: bytes.
+const IDLE: u64 = 256;
+
+/// What the system's allocator may have kept of each process of the crowd before.
+const KEPT: u64 = 16;
+
+/// What may be left of a process that has ended, once what is kept has been released: the table of PIDs keeps
+/// its size, and the system's allocator keeps something.
+const RELEASED: u64 = 48;
+
+/// What may stay resident of it when the scheduler is gone as well: the system's allocator's.
+const GONE: u64 = 8;
+
+/// What may come on top in all, however many processes there are: on the heap, and of what is resident, which
+/// the program's code is part of.
+const HEAP_SLACK: u64 = 1 << 20;
+const RESIDENT_SLACK: u64 = 8 << 20;
+
+/// Nothing takes so long unless it hangs.
+const LONG: Duration = Duration::from_secs(600);
+
+/// How many messages have been handled, and the sum of what was in them.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+static SUM: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: all is left to the system's allocator; the counter changes nothing about it.
 unsafe impl GlobalAlloc for Counting {
@@ -46,8 +74,14 @@ struct Idle;
 impl Process for Idle {
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
         out.idle();
-        if events.any(|event| matches!(event, Event::Message(_))) {
-            out.done(());
+        for event in events {
+            if let Event::Message(message) = event {
+                // Ordering: Relaxed, here and below: counts, read when all have ended.
+                HANDLED.fetch_add(1, Ordering::Relaxed);
+                let number = message.payloads.get(0).and_then(Payload::as_u64);
+                SUM.fetch_add(number.ok_or("no number")?, Ordering::Relaxed);
+                out.done(());
+            }
         }
         Ok(())
     }
@@ -63,26 +97,94 @@ fn resident() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+/// What the program has of memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    pub(crate) heap: u64,
+    /// None where the system does not say.
+    pub(crate) resident: Option<u64>,
+}
+
+impl Used {
+    fn now() -> Self {
+        Self {
+            // Ordering: Relaxed, as above.
+            heap: HEAP.load(Ordering::Relaxed) as u64,
+            resident: resident(),
+        }
+    }
+
+    /// Whether it is no more than at the start, but for so much a process, on the heap and resident.
+    ///
+    /// # Errors
+    /// What is more, and by how much.
+    pub(crate) fn check(
+        self,
+        start: Self,
+        stage: &str,
+        processes: u64,
+        most: (u64, u64),
+    ) -> Result<(), String> {
+        let heap = Some((self.heap, start.heap));
+        let resident = self.resident.zip(start.resident);
+        for (what, sizes, each, slack) in [
+            ("on the heap", heap, most.0, HEAP_SLACK),
+            ("resident", resident, most.1, RESIDENT_SLACK),
+        ] {
+            let Some((now, before)) = sizes else {
+                continue;
+            };
+            let more = now.saturating_sub(before);
+            if more > each * processes + slack {
+                return Err(format!(
+                    "{stage}: {more} bytes more are {what} than at the start, {} for each of {processes} \
+                     processes; it may be {each} each and {slack} in all",
+                    more / processes.max(1)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "for people")]
-fn show(stage: &str, processes: u64, time: Duration) {
-    // Ordering: Relaxed, as above.
-    let heap = HEAP.load(Ordering::Relaxed) as u64;
+fn show(stage: &str, processes: u64, time: Duration) -> Used {
+    let used = Used::now();
     let part = |bytes: u64| {
         let each = bytes as f64 / processes as f64;
         format!("{:>8.1} MB {each:>7.1} a process", bytes as f64 / 1e6)
     };
-    let resident = resident().map_or_else(|| "?".to_owned(), part);
+    let resident = used.resident.map_or_else(|| "?".to_owned(), part);
     let seconds = time.as_secs_f64();
     println!(
         "{stage:<28} {seconds:>7.2} s  heap {}  resident {resident}",
-        part(heap)
+        part(used.heap)
     );
+    used
 }
 
-fn wait(mut condition: impl FnMut() -> bool) {
+/// Whether so many of something have been counted as there must be.
+///
+/// # Errors
+/// That they have not.
+pub(crate) fn check_count(what: &str, counted: u64, expected: u64) -> Result<(), String> {
+    if counted == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: {counted}, where it must be {expected}"))
+}
+
+/// # Errors
+/// That it does not come about.
+fn wait(what: &str, mut condition: impl FnMut() -> bool) -> Result<(), String> {
+    let begun = Instant::now();
     while !condition() {
+        if begun.elapsed() > LONG {
+            return Err(format!("{what}: not after {LONG:?}"));
+        }
         thread::yield_now();
     }
+    Ok(())
 }
 
 fn main() -> Result<(), BoxError> {
@@ -96,10 +198,19 @@ fn main() -> Result<(), BoxError> {
             std::process::exit(2);
         }
     };
+    crowd(processes)
+}
+
+/// The program.
+///
+/// # Errors
+/// What is not as it should be.
+pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     // Of this program's own, and there before anything is measured.
     let mut pids = vec![Pid::new(scheduler.host_name(), 0); usize::try_from(processes)?];
-    show("started", processes, Duration::ZERO);
+    let start = show("started", processes, Duration::ZERO);
+    let mut sent = 0_u64;
     for round in 1..=2 {
         let begun = Instant::now();
         let ended = scheduler.stats().ended();
@@ -107,38 +218,56 @@ fn main() -> Result<(), BoxError> {
             *pid = scheduler.submit(Idle, "main", ())?.pid();
         }
         let steps = processes * (2 * round - 1);
-        wait(|| {
+        wait("all are idle", || {
             let stats = scheduler.stats();
             stats.total.steps >= steps && stats.sleeping == stats.workers
-        });
-        show(
-            &format!("{round}: all are idle"),
-            processes,
-            begun.elapsed(),
-        );
+        })?;
+        let stage = format!("{round}: all are idle");
+        let used = show(&stage, processes, begun.elapsed());
+        let most = (IDLE, IDLE + (round - 1) * KEPT);
+        used.check(start, &stage, processes, most)?;
+        check_count(
+            "steps before the messages",
+            scheduler.stats().total.steps,
+            steps,
+        )?;
         let begun = Instant::now();
         for &pid in &pids {
-            scheduler.send(Message::new("end", ()).to(pid))?;
+            scheduler.send(Message::new("end", pid.id()).to(pid))?;
+            sent = sent.wrapping_add(pid.id());
         }
-        wait(|| scheduler.stats().ended() == ended + processes && scheduler.stats().live == 0);
+        wait("all have ended", || {
+            let stats = scheduler.stats();
+            stats.total.ended() == ended + processes && stats.live == 0
+        })?;
         show(
             &format!("{round}: all have ended"),
             processes,
             begun.elapsed(),
         );
+        let stats = scheduler.stats().total;
+        check_count("steps", stats.steps, 2 * round * processes)?;
+        // Ordering: Relaxed: whoever has counted has ended, and the scheduler's counts say so.
+        let (handled, sum) = (HANDLED.load(Ordering::Relaxed), SUM.load(Ordering::Relaxed));
+        check_count("messages handled", handled, round * processes)?;
+        check_count("the sum of what was in them", sum, sent)?;
         let begun = Instant::now();
         scheduler.release_memory();
-        show(
-            &format!("{round}: memory released"),
-            processes,
-            begun.elapsed(),
-        );
+        let stage = format!("{round}: memory released");
+        let used = show(&stage, processes, begun.elapsed());
+        used.check(start, &stage, processes, (RELEASED, RELEASED))?;
     }
     let begun = Instant::now();
     let weak = scheduler.downgrade();
     drop(scheduler);
     // Its last thread frees the rest, perhaps a moment later.
-    wait(|| weak.upgrade().is_none());
+    wait("nothing holds the scheduler", || weak.upgrade().is_none())?;
     show("the scheduler is gone", processes, begun.elapsed());
+    let begun = Instant::now();
+    // Another has the allocator return what it keeps.
+    Scheduler::builder().workers(1).build()?.release_memory();
+    let stage = "all memory released";
+    let used = show(stage, processes, begun.elapsed());
+    used.check(start, stage, processes, (0, GONE))?;
     Ok(())
 }
