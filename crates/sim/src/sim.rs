@@ -151,6 +151,8 @@ impl Sim {
     }
 
     /// How many spares there are at the most, which take the places of workers whose steps block. Default: 0.
+    ///
+    /// One that nobody needs ends after [`Builder::keep_spares`]; [`Rt::settle`] goes on until then.
     pub fn spares(self, spares: usize) -> Self {
         Self { spares, ..self }
     }
