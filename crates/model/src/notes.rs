@@ -79,7 +79,7 @@ pub(crate) enum Call {
     Stop,
     Wait(Pid, Number, Act, Option<Sent>),
     GiveUp(Number),
-    Volley(Pid, Vec<Vec<Number>>, Option<bool>),
+    Volley(Pid, Vec<Vec<Number>>, Option<usize>),
     Far(Number, Far, Option<Sent>),
     Place(Place, bool, Option<bool>),
 }

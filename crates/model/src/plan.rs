@@ -267,6 +267,18 @@ const STARTS: [Start; 8] = [
     Start::HookPanics,
 ];
 
+/// What is mixed in among the messages of several senders.
+const MIXED_IN: [Act; 8] = [
+    Act::Note,
+    Act::GoOn,
+    Act::Ask(Kind::AtOnce),
+    Act::Hold,
+    Act::Note,
+    Act::Ask(Kind::Drops),
+    Act::Finish,
+    Act::Panic,
+];
+
 impl Plan {
     /// The plan that these bytes are.
     #[must_use]
@@ -324,8 +336,7 @@ impl Op {
                 to,
                 senders: 2 + usize::from(how % 3),
                 each: 1 + usize::from(how / 3 % 8),
-                act: [Act::Note, Act::GoOn, Act::Ask(Kind::AtOnce), Act::Hold]
-                    [usize::from(what % 4)],
+                act: MIXED_IN[usize::from(what % 8)],
             },
             18..=26 => Self::Far(to, Far::from_byte(what)),
             _ => Self::Place(Place::from_byte(what), how % 2 == 1),

@@ -141,28 +141,51 @@ fn volley(world: &World, handle: &Handle, to: Pid, [senders, each]: [usize; 2], 
         let act = if number % 3 == 0 { act } else { Act::Note };
         world.state().acts.insert(number, act);
     }
-    let expected = world.ask(
-        |answer| Call::Volley(to, streams.clone(), answer),
+    let receiver = world.ask(
+        |answer| Call::Volley(to, streams.clone(), answer.flatten()),
         |spec| spec.volley(to, &streams),
     );
-    let expected = expected.map(|is_taken| {
-        if is_taken {
-            Sent::Accepted
-        } else {
-            Sent::NotFound
-        }
-    });
     let begin = &Barrier::new(senders);
-    thread::scope(|scope| {
-        for stream in &streams {
-            scope.spawn(move || {
-                begin.wait();
-                for &number in stream {
-                    let sent = handle.send(Package::new(to, to, "act", number));
-                    let found = calls::come_back(world, number, sent);
-                    world.reach("a send among others (R2)", expected, found);
-                }
+    let accepted: Vec<usize> = thread::scope(|scope| {
+        let all: Vec<_> = streams
+            .iter()
+            .map(|stream| {
+                scope.spawn(move || {
+                    begin.wait();
+                    send_in_order(world, handle, to, stream)
+                })
+            })
+            .collect();
+        all.into_iter().map(|it| it.join().unwrap_or(0)).collect()
+    });
+    match receiver.flatten() {
+        Some(nth) => {
+            world.wait_until_settled(IN_VAIN);
+            world.tell("a volley is over", |spec| {
+                spec.volley_over(nth, &accepted, each)
             });
         }
-    });
+        None => world.compare("nobody takes them (R2)", Some(vec![0; senders]), accepted),
+    }
+}
+
+/// Sends these; returns how many are accepted before its receiver has ended.
+fn send_in_order(world: &World, handle: &Handle, to: Pid, stream: &[Number]) -> usize {
+    let mut accepted = 0;
+    for (nth, &number) in stream.iter().enumerate() {
+        let sent = handle.send(Package::new(to, to, "act", number));
+        let found = calls::come_back(world, number, sent);
+        let is_right = match found {
+            Sent::Accepted => accepted == nth,
+            found => matches!(found, Sent::Closed | Sent::NotFound),
+        };
+        world.compare(
+            "nobody comes back (P14)",
+            Some((found, true)),
+            (found, is_right),
+        );
+        world.reach("a send among others (R2)", None, found);
+        accepted += usize::from(found == Sent::Accepted);
+    }
+    accepted
 }

@@ -37,16 +37,44 @@ impl Spec {
     }
 
     /// Several begin to send to a process, each these messages in this order, and there is no order between them;
-    /// whether it takes them.
-    pub(crate) fn volley(&mut self, to: Pid, streams: &[Vec<Number>]) -> Result<bool, Broken> {
+    /// to whom, if it is there.
+    pub(crate) fn volley(
+        &mut self,
+        to: Pid,
+        streams: &[Vec<Number>],
+    ) -> Result<Option<usize>, Broken> {
         self.end_dispatch()?;
-        let Ok(life) = self.find(to) else {
-            return Ok(false);
+        let Some(&nth) = self.visible.get(&to) else {
+            return Ok(None);
         };
+        let life = &mut self.lives[nth];
         life.places[0] += streams.iter().map(Vec::len).sum::<usize>();
         let stream = |numbers: &Vec<Number>| numbers.iter().copied().map(Seen::Message).collect();
         life.streams = streams.iter().map(stream).collect();
-        Ok(true)
+        Ok(Some(nth))
+    }
+
+    /// All is settled after that, and of each of them so many were accepted before the first that was not; each had
+    /// as many as `each`.
+    pub(crate) fn volley_over(
+        &mut self,
+        nth: usize,
+        accepted: &[usize],
+        each: usize,
+    ) -> Result<(), Broken> {
+        let life = &mut self.lives[nth];
+        let has_ended = !life.is_open();
+        for (stream, &accepted) in std::mem::take(&mut life.streams).iter().zip(accepted) {
+            let shown = each - stream.len();
+            if shown > accepted || !has_ended && accepted < each {
+                let pid = life.pid;
+                return Err(format!(
+                    "{pid}: {shown} were shown, and {accepted} of {each} accepted (R2)"
+                ));
+            }
+            self.counts.undelivered += (accepted - shown) as u64;
+        }
+        Ok(())
     }
 }
 
