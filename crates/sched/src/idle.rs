@@ -206,8 +206,10 @@ impl Idle {
     #[cold]
     fn wake_one(&self) -> bool {
         let mut sleepers = lock(&self.sleepers);
-        // Ordering: SeqCst, as above; the lock keeps `sleeping` still.
-        let now = Snapshot::from(self.word.load(Ordering::SeqCst));
+        // Ordering: SeqCst, pairs with the one in `end_search`, as in `notify`.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, because the fence orders it; the lock keeps `sleeping` still.
+        let now = Snapshot::from(self.word.load(Ordering::Relaxed));
         if now.searching > 0 {
             return false;
         }

@@ -30,7 +30,8 @@ pub use real::{free, heavy, is_asymmetric, light, light_is_free, prepare};
 
 #[cfg(loom)]
 pub use model::{
-    free, heavy, is_asymmetric, light, light_is_free, prepare, symmetric, without_light,
+    Flushing, flushing, free, heavy, is_asymmetric, light, light_is_free, prepare, symmetric,
+    without_light,
 };
 
 #[cfg(not(loom))]
@@ -159,12 +160,16 @@ mod membarrier {
 #[cfg(loom)]
 mod model {
     use crate::atomic::{Ordering, fence};
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
+    use std::mem::ManuallyDrop;
+    use std::rc::Rc;
 
     thread_local! {
         /// All threads of a model run on one thread of the system.
         static HAS_LIGHT: Cell<bool> = const { Cell::new(true) };
         static IS_ASYMMETRIC: Cell<bool> = const { Cell::new(true) };
+        /// Without a destructor: what is in there after a model that failed must not be dropped outside of it.
+        static FLUSH: RefCell<Option<ManuallyDrop<Rc<dyn Fn()>>>> = const { RefCell::new(None) };
     }
 
     /// A full fence, or nothing at all within [`without_light`].
@@ -182,8 +187,12 @@ mod model {
         }
     }
 
-    /// A full fence.
+    /// A full fence, behind what [`flushing`] says.
     pub fn heavy() {
+        let flush = FLUSH.with_borrow(|flush| flush.as_deref().cloned());
+        if let Some(flush) = flush {
+            flush();
+        }
         // Ordering: pairs with the fence in `light`.
         fence(Ordering::SeqCst);
     }
@@ -206,6 +215,26 @@ mod model {
         IS_ASYMMETRIC.set(false);
         model();
         IS_ASYMMETRIC.set(true);
+    }
+
+    /// Until the guard is dropped, each heavy fence calls `flush` first: for models of what a processor has
+    /// stored and nobody else can see yet, which a heavy fence brings to light, and no fence of loom's.
+    pub fn flushing(flush: impl Fn() + 'static) -> Flushing {
+        FLUSH.set(Some(ManuallyDrop::new(Rc::new(flush))));
+        Flushing(())
+    }
+
+    /// See [`flushing`].
+    #[must_use]
+    pub struct Flushing(());
+
+    impl Drop for Flushing {
+        fn drop(&mut self) {
+            let flush = FLUSH.take();
+            if !std::thread::panicking() {
+                drop(flush.map(ManuallyDrop::into_inner));
+            }
+        }
     }
 
     /// Runs a model in which light fences do nothing. Where no heavy fence is involved the code must

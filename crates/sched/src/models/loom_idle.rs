@@ -238,6 +238,66 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     model::check(3, body);
 }
 
+/// A worker in a step without an end pushes to its own deque, and looks who is awake before anybody can see the
+/// push: its light fence is a compiler fence. The last searcher does not see it either. So it is left to who
+/// falls asleep, whose heavy fence brings it to light.
+// pins: G2
+#[cfg(loom)]
+#[test]
+fn a_push_that_only_a_heavy_fence_brings_to_light() {
+    use ganger_sync::fence;
+
+    /// The push waits in its processor's store buffer.
+    const STORED: usize = 1;
+    /// The buffer has been emptied since.
+    const FLUSHED: usize = 2;
+
+    fence::without_light(|| {
+        model::check(3, || {
+            let idle = Arc::new(Idle::new(3, 3));
+            let deque = Arc::new(AtomicUsize::new(0));
+            // Ordering: SeqCst: the fence that is made on the pusher's processor comes before or after its store.
+            let flush = |deque: &AtomicUsize| deque.fetch_or(FLUSHED, Ordering::SeqCst);
+            // Ordering: Relaxed, as the real look.
+            let is_seen = |deque: &AtomicUsize| deque.load(Ordering::Relaxed) == STORED | FLUSHED;
+            let of_others = Arc::clone(&deque);
+            let _flushing = fence::flushing(move || {
+                flush(&of_others);
+            });
+            let (pushing, own) = (Arc::clone(&idle), Arc::clone(&deque));
+            let pusher = thread::spawn(move || {
+                // Ordering: SeqCst, as above; it publishes nothing before it is flushed.
+                own.swap(STORED, Ordering::SeqCst);
+                // The first look of `notify`. What that does next has a full fence in it, or takes a lock.
+                let Snapshot {
+                    searching,
+                    sleeping,
+                    ..
+                } = pushing.snapshot();
+                if searching + sleeping > 0 {
+                    flush(&own);
+                    pushing.notify();
+                }
+            });
+            let (searching, stealer) = (Arc::clone(&idle), Arc::clone(&deque));
+            let searcher = thread::spawn(move || {
+                if searching.begin_search() {
+                    searching.end_search(|| is_seen(&stealer));
+                }
+            });
+            // Were it to sleep beside what it has brought to light, it would do so for ever, which loom reports.
+            let stays_awake = || is_seen(&deque);
+            let mut searching = false;
+            while !is_seen(&deque) {
+                let woken = idle.sleep(2, searching, || false, stays_awake, || ());
+                searching = woken == Woken::Notified || idle.begin_search();
+            }
+            pusher.join().unwrap();
+            searcher.join().unwrap();
+        });
+    });
+}
+
 /// A push that is left to the worker which has made it, against the monitor, which is about to sleep.
 // pins: G2
 #[test]
