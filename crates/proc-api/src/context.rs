@@ -1,7 +1,7 @@
 //! What a process may ask of the scheduler that runs it.
 
 use crate::{
-    CancelToken, Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError,
+    CancelToken, NodeName, Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError,
     SubmitErrorKind, Symbol,
 };
 use std::fmt;
@@ -11,6 +11,11 @@ use std::sync::Arc;
 pub trait ContextBackend: Send + Sync {
     /// The process's own PID.
     fn pid(&self) -> Pid;
+
+    /// The node that the process is on, if it has a name.
+    fn node_name(&self) -> Option<NodeName> {
+        None
+    }
 
     /// Sends a package: to a process of the same host, or on to the router. Never blocks.
     ///
@@ -100,6 +105,18 @@ impl ProcessContext {
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.backend.pid()
+    }
+
+    /// The name of the node that the process is on, if it has one: for PIDs that other nodes are to use.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{Pid, ProcessContext};
+    /// # let context = ProcessContext::detached("{main|7}".parse().unwrap());
+    /// let for_others: Pid = context.pid().with_node(context.node_name());
+    /// ```
+    #[must_use]
+    pub fn node_name(&self) -> Option<NodeName> {
+        self.backend.node_name()
     }
 
     /// Sends a message by PID, with this process as its source. Never blocks.

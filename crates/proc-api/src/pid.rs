@@ -9,6 +9,10 @@ use std::str::FromStr;
 /// Sixteen bytes (so is `Option<Pid>`) and `Copy`. Without a node it names a process of the node
 /// that uses it. Its text form is `{host|id}` or `{node@host|id}`.
 ///
+/// With its node and without it, the PID of a process is the same to who sends to it there, and not equal:
+/// compare like with like. Before you hand a PID to another node among the payloads of a message, give it its
+/// node ([`with_node`](Self::with_node)); the source of a message gets it on the way.
+///
 /// ```
 /// use ganger_proc_api::Pid;
 /// let pid: Pid = "{main|42}".parse()?;

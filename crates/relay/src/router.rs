@@ -14,6 +14,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// could open a connection, or pass them to a node that knows more. Whoever takes a package gives
 /// the final answer: the next one is not asked.
 ///
+/// A source without a node is one of the local node: a package that leaves it has that node in its source, so
+/// that it can be answered from anywhere. PIDs among the payloads are sent as they are:
+/// see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
+///
 /// Peers and the fallback come and go while packages are sent. Packages of one sender for one PID
 /// stay in order as long as their way stays the same; it is for those who change a way to see that
 /// the old one is empty.
@@ -138,9 +142,30 @@ impl Router {
             _ => return pass_on(&*self.local, package),
         };
         match self.peers.get(node).or_else(|| self.fallback()) {
-            Some(receiver) => pass_on(&*receiver, package),
+            Some(receiver) => self.pass_out(package, &*receiver, pass_on),
             None => Err(refused(SendErrorKind::NodeNotFound, package)),
         }
+    }
+
+    /// Passes a package on to another node, for which its source has to say from which one it is: without a
+    /// node it would be one of those that use it.
+    fn pass_out(
+        &self,
+        mut package: Package,
+        receiver: &dyn Receiver,
+        pass_on: PassOn,
+    ) -> Result<(), SendError> {
+        let Some(source) = package.message.source.filter(|it| it.node().is_none()) else {
+            return pass_on(receiver, package);
+        };
+        package.message.source = Some(source.with_node(Some(self.local.name())));
+        pass_on(receiver, package).map_err(|error| {
+            // It comes back as it was.
+            let kind = error.kind;
+            let mut package = error.into_package();
+            package.message.source = Some(source);
+            refused(kind, package)
+        })
     }
 }
 

@@ -13,8 +13,9 @@ use crate::token::Token;
 use crate::{Task, dispatch, local, nodes};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, Package,
-    Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag, UpgradeRequest,
+    CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, NodeName,
+    Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag,
+    UpgradeRequest,
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -429,6 +430,10 @@ impl Drop for ProcessCell {
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
         self.pid
+    }
+
+    fn node_name(&self) -> Option<NodeName> {
+        self.shared.node
     }
 
     fn send(&self, package: Package) -> Result<(), SendError> {

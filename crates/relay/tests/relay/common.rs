@@ -31,10 +31,22 @@ fn source() -> Pid {
 /// Something that can't be copied, so that finding it again says that it has not been replaced.
 struct Mark(u64);
 
-/// The number of a package that is whole, and addressed to `target` still.
+/// The number of a package that is as it was sent, and addressed to `target` still.
 pub(crate) fn number(package: Package, target: &str) -> u64 {
+    number_from(package, target, source())
+}
+
+/// As [`number`], of one that a router of the node `here` has passed on: its source has that node if it was to
+/// leave that.
+pub(crate) fn number_passed_on(package: Package, target: &str) -> u64 {
+    let here = node("here");
+    let leaves = pid(target).node().is_some_and(|node| node != here);
+    number_from(package, target, source().with_node(leaves.then_some(here)))
+}
+
+fn number_from(package: Package, target: &str, source: Pid) -> u64 {
     assert_eq!(package.target, pid(target));
-    assert_eq!(package.message.source, Some(source()));
+    assert_eq!(package.message.source, Some(source));
     assert_eq!(package.message.topic, "topic");
     assert_eq!(package.message.payloads.len(), 1);
     let payload = package.message.payloads.into_first();
@@ -69,7 +81,7 @@ impl Recorder {
     pub(crate) fn take_one(&self, target: &str) -> u64 {
         let mut packages = self.take();
         assert_eq!(packages.len(), 1);
-        number(packages.remove(0), target)
+        number_passed_on(packages.remove(0), target)
     }
 }
 

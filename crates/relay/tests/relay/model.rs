@@ -1,7 +1,7 @@
 //! Random changes of hosts, peers, the fallback and channels, with packages sent in between, beside maps that
 //! say where each package must go.
 
-use crate::common::{host, is_same, node, number, package, pid};
+use crate::common::{host, is_same, node, number, number_passed_on, package, pid};
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use ganger_relay::{
     AddError, AttachError, Mailbox, MailboxReceiver, Node, Receiver, Router, TryRecvError,
@@ -371,7 +371,7 @@ impl Model {
                 found.into_iter().zip(expected.drain(..))
             {
                 prop_assert_eq!(control, was_control);
-                prop_assert_eq!(number(package, &text), nth);
+                prop_assert_eq!(number_passed_on(package, &text), nth);
             }
         }
         Ok(())

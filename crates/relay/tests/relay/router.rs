@@ -1,7 +1,7 @@
 //! The order in which a router looks for a way.
 
 use crate::common::*;
-use ganger_proc_api::SendErrorKind;
+use ganger_proc_api::{Message, SendErrorKind};
 use ganger_relay::{AddError, Node, Receiver, Router};
 use std::sync::Arc;
 
@@ -149,4 +149,39 @@ fn a_router_is_a_peer_of_another() {
         text.contains(r#"peers: ["there"], fallback: false"#),
         "{text}"
     );
+}
+
+/// From where it arrives, an answer finds back; through a third node as well.
+// pins: R3
+#[test]
+fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
+    let (here, there) = (
+        Arc::new(here()),
+        Arc::new(Router::new(Arc::new(Node::new(node("there"))))),
+    );
+    here.add_peer(node("there"), there.clone()).unwrap();
+    there.add_peer(node("here"), here.clone()).unwrap();
+    let (asker, echo, far) = (Recorder::new(), Recorder::new(), Recorder::new());
+    here.local()
+        .add_host(host("source"), asker.clone())
+        .unwrap();
+    there.local().add_host(host("a"), echo.clone()).unwrap();
+    there.add_peer(node("far"), far.clone()).unwrap();
+    here.set_fallback(there.clone());
+
+    here.send(package("{there@a|1}", 1)).unwrap();
+    here.send_control(package("{there@a|1}", 2)).unwrap();
+    for arrived in echo.take() {
+        let source = arrived.message.source.unwrap();
+        assert_eq!(source, pid("{here@source|1}"));
+        there.send(Message::new("answer", ()).to(source)).unwrap();
+    }
+    assert_eq!(asker.take().len(), 2);
+
+    here.send(package("{far@a|1}", 3)).unwrap();
+    let passed = far.take().remove(0);
+    assert_eq!(passed.message.source, Some(pid("{here@source|1}")));
+    here.send(Message::new("from nobody", ()).to(pid("{there@a|1}")))
+        .unwrap();
+    assert_eq!(echo.take().remove(0).message.source, None);
 }
