@@ -186,7 +186,7 @@ impl ProcessContext {
     /// To be called from inside a step, by the process itself; elsewhere it just calls `f`. Costs a few
     /// atomic operations, and a wake-up of a thread where one is needed. When there are as many spare threads
     /// as there may be, the others wait. What the step computes after `f` still keeps a processor from others,
-    /// and is reported when it takes long. The process waits for `f` all the same; what many processes do is
+    /// and is reported when it takes long at a stretch. The process waits for `f` all the same; what many processes do is
     /// better done by a handler that has threads of its own.
     ///
     /// # Panics

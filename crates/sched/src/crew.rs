@@ -50,6 +50,7 @@ use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -63,7 +64,7 @@ pub(crate) struct Crew {
     used: AtomicUsize,
     spares: Mutex<Spares>,
     /// Steps of relieved workers that nobody has reported yet.
-    untold: Mutex<Vec<Relief>>,
+    untold: Mutex<VecDeque<Relief>>,
     pins: Option<Pins>,
     /// The system grants no thread from now on.
     #[cfg(test)]
@@ -287,16 +288,16 @@ impl Crew {
 
     /// Has the next worker that comes to it report a step of a relieved worker.
     pub(crate) fn have_told(&self, relief: Relief) {
-        lock(&self.untold).push(relief);
+        lock(&self.untold).push_back(relief);
         for slot in &self.slots[..self.used()] {
             slot.calls.tell();
         }
     }
 
-    /// What there is to report, for the worker that asks.
-    pub(crate) fn take_untold(&self, index: usize) -> Vec<Relief> {
+    /// What there is to report first, for the worker that asks; others may report what comes behind it.
+    pub(crate) fn take_untold(&self, index: usize) -> Option<Relief> {
         self.slots[index].calls.told();
-        std::mem::take(&mut lock(&self.untold))
+        lock(&self.untold).pop_front()
     }
 
     /// The worker's turn of that number has lasted for long, and others wait.

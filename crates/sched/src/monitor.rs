@@ -194,15 +194,18 @@ impl<'a, C: Clock> Monitor<'a, C> {
             let turns = self.shared.counters.of(Some(worker)).turns.get();
             if turns == watched.turns {
                 look.is_kept |= !stealer.is_empty();
+                if self.shared.crew.is_looking(worker) {
+                    // Its next turn begins after this.
+                    watched.begin(now);
+                }
             } else {
                 look.is_active = true;
                 *watched = Watched {
                     turns,
-                    since: now,
-                    computes_since: now,
                     announcements: self.shared.crew.announcements(worker),
                     ..Watched::default()
                 };
+                watched.begin(now);
             }
         }
         look
@@ -232,10 +235,17 @@ impl<'a, C: Clock> Monitor<'a, C> {
             // A worker that runs no process may be reporting, to a subscriber that waits: another report
             // would wait as well.
             let relief = watched.relief(shared, worker, kind, lasted);
+            if !watched.is_current(shared, worker) {
+                // It has gone on meanwhile: this would be said of the next turn.
+                continue;
+            }
             let is_reported = relief.is_some();
             if shared.crew.relieve(shared, worker, relief) {
                 watched.is_reported = is_reported;
                 count(shared, kind);
+                if !watched.is_current(shared, worker) {
+                    shared.reports.end(worker);
+                }
             }
         }
     }
@@ -253,6 +263,17 @@ fn count(shared: &Shared, kind: LongStepKind) {
 pub(crate) mod simulated;
 
 impl Watched {
+    /// The turn has not begun before now.
+    fn begin(&mut self, now: Duration) {
+        (self.since, self.computes_since) = (now, now);
+        (self.was_asleep, self.computed) = (false, None);
+    }
+
+    /// Whether the worker is still in that turn, or has not begun another since.
+    fn is_current(&self, shared: &Shared, worker: usize) -> bool {
+        shared.counters.of(Some(worker)).turns.get() == self.turns
+    }
+
     /// What is wrong with the turn, if something is.
     fn fault(&mut self, shared: &Shared, worker: usize, now: Duration) -> Option<LongStepKind> {
         let crew = &shared.crew;

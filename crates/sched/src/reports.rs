@@ -147,16 +147,16 @@ impl Reports {
         }
     }
 
-    /// The worker's step is over.
+    /// The worker's step is over, and whatever it did before.
     pub(crate) fn end(&self, worker: usize) {
         let mut known = lock(&self.0);
-        let place = known.open.iter().position(|&(it, ..)| it == worker);
-        let Some(place) = place else { return };
-        let (_, turn, since) = known.open.swap_remove(place);
-        let lasted = since.elapsed();
-        known.longest = known.longest.max(lasted);
-        if let Some(step) = known.find(worker, turn) {
-            (step.lasted, step.is_over) = (lasted, true);
+        while let Some(place) = known.open.iter().position(|&(it, ..)| it == worker) {
+            let (_, turn, since) = known.open.swap_remove(place);
+            let lasted = since.elapsed();
+            known.longest = known.longest.max(lasted);
+            if let Some(step) = known.find(worker, turn) {
+                (step.lasted, step.is_over) = (lasted, true);
+            }
         }
     }
 

@@ -63,7 +63,7 @@ counters! {
     /// Counted in the total alone.
     blocked_steps,
     /// Steps that computed for long while processes waited, so that another thread took the place of
-    /// theirs. Counted in the total alone.
+    /// theirs, if none had before. Counted in the total alone.
     long_steps,
     /// Commands handed to handlers.
     yields,

@@ -412,7 +412,9 @@ impl<'a> Worker<'a> {
     /// Ends the search, and wakes somebody for what is left.
     fn found(&mut self) {
         if std::mem::take(&mut self.searching) {
-            self.shared.idle.end_search(|| self.shared.has_work());
+            // What it is called to it does after its turn; somebody who sleeps could do it now.
+            let is_called = || self.shared.crew.is_called(self.queue.index);
+            (self.shared.idle).end_search(|| self.shared.has_work() || is_called());
         }
         if !self.queue.deque.is_empty() && self.shared.idle.notify() {
             self.queue.deque.expose();
@@ -426,6 +428,10 @@ impl<'a> Worker<'a> {
             return self.stand_down();
         }
         self.report_untold();
+        // A subscriber may have taken its time.
+        if self.shared.crew.is_relieved(self.queue.index) {
+            return self.stand_down();
+        }
         Next::OnDuty
     }
 
@@ -461,8 +467,9 @@ impl<'a> Worker<'a> {
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();
         self.oldest_is_next = false;
-        self.report();
+        // One that leaves tells nothing: the monitor would take it for a worker on duty that is stuck.
         if next == Next::OnDuty {
+            self.report();
             self.shared.check.begin_pick(self.queue.index);
         }
     }
@@ -481,7 +488,7 @@ impl<'a> Worker<'a> {
 
     /// Reports steps of workers whose places others have taken before.
     fn report_untold(&mut self) {
-        for relief in self.shared.crew.take_untold(self.queue.index) {
+        while let Some(relief) = self.shared.crew.take_untold(self.queue.index) {
             self.tell(relief);
         }
     }

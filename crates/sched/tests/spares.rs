@@ -231,19 +231,20 @@ fn the_monitor_looks_less_and_less_often_at_steps_that_keep_nobody_waiting() {
         let monitor = folders.find(|task| {
             std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "g7look-monitor\n")
         });
-        let status = std::fs::read_to_string(monitor.unwrap().join("status")).unwrap();
+        let status = std::fs::read_to_string(monitor?.join("status")).unwrap();
         let line = status.lines().find(|line| line.starts_with("voluntary"));
         let count = line.unwrap().rsplit('\t').next().unwrap();
-        count.trim().parse::<u128>().unwrap()
+        Some(count.trim().parse::<u128>().unwrap())
     };
     let builder = Scheduler::builder().workers(1).thread_name("g7look");
     let scheduler = started(builder.hand_off_delay(Duration::from_micros(1)));
     let may_end = Arc::default();
     let restless = scheduler.submit(restless(&may_end), "main", ()).unwrap();
     until("it steps", || scheduler.stats().total.steps > 10);
-    let (start, before) = (std::time::Instant::now(), switches());
+    until("the monitor has its name", || switches().is_some());
+    let (start, before) = (std::time::Instant::now(), switches().unwrap());
     thread::sleep(Duration::from_millis(300));
-    let looks = switches() - before;
+    let looks = switches().unwrap() - before;
     // Every 2 ms, and some at the beginning.
     let most = start.elapsed().as_millis() / 2 + 50;
     assert!(looks <= most, "{looks} looks, {most} allowed");

@@ -21,7 +21,8 @@ impl Calls {
     pub(super) fn is_any(&self) -> bool {
         // Ordering: Relaxed: one who reads it late does so after the next step. Who is about to sleep reads it
         // behind the heavy fence of `Idle::look_again`, which pairs with the light one of `Idle::notify`,
-        // before which the monitor has written it.
+        // before which the monitor has written it; and the last who searches, for whose sake others sleep,
+        // behind the fence of `Idle::end_search`.
         self.0.load(Ordering::Relaxed) != 0
     }
 

@@ -1,7 +1,59 @@
 use super::*;
 use crate::Scheduler;
+use crate::reports::LongStepKind;
 use crate::still::Still;
+use ganger_proc_api::Pid;
 use std::process::Command;
+use std::time::Duration;
+
+/// Two workers of so many, without threads, and somebody's step that is to be reported.
+fn with_something_untold(workers: usize) -> (Scheduler, LocalQueue) {
+    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    let shared = Arc::clone(&scheduler.shared);
+    let deque = shared.take_deques().unwrap().swap_remove(1);
+    let step = LongStep {
+        pid: Pid::new(shared.host, 7),
+        method: None,
+        worker: 0,
+        kind: LongStepKind::Computing,
+        lasted: Duration::from_millis(11),
+        is_over: false,
+        backtrace: None,
+    };
+    let line = Line::Tell { suppressed: 0 };
+    shared.crew.have_told(Relief {
+        step,
+        turn: 1,
+        line,
+    });
+    (scheduler, LocalQueue::new(shared, 1, deque))
+}
+
+// pins: G6
+#[test]
+fn who_leaves_tells_nothing_and_who_comes_back_does() {
+    let (scheduler, queue) = with_something_untold(2);
+    let mut worker = Worker::new(&queue);
+    worker.come_back(Next::Leave);
+    assert!(scheduler.shared.crew.is_called(1));
+    worker.come_back(Next::OnDuty);
+    assert!(!scheduler.shared.crew.is_called(1));
+    assert!(scheduler.shared.crew.take_untold(1).is_none());
+}
+
+/// Who sleeps because somebody searches is woken for what is to be told when that one has found something.
+// pins: G6
+#[test]
+fn a_report_does_not_wait_for_the_turn_of_a_searcher() {
+    let (scheduler, queue) = with_something_untold(3);
+    let idle = &scheduler.shared.idle;
+    let mut worker = Worker::new(&queue);
+    worker.searching = idle.begin_search();
+    idle.announce(2, false);
+    assert!(!idle.look_again(2, || false, || true));
+    worker.found();
+    assert_eq!(idle.snapshot().sleeping, 0);
+}
 
 // pins: G3, G4
 #[test]

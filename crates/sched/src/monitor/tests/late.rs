@@ -5,9 +5,9 @@
 
 use super::Hands;
 use crate::config::Config;
-use crate::crew::Crew;
+use crate::crew::{Crew, Relief};
 use crate::monitor::Monitor;
-use crate::reports::{LongStep, LongStepKind};
+use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
 use crate::still::Still;
 use crate::{ProcessHandle, Scheduler};
@@ -108,11 +108,10 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(bench.scheduler.stats().total.long_steps, 1);
     // Whoever is the first to end a turn tells it, once.
     assert!(bench.crew().is_called(1));
-    let told = bench.crew().take_untold(1);
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].step, reported[0]);
+    let told = bench.crew().take_untold(1).unwrap();
+    assert_eq!(told.step, reported[0]);
     assert!(!bench.crew().is_called(1));
-    assert!(bench.crew().take_untold(0).is_empty());
+    assert!(bench.crew().take_untold(0).is_none());
     // The next turn is another.
     drop(running);
     bench.shared.reports.end(0);
@@ -169,4 +168,55 @@ fn a_step_that_has_been_reported_as_blocked_is_not_reported_again() {
     assert_eq!(kinds(), [LongStepKind::Blocked]);
     bench.look(&mut monitor, 100);
     assert_eq!(kinds(), [LongStepKind::Blocked]);
+}
+
+/// A relief that was decided in one turn comes in the next one, which then computes for long itself.
+// pins: G6
+#[test]
+fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
+    let bench = Bench::new();
+    let mut monitor = bench.monitor();
+    let running = bench.begin(&mut monitor, 7);
+    let step = LongStep {
+        pid: Pid::new(bench.shared.host, 7),
+        method: None,
+        worker: 0,
+        kind: LongStepKind::Blocked,
+        lasted: MILLI,
+        is_over: false,
+        backtrace: None,
+    };
+    let line = Line::Tell { suppressed: 0 };
+    drop(running);
+    let running = bench.begin(&mut monitor, 8);
+    let relief = Some(Relief {
+        step,
+        turn: 1,
+        line,
+    });
+    assert!(bench.crew().relieve(&bench.shared, 0, relief));
+    bench.look(&mut monitor, 2 * almost());
+    drop(running);
+    // As the worker does when it stands down.
+    bench.shared.reports.end(0);
+    let reported = bench.reported();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported.iter().all(|step| step.is_over), "{reported:?}");
+}
+
+/// The time in which a worker looks for work does not count as a turn's.
+// pins: G6
+#[test]
+fn a_turn_begins_after_its_worker_has_looked() {
+    let bench = Bench::new();
+    let mut monitor = bench.monitor();
+    drop(bench.begin(&mut monitor, 7));
+    bench.crew().set_looking(0, true);
+    bench.look(&mut monitor, 3 * almost());
+    // It has found something, and not begun with it.
+    bench.crew().set_looking(0, false);
+    bench.look(&mut monitor, almost());
+    assert!(!bench.crew().is_relieved(0));
+    bench.look(&mut monitor, almost());
+    assert!(bench.crew().is_relieved(0));
 }
