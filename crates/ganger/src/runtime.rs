@@ -11,7 +11,7 @@ use std::sync::Arc;
 const OUTSIDE: &str = "outside";
 
 /// A scheduler on a named node, with a router to other hosts and nodes, and mailboxes for
-/// code outside of any process.
+/// code outside of any process. Needs the features `sched` and `relay`.
 ///
 /// It dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
 ///

@@ -213,7 +213,7 @@ impl<T> Receiver<T> {
         self.shared.queue.is_closed()
     }
 
-    /// The same receiver for an asynchronous task.
+    /// The same receiver for an asynchronous task. Needs the feature `async`.
     #[cfg(feature = "async")]
     #[must_use]
     pub fn into_async(self) -> crate::AsyncReceiver<T> {

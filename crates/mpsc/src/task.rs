@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Receives from any number of senders, in an asynchronous task, under whatever executor: what it
-/// needs is the task's waker. From [`Receiver::into_async`].
+/// needs is the task's waker. From [`Receiver::into_async`]. Needs the feature `async`.
 ///
 /// It is a [`Stream`] as well, which ends when nothing is left and nothing will come. Items that come
 /// while the task waits wake it once, not each of them. A waker that panics does so in the send that

@@ -141,7 +141,8 @@ impl Builder {
     }
 
     /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on x86-64
-    /// and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no.
+    /// and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the feature
+    /// `backtraces`.
     ///
     /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
     /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
@@ -176,7 +177,7 @@ impl Builder {
     }
 
     /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN` to
-    /// `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63.
+    /// `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
     ///
     /// The handler is the whole program's; all schedulers share it, and it stays when they are gone.
     /// [`build`](Self::build) refuses a signal that somebody else handles or ignores.

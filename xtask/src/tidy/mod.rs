@@ -6,6 +6,7 @@ mod layers;
 mod models;
 mod orderings;
 mod promises;
+mod published;
 mod size;
 mod source;
 mod unfinished;
@@ -71,6 +72,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     for path in files.iter().filter(|path| path.ends_with("Cargo.toml")) {
         let manifest = fs::read_to_string(root().join(path))?;
         layers::check_manifest(&slashed(path), &manifest, &mut findings);
+        published::check(&slashed(path), &manifest, &mut findings);
     }
     promises::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
