@@ -1,7 +1,12 @@
 //! The benchmarks, which are programs of a package of their own: nobody else builds what they need.
+//!
+//! That takes minutes, so what can be answered without them is answered before: help, the list, and what
+//! is wrong with the command line.
 
 use crate::cargo::Cargo;
 use crate::{instructions, program};
+use clap::Parser;
+use ganger_bench_options::options::{self, list};
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
@@ -20,13 +25,19 @@ pub(crate) struct Options {
 }
 
 /// Builds all programs, optimised as benchmarks are, and runs the one that runs the others. Counting
-/// instructions needs none of them.
+/// instructions needs none of them, and neither does an answer. Does not return when it is help, or what is
+/// wrong.
 pub(crate) fn run(options: &Options) -> ExitCode {
     if instructions::is_wanted(&options.args) {
         return instructions::run(&options.args);
     }
+    let said = parse(&options.args).unwrap_or_else(|answer| answer.exit());
+    if said.list {
+        print!("{}", list());
+        return ExitCode::SUCCESS;
+    }
     let build = Cargo::new(["build", "--profile", "bench", "-p", PACKAGE, "--bins"]);
-    let features = features(&options.args);
+    let features = features(&said);
     if let Err(failure) = build.args(features.iter().copied()).run() {
         eprintln!("error: {failure}");
         return ExitCode::FAILURE;
@@ -37,9 +48,15 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     program::become_it(command)
 }
 
+/// What the benchmarks are told; or the answer, when that needs none of them.
+fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
+    let name = OsString::from("bench");
+    options::Options::try_parse_from([&name].into_iter().chain(args))
+}
+
 /// What the build needs of what the benchmarks are told.
-fn features(args: &[OsString]) -> &'static [&'static str] {
-    match args.iter().any(|arg| arg == "--mimalloc") {
+fn features(said: &options::Options) -> &'static [&'static str] {
+    match said.mimalloc {
         true => &["--features", "mimalloc"],
         false => &[],
     }
@@ -47,10 +64,16 @@ fn features(args: &[OsString]) -> &'static [&'static str] {
 
 #[cfg(test)]
 mod tests {
-    use super::features;
+    use super::{OsString, features, options, parse};
     use crate::root::root;
     use clap::Parser;
+    use clap::error::ErrorKind;
     use std::fs;
+
+    fn said(line: &str) -> Result<options::Options, ErrorKind> {
+        let args: Vec<_> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args).map_err(|answer| answer.kind())
+    }
 
     #[test]
     fn all_that_is_said_goes_to_the_program() {
@@ -65,9 +88,19 @@ mod tests {
 
     #[test]
     fn another_allocator_is_built_in() {
-        assert!(features(&["--quick".into()]).is_empty());
-        let features = features(&["--quick".into(), "--mimalloc".into()]);
+        assert!(features(&said("--quick").unwrap()).is_empty());
+        let features = features(&said("--quick --mimalloc").unwrap());
         assert_eq!(features, ["--features", "mimalloc"]);
+    }
+
+    #[test]
+    fn answers_need_no_build() {
+        let answer = |line| said(line).unwrap_err();
+        assert_eq!(answer("--quick --help"), ErrorKind::DisplayHelp);
+        assert_eq!(answer("--qiuck"), ErrorKind::UnknownArgument);
+        assert_eq!(answer("--only W99"), ErrorKind::ValueValidation);
+        assert!(said("--only W1 --quick").is_ok());
+        assert!(said("--list").unwrap().list);
     }
 
     #[test]

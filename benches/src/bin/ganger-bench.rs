@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: see `ganger_benches::driver`.
 
 use clap::Parser;
-use ganger_benches::driver::options::Options;
-use ganger_benches::driver::{execute, list};
+use ganger_bench_options::options::{Options, list};
+use ganger_benches::driver::execute;
 use std::process::ExitCode;
 
 /// What a program exits with that can't do what it was told.

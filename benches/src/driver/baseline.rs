@@ -8,12 +8,8 @@ use super::lines::{Absence, Figure, Reason, Results};
 use super::stats::{median, noise};
 use super::text::{figure, with_unit};
 use crate::whole::catalog::Peer;
+use ganger_bench_options::threshold::Threshold;
 use std::fmt::{self, Write};
-use std::str::FromStr;
-
-/// How much worse is worse, as a part of the earlier figure.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Threshold(f64);
 
 /// What two results come to.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +113,7 @@ impl Change {
             return None;
         }
         let noise = noise(old.min, old.median).max(noise(new.min, new.median));
-        let (times, most) = (new.min / old.min, 1.0 + threshold.0 + noise);
+        let (times, most) = (new.min / old.min, 1.0 + threshold.part() + noise);
         let verdict = match times {
             times if times > most => Verdict::Worse,
             times if times < 1.0 / most => Verdict::Better,
@@ -197,22 +193,11 @@ impl fmt::Display for Change {
     }
 }
 
-impl FromStr for Threshold {
-    type Err = &'static str;
-
-    fn from_str(percent: &str) -> Result<Self, Self::Err> {
-        match percent.trim_end_matches('%').parse::<f64>() {
-            Ok(percent) if (0.0..=1_000.0).contains(&percent) => Ok(Self(percent / 100.0)),
-            _ => Err("a number of percent from 0 to 1000 is needed"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use crate::driver::mode::Mode;
+    use ganger_bench_options::mode::Mode;
 
     fn threshold(percent: &str) -> Threshold {
         percent.parse().unwrap()
@@ -392,13 +377,5 @@ mod tests {
             assert!(line.starts_with(start), "{text}");
         }
         assert!(!text.contains("same:"), "{text}");
-    }
-
-    #[test]
-    fn thresholds_are_percent() {
-        assert_eq!(threshold("7.5%"), Threshold(0.075));
-        for wrong in ["", "-1", "NaN", "lots"] {
-            assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
-        }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::calm::Calm;
 use super::lines::{Absence, Figure, Machine, Point, Reason, Results};
-use super::mode::Mode;
 use super::plan::Curve;
 use super::stats::{Summary, ratio};
 use crate::whole::catalog::{Id, Peer};
+use ganger_bench_options::mode::Mode;
 
 const WORKERS: usize = 2;
 

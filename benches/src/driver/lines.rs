@@ -2,8 +2,8 @@
 //! that is not there. `docs/BENCHMARKS.md` has the fields.
 
 use super::calm::Calm;
-use super::mode::Mode;
 use crate::whole::catalog::{Id, Peer};
+use ganger_bench_options::mode::Mode;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, BufRead, Write};

@@ -17,7 +17,7 @@ pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> M
     });
     Machine {
         cpu: cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
-        cores: super::options::cores(),
+        cores: ganger_bench_options::options::cores(),
         kernel: system(),
         governor: governor().unwrap_or_else(|| "?".to_owned()),
         rustc: rustc().unwrap_or_else(|| "?".to_owned()),

@@ -2,8 +2,8 @@
 //! shows what came of it.
 //!
 //! ```text
-//! options, outputs     what it is told, and where it writes
-//! plan, mode           what runs, in which order, and what else meanwhile
+//! outputs              where it writes
+//! plan                 what runs, in which order, and what else meanwhile
 //! run, child, stop     runs it, within limits, until it is told to stop
 //! calm, memory, loops  what the machine does before and during a run
 //! programs, foreign    which program runs a peer
@@ -13,6 +13,8 @@
 //! baseline             compared with earlier ones
 //! report, readme       shown
 //! ```
+//!
+//! What it is told is in a package of its own, `ganger_bench_options`.
 
 pub mod baseline;
 pub mod calm;
@@ -24,8 +26,6 @@ pub mod lines;
 pub mod loops;
 pub mod machine;
 mod memory;
-pub mod mode;
-pub mod options;
 pub mod outputs;
 pub mod plan;
 pub mod programs;
@@ -37,12 +37,12 @@ pub mod stats;
 pub mod stop;
 pub mod text;
 
-use crate::whole::catalog::{Id, Peer};
+use crate::whole::catalog::Peer;
 use baseline::compare;
+use ganger_bench_options::options::Options;
 use lines::Results;
-use options::Options;
+use outputs::Outputs;
 use report::View;
-use std::fmt::Write;
 use std::process::ExitCode;
 use stop::{INTERRUPTED, Stop};
 
@@ -82,7 +82,7 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
                 .to_owned(),
         );
     }
-    let outputs = options.outputs()?;
+    let outputs = Outputs::prepare(options.out.as_deref(), options.json.as_deref())?;
     if options.readme {
         readme::check()?;
     }
@@ -142,34 +142,4 @@ fn command_line() -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// Workloads and peers, for people.
-#[must_use]
-pub fn list() -> String {
-    let mut text = String::new();
-    for &id in Id::ALL {
-        let spec = id.spec();
-        let peers: Vec<_> = spec.peers.iter().map(|peer| peer.name()).collect();
-        let _ = writeln!(text, "{id:<8} {}: {}", spec.name, spec.what);
-        let _ = writeln!(text, "{:<8} {}", "", peers.join(", "));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_has_every_workload_and_peer() {
-        let list = list();
-        for name in Id::ALL
-            .iter()
-            .map(|id| id.name())
-            .chain(Peer::ALL.iter().map(|peer| peer.name()))
-        {
-            assert!(list.contains(name), "{name}");
-        }
-    }
 }

@@ -2,10 +2,10 @@
 //! whatever else the machine does hits all of them alike.
 
 use super::lines::Point;
-use super::mode::Mode;
-use super::options::{Options, cores};
 use crate::whole::catalog::{Id, Peer};
 use crate::whole::job::{Job, Size};
+use ganger_bench_options::mode::Mode;
+use ganger_bench_options::options::{Options, cores};
 
 /// A workload at one point, run by all of its peers in turns.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! How far it is, and how long it will still take.
 
 use super::lines::Point;
-use super::mode::Mode;
 use super::plan::Turn;
 use crate::whole::catalog::{Id, Peer};
+use ganger_bench_options::mode::Mode;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::io::IsTerminal;

@@ -2,7 +2,6 @@
 
 use super::child::Ending;
 use super::lines::{Absence, Figure, Point, Reason};
-use super::mode::Mode;
 use super::plan::{Contest, Turn};
 use super::progress::Progress;
 use super::stats::{Summary, median, ratio};
@@ -11,6 +10,7 @@ use super::text::{figure, with_unit};
 use crate::whole::catalog::{Id, Peer};
 use crate::whole::job::Job;
 use crate::whole::sample::Sample;
+use ganger_bench_options::mode::Mode;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 

@@ -6,7 +6,7 @@
 //! another code when it failed; then a line on standard error says why.
 
 use super::catalog::{Id, Peer, Spec};
-use clap::ValueEnum;
+pub use ganger_bench_options::size::Size;
 use std::process::ExitCode;
 
 /// One run of one workload of one peer.
@@ -39,15 +39,6 @@ pub struct Job {
     /// Elements in place of those that belong to the size
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: Option<u64>,
-}
-
-/// How much there is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-pub enum Size {
-    /// Enough to say how fast.
-    Full,
-    /// Shows that it works.
-    Quick,
 }
 
 /// Why a run measured nothing.
@@ -127,17 +118,6 @@ impl Job {
             }
         }
         args
-    }
-}
-
-impl Size {
-    /// As it is said on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Quick => "quick",
-        }
     }
 }
 

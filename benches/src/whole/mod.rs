@@ -1,8 +1,6 @@
 //! Whole workloads: one run of one workload of one peer, in a process of its own.
 //!
 //! ```text
-//! catalog     what there is: workloads, peers, units, sizes, targets
-//! specs       the workloads, one by one; queue_figures: those of queues
 //! job         what a run is told, and how it fails
 //! sample      what a run answers: a line of JSON for each figure
 //! contestant  what a peer does in each workload
@@ -19,7 +17,6 @@
 
 mod bell;
 mod board;
-pub mod catalog;
 mod contestant;
 mod gate;
 pub mod job;
@@ -27,10 +24,10 @@ mod latency;
 mod measure;
 mod memory;
 mod peers;
-mod queue_figures;
 pub mod sample;
-mod specs;
 mod turns;
+
+pub use ganger_bench_options::catalog;
 
 pub use contestant::Contestant;
 pub use gate::Gate;

@@ -8,9 +8,9 @@ use super::markup::Escaped;
 use super::modes::state;
 use super::summary::{Line, Part, has_loops, lines, standings};
 use super::view::{Row, Standing, View};
-use crate::driver::mode::Mode;
 use crate::driver::text::{figure, grouped, times};
 use crate::whole::catalog::Id;
+use ganger_bench_options::mode::Mode;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("style.css");

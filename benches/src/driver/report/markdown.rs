@@ -229,7 +229,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::driver::fixture;
-    use crate::driver::mode::Mode;
+    use ganger_bench_options::mode::Mode;
 
     #[test]
     fn tables_have_as_many_cells_in_every_line() {

@@ -3,8 +3,8 @@
 
 use super::view::{Lead, Row, View};
 use crate::driver::lines::{Absence, Reason};
-use crate::driver::mode::Mode;
 use crate::driver::text::times;
+use ganger_bench_options::mode::Mode;
 
 impl<'a> View<'a> {
     /// The same with idle loops, without curves; `None` where there is nothing of both modes.

@@ -3,9 +3,9 @@
 
 use super::modes::cell;
 use super::view::{Lead, Row, Standing, View};
-use crate::driver::mode::Mode;
 use crate::driver::text::{figure, times, with_unit};
 use crate::whole::catalog::Id;
+use ganger_bench_options::mode::Mode;
 
 /// Figures that are summed up together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

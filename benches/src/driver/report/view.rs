@@ -1,9 +1,9 @@
 //! Who leads in what: the figures as the report needs them.
 
 use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
-use crate::driver::mode::Mode;
 use crate::driver::plan::Curve;
 use crate::whole::catalog::{Goal, Id, Metric, Peer};
+use ganger_bench_options::mode::Mode;
 use std::collections::BTreeMap;
 
 /// A result as the report shows it.

@@ -1,11 +1,11 @@
 //! The command line, and what can be said against it before anything runs.
 
-use super::baseline::Threshold;
-use super::mode::{Mode, Modes};
-use super::outputs::Outputs;
-use crate::whole::catalog::{Id, Peer};
-use crate::whole::job::Size;
+use crate::catalog::{Id, Peer};
+use crate::mode::{Mode, Modes};
+use crate::size::Size;
+use crate::threshold::Threshold;
 use clap::Parser;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -119,14 +119,19 @@ impl Options {
         let default = if self.quick { 60 } else { 180 };
         Duration::from_secs(self.limit.unwrap_or(default))
     }
+}
 
-    /// The files that are to be written, each of which can be.
-    ///
-    /// # Errors
-    /// Which can't, and why.
-    pub fn outputs(&self) -> Result<Outputs, String> {
-        Outputs::prepare(self.out.as_deref(), self.json.as_deref())
+/// Workloads and peers, for people.
+#[must_use]
+pub fn list() -> String {
+    let mut text = String::new();
+    for &id in Id::ALL {
+        let spec = id.spec();
+        let peers: Vec<_> = spec.peers.iter().map(|peer| peer.name()).collect();
+        let _ = writeln!(text, "{id:<8} {}: {}", spec.name, spec.what);
+        let _ = writeln!(text, "{:<8} {}", "", peers.join(", "));
     }
+    text
 }
 
 /// How many processors this program may use.
@@ -148,6 +153,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_list_has_every_workload_and_peer() {
+        let list = list();
+        for name in Id::ALL
+            .iter()
+            .map(|id| id.name())
+            .chain(Peer::ALL.iter().map(|peer| peer.name()))
+        {
+            assert!(list.contains(name), "{name}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What there is: workloads and peers, by name.
 
-use super::job::Size;
-use super::specs::SPECS;
+use crate::size::Size;
+use crate::specs::SPECS;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -180,12 +180,6 @@ names! {
     AsyncChannel = "async-channel",
     ConcurrentQueue = "concurrent-queue",
     CrossbeamQueue = "crossbeam-queue",
-}
-
-/// What the catalog says of a workload.
-#[must_use]
-pub fn spec(id: Id) -> &'static Spec {
-    id.spec()
 }
 
 impl Id {

@@ -1,0 +1,20 @@
+//! What `cargo xtask bench` can be told, and what there is to be measured.
+//!
+//! ```text
+//! options          the command line
+//! size, mode,      what it chooses from
+//! threshold
+//! catalog          what there is: workloads, peers, units, sizes, targets
+//! specs            the workloads, one by one; queue_figures: those of queues
+//! ```
+//!
+//! It is apart from what runs all that because peers take minutes to build: help, the list and mistakes on
+//! the command line need none of them.
+
+pub mod catalog;
+pub mod mode;
+pub mod options;
+mod queue_figures;
+pub mod size;
+mod specs;
+pub mod threshold;

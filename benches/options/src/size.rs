@@ -1,0 +1,23 @@
+//! How much a run does.
+
+use clap::ValueEnum;
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Size {
+    /// Enough to say how fast.
+    Full,
+    /// Shows that it works.
+    Quick,
+}
+
+impl Size {
+    /// As it is said on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Quick => "quick",
+        }
+    }
+}
