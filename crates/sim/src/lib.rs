@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod choices;
+mod failure;
 mod faults;
 mod network;
 mod quiet;

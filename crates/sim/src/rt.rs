@@ -143,7 +143,7 @@ impl<'a> Rt<'a> {
         let nth = self.moves.get();
         assert!(
             nth < self.limit,
-            "no end after {nth} moves; see `Sim::max_moves`"
+            "no end after {nth} moves; see `Rt::settle` and `Sim::max_moves`"
         );
         self.moves.set(nth + 1);
         let did = match actor {
@@ -173,6 +173,9 @@ impl<'a> Rt<'a> {
     }
 
     /// Goes on until nobody can move and nothing is due any more: all processes that are there wait.
+    ///
+    /// A process that wakes itself again and again, by the clock say, never lets this return: the run fails after
+    /// [`Sim::max_moves`](crate::Sim::max_moves). Use [`run_for`](Self::run_for) beside such a process.
     ///
     /// # Panics
     /// As [`step`](Self::step).

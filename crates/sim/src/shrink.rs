@@ -1,10 +1,10 @@
-//! Making a failing run shorter.
+//! Making a failing run simpler.
 
 /// Looks for fewer and smaller decisions with which `fails` still holds, for at most `tries` tries. The
 /// result is one with which it does.
 pub(crate) fn shrink(
     decisions: Vec<u32>,
-    mut tries: usize,
+    mut tries: u64,
     mut fails: impl FnMut(&[u32]) -> bool,
 ) -> Vec<u32> {
     let mut best = decisions;
@@ -21,7 +21,6 @@ pub(crate) fn shrink(
     };
     loop {
         let before = best.clone();
-        // What is left out at the end is zero.
         let mut keep = best.len() / 2;
         while keep < best.len() {
             let shorter = best[..keep].to_vec();
@@ -49,9 +48,10 @@ pub(crate) fn shrink(
             }
             size = size.div_ceil(2);
         }
-        while best.last() == Some(&0) {
-            best.pop();
-        }
+        // What is left out at the end is not always zero: see `Source::Given`.
+        let end = best.iter().rposition(|&it| it > 0).map_or(0, |at| at + 1);
+        let trimmed = best[..end].to_vec();
+        let _ = attempt(&mut best, trimmed);
         if best == before {
             return best;
         }
@@ -69,6 +69,12 @@ mod tests {
         let shortest = shrink(decisions, 10_000, fails);
         assert_eq!(shortest.len(), 2, "{shortest:?}");
         assert!(fails(&shortest));
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_left_out_if_it_fails_without() {
+        let fails = |decisions: &[u32]| decisions.len() >= 5;
+        assert_eq!(shrink(vec![1; 20], 10_000, fails), [0; 5]);
     }
 
     #[test]

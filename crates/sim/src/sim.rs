@@ -1,36 +1,22 @@
 //! One run, or many.
 
 use crate::choices::{Choices, Decision, Source};
+use crate::failure::{self, DECISIONS, Failure, Outcome, SEED, SHOWN};
 use crate::faults::Faults;
 use crate::network::{HOST, NODE, Network};
 use crate::quiet::{self, quietly};
 use crate::rt::Rt;
-use crate::shrink::shrink;
 use crate::strategy::Strategy;
 use crate::trace::Trace;
 use ganger_sched::sim::{self, Driver};
 use ganger_sched::{Builder, Scheduler};
 use std::any::Any;
 use std::cell::RefCell;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::{env, fmt, mem, thread};
-
-/// The seed to run alone, in the environment.
-const SEED: &str = "GANGER_SIM_SEED";
-
-/// The decisions to make, in the environment: numbers with commas between them.
-const DECISIONS: &str = "GANGER_SIM_DECISIONS";
-
-/// How many runs may be spent on a shorter one that fails.
-const TRIES: usize = 2_000;
-
-/// How many moves these may have in all.
-const MOVES: u64 = 20_000_000;
-
-/// How many moves a report of a failure shows.
-const SHOWN: usize = 60;
+use std::{env, fmt, mem};
 
 /// A simulation: a scheduler whose workers are no threads, and what chance makes of it.
 ///
@@ -88,41 +74,6 @@ pub struct Explored {
     pub runs: u64,
     /// There are no other runs than these.
     pub is_complete: bool,
-}
-
-/// What became of a run.
-struct Outcome {
-    failure: Option<Failure>,
-    made: Vec<Decision>,
-    trace: Trace,
-    audits: u64,
-}
-
-/// Why a run has failed.
-#[derive(Debug, Clone)]
-struct Failure {
-    why: String,
-    /// Where the panic was.
-    place: String,
-}
-
-impl Failure {
-    /// Whether the other is one of the same kind: what failed is in the same place.
-    fn is_like(&self, other: &Self) -> bool {
-        self.place == other.place
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.why, self.place)
-    }
-}
-
-impl Outcome {
-    fn decisions(&self) -> Vec<u32> {
-        self.made.iter().map(|it| it.chose).collect()
-    }
 }
 
 impl Sim {
@@ -195,6 +146,7 @@ impl Sim {
     ///
     /// # Panics
     /// When `test` does, or a promise is broken: with the moves before that.
+    #[track_caller]
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
         let outcome = self.attempt(Source::Seed(self.seed), test);
         self.report(outcome)
@@ -205,6 +157,7 @@ impl Sim {
     ///
     /// # Panics
     /// As [`run`](Self::run).
+    #[track_caller]
     pub fn replay(&self, decisions: &[u32], test: impl FnOnce(&Rt<'_>)) -> Report {
         let outcome = self.attempt(Source::Given(decisions.to_vec()), test);
         self.report(outcome)
@@ -215,6 +168,7 @@ impl Sim {
     ///
     /// # Panics
     /// As `check_seeds`.
+    #[track_caller]
     pub fn check(seeds: u64, test: impl Fn(&Rt<'_>)) {
         Self::new(0).faults(Faults::some()).check_seeds(seeds, test);
     }
@@ -225,8 +179,10 @@ impl Sim {
     /// these decisions alone; so does every other check of the same program.
     ///
     /// # Panics
-    /// When a run fails. It is made shorter first; the message says how to repeat it, and shows its last
-    /// moves.
+    /// When a run fails: with the lines that repeat it, and the last moves of the simplest run that fails like
+    /// it. That the seed fails is written to standard error at once, because it may take a while to find that
+    /// run. When the same decisions do not fail again, the message says so instead.
+    #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
         if let Some(given) = given() {
             self.replay(&given, &test);
@@ -257,6 +213,7 @@ impl Sim {
     ///
     /// # Panics
     /// When a run fails, as [`check_seeds`](Self::check_seeds).
+    #[track_caller]
     pub fn explore(&self, max_runs: u64, test: impl Fn(&Rt<'_>)) -> Explored {
         let mut runs = 0;
         if let Some(given) = given() {
@@ -288,7 +245,8 @@ impl Sim {
         }
     }
 
-    /// Makes the run that has failed shorter, and says what there is to say about it.
+    /// Says what there is to say about a run that has failed.
+    #[track_caller]
     fn fail(
         &self,
         seed: Option<u64>,
@@ -296,55 +254,15 @@ impl Sim {
         failure: &Failure,
         test: &impl Fn(&Rt<'_>),
     ) -> ! {
-        // One that would take longer is not shorter.
-        let moves = outcome.trace.len() as u64;
-        let short = self.clone().max_moves(self.max_moves.min(moves + 1));
-        let again = |decisions: &[u32]| short.attempt(Source::Given(decisions.to_vec()), test);
-        let fails = |decisions: &[u32]| {
-            let other = again(decisions).failure;
-            other.is_some_and(|other| other.is_like(failure))
-        };
-        let tries = usize::try_from(MOVES / (moves + 1)).map_or(TRIES, |most| most.min(TRIES));
-        let (shortest, last) = quietly(|| {
-            let shortest = shrink(outcome.decisions(), tries, fails);
-            let last = again(&shortest);
-            (shortest, last)
-        });
-        let is_shorter = last.failure.is_some_and(|last| last.is_like(failure));
-        let (decisions, trace) = if is_shorter {
-            (shortest, &last.trace)
-        } else {
-            (outcome.decisions(), &outcome.trace)
-        };
-        let list: Vec<_> = decisions.iter().map(u32::to_string).collect();
-        // None at all would be no setting.
-        let list = if list.is_empty() {
-            "0".to_owned()
-        } else {
-            list.join(",")
-        };
-        let current = thread::current();
-        // The name of a test, or of no test.
-        let again = match current.name() {
-            None | Some("main") => "(the same program again)".to_owned(),
-            Some(test) => format!("cargo test {test}"),
-        };
-        let (what, repeat) = match seed {
-            Some(seed) => (
-                format!("seed {seed} fails"),
-                format!("Repeat it: {SEED}={seed} {again}\n"),
-            ),
-            None => ("one of the ways fails".to_owned(), String::new()),
-        };
-        let (of, last) = (trace.len(), trace.last(SHOWN));
-        panic!(
-            "{what}: {failure}\n\n{repeat}\
-             The shortest run that fails like this, of {of} moves instead of {moves}: \
-             {DECISIONS}={list} {again}\n\
-             Its last moves:\n{last}"
-        );
+        // Past the capture of tests' output, which would keep it until the end.
+        let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
+        failure::fail(seed, outcome, failure, announce, |decisions, most| {
+            let short = self.clone().max_moves(self.max_moves.min(most));
+            short.attempt(Source::Given(decisions.to_vec()), test)
+        })
     }
 
+    #[track_caller]
     fn report(&self, outcome: Outcome) -> Report {
         if let Some(failure) = &outcome.failure {
             let moves = outcome.trace.last(SHOWN);
@@ -352,7 +270,7 @@ impl Sim {
         }
         Report {
             decisions: outcome.decisions(),
-            moves: outcome.trace.len() as u64,
+            moves: outcome.moves,
             trace: outcome.trace,
             audits: outcome.audits,
         }
@@ -381,7 +299,7 @@ impl Sim {
             choices: Rc::clone(&choices),
             faults: self.faults,
         };
-        let (mut trace, mut audits) = (Trace::default(), 0);
+        let (mut trace, mut moves, mut audits, mut made) = (Trace::default(), 0, 0, Vec::new());
         let mut failure = None;
         let mut is_clean = false;
         quiet::install();
@@ -409,7 +327,8 @@ impl Sim {
                     why: text(&*panic),
                     place: quiet::place().unwrap_or_default(),
                 });
-                (trace, audits) = (rt.trace.take(), rt.audits.get());
+                (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
+                made = rt.choices.borrow().made().to_vec();
                 // What has failed may be in any state, and need not come to an end.
                 let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| rt.finish())));
                 is_clean = failure.is_none() || end().is_ok();
@@ -433,10 +352,10 @@ impl Sim {
             // To drop it would be to wait for processes that nobody runs.
             mem::forget(scheduler);
         }
-        let made = choices.borrow().made().to_vec();
         Outcome {
             failure,
             made,
+            moves,
             trace,
             audits,
         }

@@ -1,0 +1,244 @@
+//! A run that has failed: whether it does again, the simplest that fails like it, and what there is to say.
+
+use crate::choices::Decision;
+use crate::quiet::quietly;
+use crate::shrink::shrink;
+use crate::trace::Trace;
+use std::{env, fmt, thread};
+
+/// The seed to run alone, in the environment.
+pub(crate) const SEED: &str = "GANGER_SIM_SEED";
+
+/// The decisions to make, in the environment: numbers with commas between them.
+pub(crate) const DECISIONS: &str = "GANGER_SIM_DECISIONS";
+
+/// How many runs may be spent on a simpler one that fails.
+const TRIES: u64 = 2_000;
+
+/// How many moves these may have in all.
+const MOVES: u64 = 2_000_000;
+
+/// With fewer tries than this hardly anything becomes simpler.
+const FEW: u64 = 10;
+
+/// How many moves a report of a failure shows.
+pub(crate) const SHOWN: usize = 60;
+
+/// What became of a run.
+pub(crate) struct Outcome {
+    pub(crate) failure: Option<Failure>,
+    pub(crate) made: Vec<Decision>,
+    pub(crate) moves: u64,
+    pub(crate) trace: Trace,
+    pub(crate) audits: u64,
+}
+
+/// Why a run has failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    /// Where the panic was.
+    pub(crate) place: String,
+}
+
+impl Failure {
+    /// Whether the other is one of the same kind: what failed is in the same place.
+    fn is_like(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.why, self.place)
+    }
+}
+
+impl Outcome {
+    pub(crate) fn decisions(&self) -> Vec<u32> {
+        self.made.iter().map(|it| it.chose).collect()
+    }
+
+    fn fails_like(&self, failure: &Failure) -> bool {
+        let own = self.failure.as_ref();
+        own.is_some_and(|own| own.is_like(failure))
+    }
+}
+
+/// Says what there is to say about a run that has failed with that seed, or in one of the ways that there are.
+///
+/// It is `announce`d at once, since the rest may take a while: the same decisions are made once more, to see
+/// whether they decide all that matters, and then the run is made simpler. `attempt` is a run with these
+/// decisions, of so many moves at the most.
+#[track_caller]
+pub(crate) fn fail(
+    seed: Option<u64>,
+    outcome: &Outcome,
+    failure: &Failure,
+    announce: impl FnOnce(&str),
+    attempt: impl Fn(&[u32], u64) -> Outcome,
+) -> ! {
+    let what = match seed {
+        Some(seed) => format!("seed {seed} fails"),
+        None => "one of the ways fails".to_owned(),
+    };
+    announce(&format!(
+        "{what}: {failure}; it is repeated, and made simpler"
+    ));
+    let moves = outcome.moves;
+    // One that would take longer is not simpler.
+    let again = |decisions: &[u32]| quietly(|| attempt(decisions, moves + 1));
+    let tries = match MOVES / (moves + 1) {
+        ..FEW => 0,
+        tries => tries.min(TRIES),
+    };
+    let mut simplest = outcome.decisions();
+    let mut last = again(&simplest);
+    let mut is_steady = last.fails_like(failure) && last.made == outcome.made;
+    if is_steady && tries > 0 {
+        simplest = shrink(simplest, tries, |decisions| {
+            again(decisions).fails_like(failure)
+        });
+        last = again(&simplest);
+        is_steady = last.fails_like(failure);
+    }
+    if !is_steady {
+        let last = outcome.trace.last(SHOWN);
+        panic!(
+            "{what}: {failure}\n\n\
+             It did not fail again when the same decisions were made once more: something in the test is not \
+             decided by the seed (threads, the machine's clock, randomness, state that is kept between runs).\n\
+             Its last moves:\n{last}"
+        );
+    }
+    let program = program();
+    let repeat = match seed {
+        Some(seed) => format!("Repeat it: {SEED}={seed} {program}\n"),
+        None => String::new(),
+    };
+    let simpler = if tries > 0 || seed.is_none() {
+        let (of, list) = (last.moves, list(&simplest));
+        format!(
+            "The simplest run that fails like this, of {of} moves instead of {moves}: \
+             {DECISIONS}={list} {program}\n"
+        )
+    } else {
+        format!("It is not made simpler, because it takes {moves} moves.\n")
+    };
+    let shown = last.trace.last(SHOWN);
+    panic!("{what}: {failure}\n\n{repeat}{simpler}Its last moves:\n{shown}");
+}
+
+/// Decisions, as the environment has them.
+fn list(decisions: &[u32]) -> String {
+    // None at all would be no setting.
+    if decisions.is_empty() {
+        return "0".to_owned();
+    }
+    let list: Vec<_> = decisions.iter().map(u32::to_string).collect();
+    list.join(",")
+}
+
+/// What to call to repeat a run.
+fn program() -> String {
+    let current = thread::current();
+    // A test's thread has its name; where tests have none of their own, it can't be known.
+    match current.name() {
+        None | Some("main") => "(the same program again)".to_owned(),
+        Some(test) => {
+            // Cargo sets it for what it runs.
+            let package =
+                env::var("CARGO_PKG_NAME").map_or(String::new(), |it| format!("-p {it} "));
+            format!("cargo test {package}-- --exact {test}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn outcome(fails: bool, decisions: &[u32], moves: u64) -> Outcome {
+        let failure = fails.then(|| Failure {
+            why: "it is wrong".to_owned(),
+            place: "here".to_owned(),
+        });
+        let made = decisions.iter().map(|&chose| Decision { of: 9, chose });
+        Outcome {
+            failure,
+            made: made.collect(),
+            moves,
+            trace: Trace::default(),
+            audits: 0,
+        }
+    }
+
+    /// The report of a run with these decisions, and what has been announced.
+    fn report(
+        moves: u64,
+        decisions: &[u32],
+        attempt: impl Fn(&[u32], u64) -> Outcome,
+    ) -> (String, String) {
+        let first = outcome(true, decisions, moves);
+        let failure = first.failure.clone().unwrap();
+        let announced = RefCell::default();
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            let announce = |text: &str| _ = announced.replace(text.to_owned());
+            fail(Some(7), &first, &failure, announce, |decisions, most| {
+                assert_ne!(*announced.borrow(), "", "it is announced first");
+                attempt(decisions, most)
+            });
+        }));
+        let report = *panic.unwrap_err().downcast::<String>().unwrap();
+        (report, announced.into_inner())
+    }
+
+    #[test]
+    fn a_long_run_is_announced_and_not_made_simpler() {
+        for (moves, most) in [(1_000_000, 1_000_000), (20_000, 2_100_000)] {
+            let spent = Cell::new(0);
+            let (report, announced) = report(moves, &[1; 500], |decisions, limit| {
+                assert!(limit <= moves + 1);
+                spent.set(spent.get() + moves);
+                outcome(decisions.len() > 450, decisions, moves)
+            });
+            assert!(announced.starts_with("seed 7 fails: it is wrong (here)"));
+            assert!(spent.get() <= most, "{} moves", spent.get());
+            let is_simpler = report.contains("simplest");
+            assert_eq!(is_simpler, moves < 1_000_000, "{report}");
+            assert!(report.contains("Repeat it: GANGER_SIM_SEED=7 "), "{report}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fail_again_is_not_said_to_be_repeatable() {
+        // It passes; it fails, but goes another way; it fails twice, and not a third time.
+        for kind in 0..3 {
+            let runs = Cell::new(0);
+            let (report, _) = report(10, &[1, 2, 3], |decisions, _| {
+                runs.set(runs.get() + 1);
+                match kind {
+                    0 => outcome(false, decisions, 10),
+                    1 => outcome(true, &[1, 2], 10),
+                    _ => outcome(runs.get() == 1, decisions, 10),
+                }
+            });
+            assert!(report.contains("It did not fail again"), "{report}");
+            assert!(!report.contains("GANGER_SIM"), "{report}");
+            assert!(kind == 2 || runs.get() == 1, "{} runs", runs.get());
+        }
+    }
+
+    #[test]
+    fn what_fails_again_is_made_simpler() {
+        let (report, _) = report(10, &[1, 2, 3, 4], |decisions, _| {
+            outcome(decisions.contains(&3), decisions, 12)
+        });
+        let simplest = "of 12 moves instead of 10: GANGER_SIM_DECISIONS=3 cargo test ";
+        assert!(report.contains(simplest), "{report}");
+        let exact = "-- --exact failure::tests::what_fails_again_is_made_simpler\n";
+        assert!(report.contains(exact), "{report}");
+    }
+}
