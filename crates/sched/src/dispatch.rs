@@ -207,6 +207,8 @@ fn dispatch_one(
     counters.yields.bump();
     let token = core.yields.number();
     task.shared.accounts.begin_yield(task.pid, token, tag);
+    #[cfg(feature = "sim")]
+    crate::sim::note_yield(command.get().id, tag);
     // What has arrived before its answer stays before it, and so does an answer to another yield.
     core.receive(&task.state);
     inline.put_back(core);

@@ -70,7 +70,7 @@ pub(crate) fn finish(
         close(process, counters, shared.accounts.closing(task.pid));
     }
     #[cfg(feature = "sim")]
-    crate::sim::moment(&task.shared);
+    crate::sim::end(task, reason);
 
     shared.accounts.exit(task.pid);
     // Keeps the process alive until the handle has this reference, if there is one: also when something

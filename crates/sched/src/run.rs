@@ -260,7 +260,7 @@ impl Buffers {
         };
         shared.accounts.show(task.pid, &shown);
         #[cfg(feature = "sim")]
-        crate::sim::moment(&task.shared);
+        crate::sim::begin_step(task, &shown);
         let stepped = contain(|| {
             #[cfg(feature = "sim")]
             crate::sim::before_step();

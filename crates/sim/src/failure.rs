@@ -4,6 +4,7 @@ use crate::choices::Decision;
 use crate::quiet::quietly;
 use crate::shrink::shrink;
 use crate::trace::Trace;
+use ganger_sched::Dump;
 use std::{env, fmt, thread};
 
 /// The seed to run alone, in the environment.
@@ -22,7 +23,10 @@ const MOVES: u64 = 2_000_000;
 const FEW: u64 = 10;
 
 /// How many moves a report of a failure shows.
-pub(crate) const SHOWN: usize = 60;
+const SHOWN: usize = 60;
+
+/// What it may be that nothing moves any more.
+const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: use `rt.clock().after`.";
 
 /// What became of a run.
 pub(crate) struct Outcome {
@@ -39,12 +43,14 @@ pub(crate) struct Failure {
     pub(crate) why: String,
     /// Where the panic was.
     pub(crate) place: String,
+    /// What the scheduler looked like, if it was that nothing moved any more.
+    pub(crate) stuck: Option<Dump>,
 }
 
 impl Failure {
     /// Whether the other is one of the same kind: what failed is in the same place.
     fn is_like(&self, other: &Self) -> bool {
-        self.place == other.place
+        self.place == other.place && self.stuck.is_some() == other.stuck.is_some()
     }
 }
 
@@ -57,6 +63,15 @@ impl fmt::Display for Failure {
 impl Outcome {
     pub(crate) fn decisions(&self) -> Vec<u32> {
         self.made.iter().map(|it| it.chose).collect()
+    }
+
+    /// Its last moves, and what is left when nothing moves any more.
+    pub(crate) fn shown(&self) -> String {
+        let mut shown = format!("Its last moves:\n{}", self.trace.last(SHOWN));
+        if let Some(dump) = self.failure.as_ref().and_then(|it| it.stuck.as_ref()) {
+            shown += &format!("\nWhat is left:\n{dump}\n{HINT}\n");
+        }
+        shown
     }
 
     fn fails_like(&self, failure: &Failure) -> bool {
@@ -103,12 +118,12 @@ pub(crate) fn fail(
         is_steady = last.fails_like(failure);
     }
     if !is_steady {
-        let last = outcome.trace.last(SHOWN);
+        let shown = outcome.shown();
         panic!(
             "{what}: {failure}\n\n\
              It did not fail again when the same decisions were made once more: something in the test is not \
              decided by the seed (threads, the machine's clock, randomness, state that is kept between runs).\n\
-             Its last moves:\n{last}"
+             {shown}"
         );
     }
     let program = program();
@@ -125,8 +140,8 @@ pub(crate) fn fail(
     } else {
         format!("It is not made simpler, because it takes {moves} moves.\n")
     };
-    let shown = last.trace.last(SHOWN);
-    panic!("{what}: {failure}\n\n{repeat}{simpler}Its last moves:\n{shown}");
+    let shown = last.shown();
+    panic!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
 }
 
 /// Decisions, as the environment has them.
@@ -164,6 +179,7 @@ mod tests {
         let failure = fails.then(|| Failure {
             why: "it is wrong".to_owned(),
             place: "here".to_owned(),
+            stuck: None,
         });
         let made = decisions.iter().map(|&chose| Decision { of: 9, chose });
         Outcome {

@@ -70,7 +70,12 @@ impl Way {
                 SendErrorKind::HostNotFound,
                 SendErrorKind::NodeNotFound,
             ];
-            return Err(SendError::new(kinds[sim::pick(kinds.len())], package));
+            let kind = kinds[sim::pick(kinds.len())];
+            sim::tell(format!(
+                "fault: a package for {} is refused: {kind}",
+                package.target
+            ));
+            return Err(SendError::new(kind, package));
         }
         let is_late = sim::happens("package is late");
         let inner = &self.0;
@@ -82,6 +87,13 @@ impl Way {
         let (count, last) = before.unwrap_or_default();
         let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
         let delay = if is_late { sim::pick(micros) as u64 } else { 0 };
+        if is_late {
+            let delay = Duration::from_micros(delay);
+            sim::tell(format!(
+                "fault: a package for {} is {delay:?} late",
+                package.target
+            ));
+        }
         let now = inner.clock.now();
         let due = now.saturating_add(Duration::from_micros(delay)).max(last);
         inner.traffic().late.insert(stream, (count + 1, due));

@@ -23,19 +23,24 @@ impl Rt<'_> {
         handler: impl Handler,
     ) -> Result<(), RegisterError> {
         let clock = self.clock();
+        let name = name.into();
+        let tell = move |what: &str| sim::tell(format!("fault: {name} {what}"));
         let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
             if sim::happens("handler drops") {
+                tell("drops its completer");
                 return Ok(());
             }
             if sim::happens("handler fails") {
+                tell("fails");
                 return Err("a fault of the simulation: the command fails".into());
             }
             if sim::happens("handler answers twice") {
-                handler.handle(command, later(&clock, completer))?;
+                tell("fails, and answers as well");
+                handler.handle(command, later(&clock, name, completer))?;
                 return Err("a fault of the simulation: the command fails, and is answered".into());
             }
             if sim::happens("handler is late") {
-                return handler.handle(command, later(&clock, completer));
+                return handler.handle(command, later(&clock, name, completer));
             }
             handler.handle(command, completer)
         };
@@ -74,21 +79,28 @@ impl Rt<'_> {
 }
 
 fn panic_at_times() {
-    assert!(
-        !sim::happens("upgrade fails"),
-        "a fault of the simulation: the factory panics"
-    );
+    if sim::happens("upgrade fails") {
+        sim::tell("fault: the factory panics");
+        panic!("a fault of the simulation: the factory panics");
+    }
 }
 
-/// A completer whose answer comes some time later.
-fn later(clock: &SimClock, completer: Completer) -> Completer {
+/// A completer whose answer comes some time later, for a handler of that name.
+fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     let Some(pid) = completer.pid() else {
         return completer;
     };
     let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
     let delay = Duration::from_micros(sim::pick(micros) as u64);
     let clock = clock.clone();
-    Completer::from_fn(pid, completer.tag(), move |completion| {
-        clock.after(delay, move || completer.finish(completion.result));
+    let tag = completer.tag();
+    Completer::from_fn(pid, tag, move |completion| {
+        sim::tell(format!(
+            "fault: the answer of {name} to {pid} (tag {tag}) comes {delay:?} late"
+        ));
+        clock.after(delay, move || {
+            sim::tell(format!("the late answer of {name} to {pid} (tag {tag})"));
+            completer.finish(completion.result);
+        });
     })
 }

@@ -7,7 +7,7 @@ use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::{Actor, Trace};
 use ganger_proc_api::ExitReason;
-use ganger_sched::sim::{self, Did, Machine};
+use ganger_sched::sim::{self, Did, Machine, Note};
 use ganger_sched::{Handle, ProcessHandle};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -43,6 +43,8 @@ pub struct Rt<'a> {
     /// For how long processes have waited behind steps that block, since a worker has moved.
     kept: Cell<Duration>,
     limit: u64,
+    /// The run fails because nothing moves any more.
+    pub(crate) is_stuck: Cell<bool>,
 }
 
 /// How long a turn takes, by the clock of the simulation: so that time passes beside processes that never
@@ -83,6 +85,7 @@ impl<'a> Rt<'a> {
             audits: Cell::new(0),
             kept: Cell::default(),
             limit,
+            is_stuck: Cell::new(false),
         };
         let slots = rt.machine(|machine| machine.slots());
         rt.stalled.borrow_mut().resize(slots, 0);
@@ -156,10 +159,9 @@ impl<'a> Rt<'a> {
                 self.clock.fire();
                 Did::Nothing
             }
-            Actor::Outside | Actor::Place(_) => Did::Nothing,
+            Actor::Outside => Did::Nothing,
         };
-        self.note_interference();
-        self.trace.borrow_mut().add(actor, did);
+        self.trace.borrow_mut().add(actor, did, sim::noted());
         if let Did::Ran(_) = did {
             self.set_now(self.now().saturating_add(TURN));
         }
@@ -203,12 +205,17 @@ impl<'a> Rt<'a> {
     pub fn wait(&self, process: ProcessHandle) -> ExitReason {
         while !process.is_finished() {
             let pid = process.pid();
-            assert!(
-                self.step(),
-                "{pid} has not ended, and nothing moves any more"
-            );
+            if !self.step() {
+                self.fail_stuck(&format!("{pid} has not ended"));
+            }
         }
         process.wait()
+    }
+
+    /// Fails the run: something has not happened yet.
+    pub(crate) fn fail_stuck(&self, what: &str) -> ! {
+        self.is_stuck.set(true);
+        panic!("{what}, and nothing moves any more");
     }
 
     /// The end of a run that has gone well.
@@ -236,24 +243,16 @@ impl<'a> Rt<'a> {
         if self.happens(self.faults.clock_jumps) {
             let micros = usize::try_from(JUMP.as_micros()).unwrap_or(usize::MAX);
             let jump = Duration::from_micros(self.choose(micros) as u64);
+            sim::tell(format!("fault: the clock jumps by {jump:?}"));
             self.set_now(self.now().saturating_add(jump));
         }
         if self.happens(self.faults.place_disappears)
             && let Some(name) = self.lose_a_place()
         {
-            self.trace
-                .borrow_mut()
-                .add(Actor::Place(name), Did::Nothing);
+            sim::tell(format!("fault: {name} disappears for a while"));
         }
         self.machine(|machine| machine.interfere());
-        self.note_interference();
-    }
-
-    /// Adds to the trace what has been done from outside of all workers.
-    fn note_interference(&self) {
-        for did in sim::interfered() {
-            self.trace.borrow_mut().add(Actor::Outside, did);
-        }
+        self.trace.borrow_mut().add_between(sim::noted());
     }
 
     pub(crate) fn happens(&self, per_mille: u32) -> bool {
@@ -281,6 +280,10 @@ impl<'a> Rt<'a> {
                 {
                     let moves = self.choose(STALL) as u64 + 1;
                     self.stalled.borrow_mut()[worker] = nth + moves;
+                    let stalls = format!("fault: worker {worker} stands still for {moves} moves");
+                    self.trace
+                        .borrow_mut()
+                        .add_between(vec![Note::Told(stalls.into())]);
                     continue;
                 }
                 return Some(actor);
@@ -338,7 +341,7 @@ impl<'a> Rt<'a> {
             Actor::Worker(worker) => worker,
             Actor::Monitor => slots,
             Actor::Timer => slots + 1,
-            Actor::Outside | Actor::Place(_) => slots + 2,
+            Actor::Outside => slots + 2,
         }
     }
 

@@ -30,10 +30,9 @@ impl Rt<'_> {
         self.set_end(deadline);
         self.go_on_stopping();
         while !self.machine(|machine| machine.is_over()) {
-            assert!(
-                self.step(),
-                "the workers do not leave, and nothing moves any more"
-            );
+            if !self.step() {
+                self.fail_stuck("the workers have not left");
+            }
         }
         let live = self.machine(|machine| machine.live());
         assert_eq!(live, 0, "processes are left after the shutdown");

@@ -1,7 +1,7 @@
 //! One run, or many.
 
 use crate::choices::{Choices, Decision, Source};
-use crate::failure::{self, DECISIONS, Failure, Outcome, SEED, SHOWN};
+use crate::failure::{self, DECISIONS, Failure, Outcome, SEED};
 use crate::faults::Faults;
 use crate::network::{HOST, NODE, Network};
 use crate::quiet::{self, quietly};
@@ -265,8 +265,8 @@ impl Sim {
     #[track_caller]
     fn report(&self, outcome: Outcome) -> Report {
         if let Some(failure) = &outcome.failure {
-            let moves = outcome.trace.last(SHOWN);
-            panic!("the run fails: {failure}\n\nIts last moves:\n{moves}");
+            let shown = outcome.shown();
+            panic!("the run fails: {failure}\n\n{shown}");
         }
         Report {
             decisions: outcome.decisions(),
@@ -326,6 +326,7 @@ impl Sim {
                 failure = run.err().map(|panic| Failure {
                     why: text(&*panic),
                     place: quiet::place().unwrap_or_default(),
+                    stuck: rt.is_stuck.get().then(|| handle.dump()),
                 });
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
                 made = rt.choices.borrow().made().to_vec();
@@ -346,6 +347,7 @@ impl Sim {
                 failure = Some(Failure {
                     why: "the scheduler's memory is not freed".to_owned(),
                     place: String::new(),
+                    stuck: None,
                 });
             }
         } else {
@@ -405,7 +407,11 @@ impl Driver for Chance {
             "shutdown is forced" => self.faults.shutdown_is_forced,
             _ => 0,
         };
-        self.choices.borrow_mut().happens(per_mille)
+        let happens = self.choices.borrow_mut().happens(per_mille);
+        if happens && what == "steal fails" {
+            sim::tell("fault: the steal fails");
+        }
+        happens
     }
 }
 

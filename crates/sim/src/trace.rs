@@ -1,6 +1,6 @@
 //! What has happened in a run.
 
-use ganger_sched::sim::Did;
+use ganger_sched::sim::{Did, Given, Note};
 use std::fmt;
 
 /// Who moves.
@@ -11,20 +11,38 @@ pub(crate) enum Actor {
     Timer,
     /// Somebody who is none of them, at any moment.
     Outside,
-    /// A host or a peer that is not to be found for a while.
-    Place(&'static str),
 }
 
-/// The moves of a run, in order. The same seed gives the same: as text, byte for byte.
+/// The moves of a run, in order, and what has happened in each of them and before it: faults, what a step was
+/// given, what it has yielded, how a process has ended. The same seed gives the same: as text, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trace(Vec<(Actor, Did)>);
+pub struct Trace(Vec<Entry>);
+
+/// A move, or something beside all moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    actor: Actor,
+    did: Did,
+    /// What has happened in it, in order.
+    notes: Vec<Note>,
+}
 
 impl Trace {
-    pub(crate) fn add(&mut self, actor: Actor, did: Did) {
-        self.0.push((actor, did));
+    pub(crate) fn add(&mut self, actor: Actor, did: Did, notes: Vec<Note>) {
+        self.0.push(Entry { actor, did, notes });
     }
 
-    /// How many moves there are.
+    /// What has happened between two moves.
+    pub(crate) fn add_between(&mut self, notes: Vec<Note>) {
+        for note in notes {
+            match note {
+                Note::Outside(did) => self.add(Actor::Outside, did, Vec::new()),
+                note => self.add(Actor::Outside, Did::Nothing, vec![note]),
+            }
+        }
+    }
+
+    /// How many moves there are, with what has happened between them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -54,49 +72,94 @@ impl Trace {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (actor, did) in &self.0 {
-            match actor {
-                Actor::Worker(worker) => write!(f, "worker {worker}: ")?,
-                Actor::Monitor => f.write_str("monitor: ")?,
-                Actor::Outside => f.write_str("outside: ")?,
-                Actor::Place(name) => {
-                    writeln!(f, "outside: {name} disappears for a while")?;
-                    continue;
+        self.0.iter().try_for_each(|entry| entry.fmt(f))
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut notes = self.notes.iter();
+        match self.actor {
+            Actor::Worker(worker) => write!(f, "worker {worker}: {}", Move(self.did))?,
+            Actor::Monitor => write!(f, "monitor: {}", Move(self.did))?,
+            Actor::Outside if self.did != Did::Nothing => write!(f, "outside: {}", Move(self.did))?,
+            Actor::Outside => {
+                for note in notes {
+                    writeln!(f, "{}", Happens(note))?;
                 }
-                Actor::Timer => {
-                    f.write_str("timer\n")?;
-                    continue;
-                }
+                return Ok(());
             }
-            match did {
-                Did::Looked => f.write_str("looks, in vain"),
-                Did::Found(pid) => write!(f, "finds {pid}"),
-                Did::TookUp(pid) => write!(f, "takes {pid} up"),
-                Did::Ran(pid) => write!(f, "runs {pid}"),
-                Did::Announced => f.write_str("says that it sleeps"),
-                Did::Withdrew => f.write_str("does not sleep after all"),
-                Did::Blocked(pid) => write!(f, "blocks in a step of {pid}"),
-                Did::StoodDown => f.write_str("stands down"),
-                Did::CameBack => f.write_str("is on duty again"),
-                Did::Retired => f.write_str("ends, since nobody has needed it"),
-                Did::FellAsleep => f.write_str("sleeps"),
-                Did::Woke => f.write_str("wakes"),
-                Did::Left => f.write_str("leaves"),
-                Did::Watched => f.write_str("looks"),
-                Did::Dozed => f.write_str("sleeps"),
-                Did::Roused => f.write_str("wakes"),
-                Did::Terminated(pid) => write!(f, "terminates {pid}"),
-                Did::Cancelled(pid) => write!(f, "cancels {pid}"),
-                Did::Upgraded(pid) => write!(f, "asks for an upgrade of {pid}"),
-                Did::Acted => f.write_str("acts"),
-                Did::WokeInVain => f.write_str("wakes a worker in vain"),
-                Did::Stopped => f.write_str("a shutdown begins"),
-                Did::Forced => f.write_str("the deadline of the shutdown passes"),
-                other => write!(f, "{other:?}"),
-            }?;
-            f.write_str("\n")?;
+            Actor::Timer => f.write_str("timer")?,
+        }
+        if let (Did::Ran(_), Some(Note::Steps(method, given))) = (self.did, self.notes.first()) {
+            notes.next();
+            write!(f, " ({method})")?;
+            write_given(f, given)?;
+        }
+        f.write_str("\n")?;
+        for note in notes {
+            writeln!(f, "  {}", Happens(note))?;
         }
         Ok(())
+    }
+}
+
+fn write_given(f: &mut fmt::Formatter<'_>, given: &Given) -> fmt::Result {
+    match given.to_string().as_str() {
+        "" => Ok(()),
+        given => write!(f, ", {given}"),
+    }
+}
+
+/// Something that has happened, as text.
+struct Happens<'a>(&'a Note);
+
+impl fmt::Display for Happens<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Note::Outside(did) => write!(f, "outside: {}", Move(*did)),
+            Note::Steps(_, given) => {
+                f.write_str("steps again")?;
+                write_given(f, given)
+            }
+            Note::Yields(command, tag) => write!(f, "yields command {command} (tag {tag})"),
+            Note::Told(text) => f.write_str(text),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// A move, as text.
+struct Move(Did);
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Did::Looked => f.write_str("looks, in vain"),
+            Did::Found(pid) => write!(f, "finds {pid}"),
+            Did::TookUp(pid) => write!(f, "takes {pid} up"),
+            Did::Ran(pid) => write!(f, "runs {pid}"),
+            Did::Announced => f.write_str("says that it sleeps"),
+            Did::Withdrew => f.write_str("does not sleep after all"),
+            Did::Blocked(pid) => write!(f, "blocks in a step of {pid}"),
+            Did::StoodDown => f.write_str("stands down"),
+            Did::CameBack => f.write_str("is on duty again"),
+            Did::Retired => f.write_str("ends, since nobody has needed it"),
+            Did::FellAsleep => f.write_str("sleeps"),
+            Did::Woke => f.write_str("wakes"),
+            Did::Left => f.write_str("leaves"),
+            Did::Watched => f.write_str("looks"),
+            Did::Dozed => f.write_str("sleeps"),
+            Did::Roused => f.write_str("wakes"),
+            Did::Terminated(pid) => write!(f, "terminates {pid}"),
+            Did::Cancelled(pid) => write!(f, "cancels {pid}"),
+            Did::Upgraded(pid) => write!(f, "asks for an upgrade of {pid}"),
+            Did::Acted => f.write_str("acts"),
+            Did::WokeInVain => f.write_str("wakes a worker in vain"),
+            Did::Stopped => f.write_str("a shutdown begins"),
+            Did::Forced => f.write_str("the deadline of the shutdown passes"),
+            other => write!(f, "{other:?}"),
+        }
     }
 }
 
@@ -116,8 +179,8 @@ mod tests {
         ];
         moves
             .into_iter()
-            .for_each(|did| trace.add(Actor::Worker(1), did));
-        trace.add(Actor::Timer, Did::Nothing);
+            .for_each(|did| trace.add(Actor::Worker(1), did, Vec::new()));
+        trace.add(Actor::Timer, Did::Nothing, Vec::new());
         let expected = "worker 1: looks, in vain (2 times)\nworker 1: sleeps\ntimer\n";
         assert_eq!(trace.last(4), expected);
         assert_eq!(trace.to_string().lines().count(), trace.len());

@@ -1,7 +1,9 @@
 //! What is said of a run that fails.
 
-use ganger_proc_api::{BoxError, Event, Events, Process, StepOutput};
-use ganger_sim::Sim;
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
+};
+use ganger_sim::{Faults, Sim};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,4 +52,152 @@ fn what_the_seed_does_not_decide_is_said_not_to_repeat() {
     assert_eq!(runs.load(Ordering::SeqCst), 5, "it is tried once more");
     let report = check(&|nth| nth >= 3);
     assert!(report.contains("Repeat it: GANGER_SIM_SEED=3 "), "{report}");
+}
+
+const ASK: CommandId = CommandId::new(9);
+
+/// Asks once, and ends with the answer; fails when told so.
+struct Asks(bool);
+
+impl Process for Asks {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if !self.0 {
+            self.0 = true;
+            out.yield_command(Command::new(ASK, ()), 5);
+        }
+        for event in events {
+            match event {
+                Event::Message(_) => return Err("it was told to".into()),
+                _ => out.done(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The trace of one who asks, and another who fails.
+fn asked(faults: Faults) -> String {
+    let report = Sim::new(1).faults(faults).run(|rt| {
+        let answer = |_: Command, completer: Completer| {
+            completer.complete(());
+            Ok(())
+        };
+        rt.register(ASK, "oracle", answer).unwrap();
+        let asks = rt.submit(Asks(false), "ask", ()).unwrap();
+        rt.wait(asks);
+        let fails = rt.submit(Asks(true), "fail", ()).unwrap();
+        for topic in ["get", "put"] {
+            let _gone = fails.send(Message::new(topic, ()));
+        }
+        rt.wait(fails);
+    });
+    report.trace.to_string()
+}
+
+#[test]
+fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
+    let trace = asked(Faults::default());
+    for line in [
+        "runs {sim|4294967296} (ask)\n  yields command 9 (tag 5)\n",
+        "1 answer: 5\n  {sim|4294967296} (ask) ended: done\n",
+        "runs {sim|4294967297} (fail), 2 messages: get, put\n  {sim|4294967297} (fail) ended: failed: it was told to\n",
+    ] {
+        assert!(trace.contains(line), "{line}\nis not in\n{trace}");
+    }
+}
+
+#[test]
+fn a_trace_shows_the_faults_that_happen() {
+    let cases = [
+        (
+            Faults {
+                handler_drops: 1_000,
+                ..Faults::default()
+            },
+            "  yields command 9 (tag 5)\n  fault: oracle drops its completer\n",
+        ),
+        (
+            Faults {
+                handler_fails: 1_000,
+                ..Faults::default()
+            },
+            "fault: oracle fails\n",
+        ),
+        (
+            Faults {
+                handler_answers_twice: 1_000,
+                ..Faults::default()
+            },
+            "fault: oracle fails, and answers as well\n",
+        ),
+        (
+            Faults {
+                handler_is_late: 1_000,
+                ..Faults::default()
+            },
+            "ms late\n",
+        ),
+        (
+            Faults {
+                handler_is_late: 1_000,
+                ..Faults::default()
+            },
+            "timer\n  the late answer of oracle to {sim|4294967296} (tag 5)\n",
+        ),
+        (
+            Faults {
+                step_panics: 1_000,
+                ..Faults::default()
+            },
+            "  fault: the step panics\n  {sim|4294967296} (ask) ended: panicked: a fault of the simulation",
+        ),
+        (
+            Faults {
+                clock_jumps: 500,
+                ..Faults::default()
+            },
+            "fault: the clock jumps by ",
+        ),
+        (
+            Faults {
+                worker_stalls: 500,
+                ..Faults::default()
+            },
+            "fault: worker 0 stands still for ",
+        ),
+        (
+            Faults {
+                steal_fails: 500,
+                ..Faults::default()
+            },
+            "fault: the steal fails\n",
+        ),
+        (
+            Faults {
+                process_is_terminated: 1_000,
+                ..Faults::default()
+            },
+            "{sim|4294967296} (ask) ended: terminated\n",
+        ),
+    ];
+    for (faults, line) in cases {
+        let trace = asked(faults);
+        assert!(trace.contains(line), "{line}\nis not in\n{trace}");
+        assert_eq!(trace, asked(faults), "byte for byte");
+    }
+}
+
+#[test]
+fn a_report_shows_what_is_left_when_nothing_moves() {
+    let report = panic_of(|| {
+        Sim::new(1).check_seeds(1, |rt| {
+            let waits = rt.submit(Waits, "main", ()).unwrap();
+            rt.wait(waits);
+        });
+    });
+    let left = "\nWhat is left:\nscheduler sim: 2 workers";
+    assert!(report.contains(left), "{report}");
+    assert!(report.contains("{sim|4294967296} (main): Idle"), "{report}");
+    assert!(report.contains("use `rt.clock().after`"), "{report}");
 }

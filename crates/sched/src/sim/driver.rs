@@ -34,6 +34,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
             IS_DRIVEN.set(false);
             DRIVER.take();
             super::moment::forget();
+            super::note::forget();
         }
     }
     assert!(
@@ -120,10 +121,10 @@ pub fn pick(of: usize) -> usize {
 
 /// Before each step: it may panic.
 pub(crate) fn before_step() {
-    assert!(
-        !happens("step panics"),
-        "a fault of the simulation: the step panics"
-    );
+    if happens("step panics") {
+        super::tell("fault: the step panics");
+        panic!("a fault of the simulation: the step panics");
+    }
 }
 
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {

@@ -6,13 +6,16 @@
 
 mod driver;
 mod moment;
+mod note;
 
 pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{
     before_step, choose, has_begun, hire, note_broken, refuse_to_block, set_begun,
 };
 pub(crate) use moment::moment;
-pub use moment::{interfered, offer_act, offer_upgrade};
+pub use moment::{offer_act, offer_upgrade};
+pub use note::{Given, Note, noted, tell};
+pub(crate) use note::{begin_step, end, note_yield};
 
 use crate::clock::Clock;
 use crate::handle::Handle;
@@ -268,7 +271,7 @@ impl Machine<'_> {
         self.shared.live.get()
     }
 
-    /// Whatever others do between two moves, by chance: see [`interfered`].
+    /// Whatever others do between two moves, by chance: see [`noted`].
     pub fn interfere(&mut self) {
         moment(self.shared);
     }

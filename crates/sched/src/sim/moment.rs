@@ -5,6 +5,7 @@
 
 use super::Did;
 use super::driver::{choose, happens, is_driven};
+use super::note::{Note, note};
 use crate::local;
 use crate::reaper;
 use crate::shared::Shared;
@@ -22,8 +23,6 @@ thread_local! {
     static BEFORE: Cell<Option<WorkerStats>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
-    /// What has been done so far, for the trace.
-    static DONE: RefCell<Vec<Did>> = const { RefCell::new(Vec::new()) };
 }
 
 /// To what processes may be upgraded at any moment, from now on.
@@ -34,12 +33,6 @@ pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
 /// What others may do at any moment, from now on.
 pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
-}
-
-/// What has been done at such places since the last call.
-#[must_use]
-pub fn interfered() -> Vec<Did> {
-    DONE.take()
 }
 
 /// Such a place.
@@ -91,7 +84,7 @@ fn interfere(shared: &Arc<Shared>) {
 }
 
 fn done(did: Did) {
-    DONE.with_borrow_mut(|done| done.push(did));
+    note(|| Note::Outside(did));
 }
 
 /// Any of the live processes.
@@ -134,7 +127,6 @@ pub(super) fn before() -> Option<WorkerStats> {
 /// For another simulation, and so that nothing of this one is kept.
 pub(super) fn forget() {
     BEFORE.set(None);
-    DONE.take();
     UPGRADES.take();
     ACTS.take();
 }

@@ -1,0 +1,142 @@
+//! What happens within a move, and between two, for whoever shows a run.
+
+use super::Did;
+use super::driver::is_driven;
+use super::moment::moment;
+use crate::Task;
+use crate::contain::text_of;
+use crate::core::Shown;
+use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
+use std::cell::RefCell;
+use std::fmt;
+
+thread_local! {
+    static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Of how many messages a note has the topics, and of how many answers the tags.
+const SHOWN: usize = 8;
+
+/// Something that has happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// Somebody has done that from outside of any worker.
+    Outside(Did),
+    /// A step of a process that was submitted with that method is about to see this.
+    Steps(Symbol, Given),
+    /// A step has yielded such a command, with that tag.
+    Yields(CommandId, Tag),
+    /// Something rarer, in words.
+    Told(Box<str>),
+}
+
+/// What a step is given. Its text, by `Display`, is empty when that is nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    cancels: usize,
+    /// Messages and control messages, and the topics of the first ones.
+    messages: usize,
+    topics: Vec<Symbol>,
+    answers: usize,
+    tags: Vec<Tag>,
+}
+
+impl Given {
+    fn add(&mut self, event: &Event) {
+        match event {
+            Event::Cancel(_) => self.cancels += 1,
+            Event::Completion(completion) => {
+                self.answers += 1;
+                if self.answers <= SHOWN {
+                    self.tags.push(completion.tag);
+                }
+            }
+            Event::Message(message) => self.add_message(message.topic),
+            Event::Control(message) => self.add_message(message.topic),
+            _ => {}
+        }
+    }
+
+    fn add_message(&mut self, topic: Symbol) {
+        self.messages += 1;
+        if self.messages <= SHOWN {
+            self.topics.push(topic);
+        }
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            (self.cancels, "cancellation", Vec::new()),
+            (self.messages, "message", texts(&self.topics)),
+            (self.answers, "answer", texts(&self.tags)),
+        ];
+        let mut is_first = true;
+        for (count, what, names) in kinds.into_iter().filter(|&(count, ..)| count > 0) {
+            f.write_str(if is_first { "" } else { "; " })?;
+            is_first = false;
+            write!(f, "{count} {what}{}", if count > 1 { "s" } else { "" })?;
+            if !names.is_empty() {
+                write!(f, ": {}", names.join(", "))?;
+            }
+            if names.len() < count && !names.is_empty() {
+                f.write_str(", …")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn texts<T: ToString>(of: &[T]) -> Vec<String> {
+    of.iter().map(T::to_string).collect()
+}
+
+/// What has happened since the last call, in order.
+#[must_use]
+pub fn noted() -> Vec<Note> {
+    NOTES.take()
+}
+
+/// Notes something in words.
+pub fn tell(text: impl Into<Box<str>>) {
+    note(|| Note::Told(text.into()));
+}
+
+/// Nothing, where there is no driver.
+pub(super) fn note(what: impl FnOnce() -> Note) {
+    if is_driven() {
+        let what = what();
+        NOTES.with_borrow_mut(|notes| notes.push(what));
+    }
+}
+
+/// Before each step; a moment at which others may act.
+pub(crate) fn begin_step(task: &Task, shown: &Shown<'_>) {
+    note(|| {
+        let mut given = Given::default();
+        shown.visit(&mut |event| given.add(event));
+        Note::Steps(task.method, given)
+    });
+    moment(&task.shared);
+}
+
+/// A command is about to be carried out.
+pub(crate) fn note_yield(command: CommandId, tag: Tag) {
+    note(|| Note::Yields(command, tag));
+}
+
+/// A process has been closed, before it counts as ended; a moment at which others may act.
+pub(crate) fn end(task: &Task, reason: &ExitReason) {
+    note(|| {
+        let (pid, method) = (task.pid, task.method);
+        Note::Told(format!("{pid} ({method}) ended: {}", text_of(reason)).into())
+    });
+    moment(&task.shared);
+}
+
+/// For another simulation.
+pub(super) fn forget() {
+    NOTES.take();
+}
