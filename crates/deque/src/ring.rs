@@ -37,6 +37,7 @@ impl<T> Ring<T> {
     /// # Panics
     /// With "capacity overflow" when that is more than [`MAX_CAPACITY`] or than fits the address
     /// space.
+    #[track_caller]
     pub(crate) fn new(capacity: u32) -> Self {
         assert!(capacity <= MAX_CAPACITY, "capacity overflow");
         let capacity = capacity.next_power_of_two();

@@ -78,6 +78,7 @@ impl<T> Worker<T> {
     /// assert_eq!(worker.capacity(), 128);
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         let ring = Box::new(Ring::new(capacity));

@@ -4,7 +4,7 @@
 
 use ganger_deque::{Steal, Stealer, Worker};
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 
 /// The most that one claim takes, by the documentation.
@@ -237,3 +237,20 @@ const _: () = {
     assert!(implements!(Worker<Rc<u8>>: Unpin) && implements!(Stealer<Rc<u8>>: Clone));
     assert!(!implements!(Worker<u8>: Clone));
 };
+
+thread_local! {
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn too_large_a_capacity_is_refused_where_it_is_asked_for() {
+    let others = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        LINE.set(info.location().map_or(0, Location::line));
+        others(info);
+    }));
+    let too_large = || drop(Worker::<u8>::with_capacity(usize::MAX));
+    let (line, asked) = (line!() - 1, catch_unwind(too_large));
+    assert!(asked.is_err());
+    assert_eq!(LINE.get(), line);
+}

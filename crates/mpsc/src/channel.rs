@@ -143,6 +143,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// assert!(other.join().unwrap().is_ok());
 /// ```
 #[must_use]
+#[track_caller]
 pub fn bounded<T>(capacity: usize) -> (BoundedSender<T>, Receiver<T>) {
     assert!(
         capacity > 0,

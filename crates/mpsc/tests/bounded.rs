@@ -9,6 +9,8 @@ use ganger_mpsc::{
     BoundedSender, Receiver, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError,
     bounded,
 };
+use std::cell::Cell;
+use std::panic::{self, Location};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use support::{Item, LOST, Order, join, scaled};
@@ -293,4 +295,20 @@ fn a_receiver_that_goes_leaves_nothing_behind() {
         drop(sender);
         assert_eq!(Arc::strong_count(&counter), 1);
     }
+}
+
+thread_local! {
+    static LINE: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn a_bound_of_nothing_is_refused_where_it_is_asked_for() {
+    let others = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        LINE.set(info.location().map_or(0, Location::line));
+        others(info);
+    }));
+    let (line, asked) = (line!(), panic::catch_unwind(|| drop(bounded::<u8>(0))));
+    assert!(asked.is_err());
+    assert_eq!(LINE.get(), line);
 }

@@ -25,7 +25,10 @@ const FEW: u64 = 10;
 /// How many moves a report of a failure shows.
 const SHOWN: usize = 60;
 
-/// What it may be that nothing moves any more.
+/// What a failure ends with when it is that.
+pub(crate) const STUCK: &str = "nothing moves any more";
+
+/// What may be the reason for that.
 const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: use `rt.clock().after`.";
 
 /// What became of a run.
@@ -43,14 +46,23 @@ pub(crate) struct Failure {
     pub(crate) why: String,
     /// Where the panic was.
     pub(crate) place: String,
+    /// It is the simulation that has failed the run, at the place in the test that called it.
+    pub(crate) given_up: bool,
     /// What the scheduler looked like, if it was that nothing moved any more.
     pub(crate) stuck: Option<Dump>,
 }
 
 impl Failure {
-    /// Whether the other is one of the same kind: what failed is in the same place.
+    /// Whether the other is one of the same kind: what failed is in the same place, and what the simulation
+    /// says of it is the same but for numbers and details.
     fn is_like(&self, other: &Self) -> bool {
-        self.place == other.place && self.stuck.is_some() == other.stuck.is_some()
+        self.place == other.place && self.kind() == other.kind()
+    }
+
+    fn kind(&self) -> Option<String> {
+        let (kind, _details) = self.why.split_once(':').unwrap_or((&self.why, ""));
+        let letters = kind.chars().filter(|letter| !letter.is_ascii_digit());
+        self.given_up.then(|| letters.collect())
     }
 }
 
@@ -179,6 +191,7 @@ mod tests {
         let failure = fails.then(|| Failure {
             why: "it is wrong".to_owned(),
             place: "here".to_owned(),
+            given_up: false,
             stuck: None,
         });
         let made = decisions.iter().map(|&chose| Decision { of: 9, chose });
@@ -256,5 +269,31 @@ mod tests {
         assert!(report.contains(simplest), "{report}");
         let exact = "-- --exact failure::tests::what_fails_again_is_made_simpler\n";
         assert!(report.contains(exact), "{report}");
+    }
+
+    #[test]
+    fn what_is_alike_has_the_same_place_and_kind() {
+        let failure = |why: &str, given_up| Failure {
+            why: why.to_owned(),
+            place: "here".to_owned(),
+            given_up,
+            stuck: None,
+        };
+        let alike = |a, b, given_up| failure(a, given_up).is_like(&failure(b, given_up));
+        assert!(alike("1 is 2", "nothing like it", false));
+        assert!(alike(
+            "{sim|17} has not ended",
+            "{sim|5} has not ended",
+            true
+        ));
+        assert!(alike("R4 is broken: this", "R4 is broken: that", true));
+        assert!(!alike(
+            "no end after 12 moves",
+            "{sim|5} has not ended",
+            true
+        ));
+        let mut elsewhere = failure("1 is 2", false);
+        elsewhere.place = "there".to_owned();
+        assert!(!elsewhere.is_like(&failure("1 is 2", false)));
     }
 }

@@ -1,6 +1,7 @@
 //! The scheduler of one run, from the side of its test.
 
 use crate::choices::Choices;
+use crate::failure::STUCK;
 use crate::faults::{Faults, JUMP};
 use crate::network::Network;
 use crate::shutdown::Shutdown;
@@ -43,8 +44,8 @@ pub struct Rt<'a> {
     /// For how long processes have waited behind steps that block, since a worker has moved.
     kept: Cell<Duration>,
     limit: u64,
-    /// The run fails because nothing moves any more.
-    pub(crate) is_stuck: Cell<bool>,
+    /// Why it has failed the run.
+    pub(crate) given_up: RefCell<Option<String>>,
 }
 
 /// How long a turn takes, by the clock of the simulation: so that time passes beside processes that never
@@ -85,7 +86,7 @@ impl<'a> Rt<'a> {
             audits: Cell::new(0),
             kept: Cell::default(),
             limit,
-            is_stuck: Cell::new(false),
+            given_up: RefCell::default(),
         };
         let slots = rt.machine(|machine| machine.slots());
         rt.stalled.borrow_mut().resize(slots, 0);
@@ -127,6 +128,7 @@ impl<'a> Rt<'a> {
     /// # Panics
     /// When there are none.
     #[must_use]
+    #[track_caller]
     pub fn choose(&self, of: usize) -> usize {
         assert!(of > 0, "there is nothing to choose from");
         self.choices.borrow_mut().choose(of)
@@ -137,6 +139,7 @@ impl<'a> Rt<'a> {
     ///
     /// # Panics
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
+    #[track_caller]
     pub fn step(&self) -> bool {
         self.inject();
         self.go_on_stopping();
@@ -144,10 +147,11 @@ impl<'a> Rt<'a> {
             return false;
         };
         let nth = self.moves.get();
-        assert!(
-            nth < self.limit,
-            "no end after {nth} moves; see `Rt::settle` and `Sim::max_moves`"
-        );
+        if nth >= self.limit {
+            self.fail(format!(
+                "no end after {nth} moves; see `Rt::settle` and `Sim::max_moves`"
+            ));
+        }
         self.moves.set(nth + 1);
         let did = match actor {
             Actor::Worker(worker) => {
@@ -167,10 +171,10 @@ impl<'a> Rt<'a> {
         }
         let audited = self.machine(|machine| machine.audit());
         if let Some(pid) = self.machine(|machine| machine.overlooked()) {
-            panic!("D1 is broken: the shutdown has overlooked {pid}");
+            self.fail(format!("D1 is broken: the shutdown has overlooked {pid}"));
         }
         self.audits.set(self.audits.get() + u64::from(audited));
-        assert_kept();
+        self.assert_kept();
         true
     }
 
@@ -181,6 +185,7 @@ impl<'a> Rt<'a> {
     ///
     /// # Panics
     /// As [`step`](Self::step).
+    #[track_caller]
     pub fn settle(&self) {
         while self.step() {}
     }
@@ -189,6 +194,7 @@ impl<'a> Rt<'a> {
     ///
     /// # Panics
     /// As [`step`](Self::step).
+    #[track_caller]
     pub fn run_for(&self, time: Duration) {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
@@ -202,34 +208,50 @@ impl<'a> Rt<'a> {
     ///
     /// # Panics
     /// When nobody can move and it has not, and as [`step`](Self::step).
+    #[track_caller]
     pub fn wait(&self, process: ProcessHandle) -> ExitReason {
         while !process.is_finished() {
             let pid = process.pid();
             if !self.step() {
-                self.fail_stuck(&format!("{pid} has not ended"));
+                self.fail(format!("{pid} has not ended, and {STUCK}"));
             }
         }
         process.wait()
     }
 
-    /// Fails the run: something has not happened yet.
-    pub(crate) fn fail_stuck(&self, what: &str) -> ! {
-        self.is_stuck.set(true);
-        panic!("{what}, and nothing moves any more");
+    /// # Panics
+    /// When a promise of the scheduler has been broken.
+    #[track_caller]
+    fn assert_kept(&self) {
+        if let Some(broken) = sim::broken() {
+            self.fail(broken);
+        }
+    }
+
+    /// Fails the run, where the test has called what can't go on.
+    #[track_caller]
+    pub(crate) fn fail(&self, why: String) -> ! {
+        self.given_up.replace(Some(why.clone()));
+        panic!("{why}");
     }
 
     /// The end of a run that has gone well.
+    #[track_caller]
     pub(crate) fn finish(&self) {
         self.choices.borrow_mut().calm_down();
         if !self.machine(|machine| machine.is_over()) {
             self.stop(Duration::ZERO);
         }
         if let Some(left) = self.machine(|machine| machine.leftovers()) {
-            panic!("after the shutdown there is something left: {left}");
+            self.fail(format!(
+                "after the shutdown there is something left: {left}"
+            ));
         }
-        assert_kept();
+        self.assert_kept();
         if let Some(difference) = self.machine(|machine| machine.difference()) {
-            panic!("the accounts do not agree with what is counted: {difference}");
+            self.fail(format!(
+                "the accounts do not agree with what is counted: {difference}"
+            ));
         }
     }
 
@@ -239,6 +261,7 @@ impl<'a> Rt<'a> {
     }
 
     /// What may go wrong before a move.
+    #[track_caller]
     fn inject(&self) {
         if self.happens(self.faults.clock_jumps) {
             let micros = usize::try_from(JUMP.as_micros()).unwrap_or(usize::MAX);
@@ -260,6 +283,7 @@ impl<'a> Rt<'a> {
     }
 
     /// Who moves next. Lets time pass when nobody can move; none when nothing is due either.
+    #[track_caller]
     fn next_actor(&self) -> Option<Actor> {
         loop {
             let able = self.able();
@@ -294,10 +318,9 @@ impl<'a> Rt<'a> {
             ];
             let Some(due) = due.into_iter().flatten().min() else {
                 let has_work = self.machine(|machine| machine.has_work());
-                assert!(
-                    !has_work,
-                    "G2 is broken: processes are ready, and everybody sleeps"
-                );
+                if has_work {
+                    self.fail("G2 is broken: processes are ready, and everybody sleeps".into());
+                }
                 return None;
             };
             self.keep_waiting(due.saturating_sub(self.now()));
@@ -309,16 +332,18 @@ impl<'a> Rt<'a> {
     ///
     /// # Panics
     /// When a process has waited for too long behind steps that block, though there is a spare.
+    #[track_caller]
     fn keep_waiting(&self, time: Duration) {
         let Some(patience) = self.machine(|machine| machine.patience()) else {
             return;
         };
         let kept = self.kept.get().saturating_add(time);
         self.kept.set(kept);
-        assert!(
-            kept <= patience,
-            "G6 is broken: processes wait behind steps that block for {kept:?}, and a spare is left"
-        );
+        if kept > patience {
+            self.fail(format!(
+                "G6 is broken: processes wait behind steps that block for {kept:?}, and a spare is left"
+            ));
+        }
     }
 
     fn able(&self) -> Vec<Actor> {
@@ -353,14 +378,6 @@ impl<'a> Rt<'a> {
         let now = now.max(self.now());
         self.clock.set_now(now);
         self.machine(|machine| machine.set_now(now));
-    }
-}
-
-/// # Panics
-/// When a promise of the scheduler has been broken.
-fn assert_kept() {
-    if let Some(broken) = sim::broken() {
-        panic!("{broken}");
     }
 }
 

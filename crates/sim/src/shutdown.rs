@@ -4,6 +4,7 @@
 //! each move is followed by a look at how far it has come: all have ended, or the deadline has passed and what
 //! is left is forced to end. Then the workers leave.
 
+use crate::failure::STUCK;
 use crate::faults::LATE;
 use crate::rt::Rt;
 use ganger_sched::StopReport;
@@ -23,6 +24,7 @@ impl Rt<'_> {
     ///
     /// # Panics
     /// As [`step`](Self::step); and when a process is left that has neither ended nor is inside a call.
+    #[track_caller]
     pub fn stop(&self, deadline: Duration) -> StopReport {
         if !self.machine(|machine| machine.is_stopping()) {
             self.machine(|machine| machine.begin_stop());
@@ -31,11 +33,13 @@ impl Rt<'_> {
         self.go_on_stopping();
         while !self.machine(|machine| machine.is_over()) {
             if !self.step() {
-                self.fail_stuck("the workers have not left");
+                self.fail(format!("the workers have not left, and {STUCK}"));
             }
         }
         let live = self.machine(|machine| machine.live());
-        assert_eq!(live, 0, "processes are left after the shutdown");
+        if live > 0 {
+            self.fail(format!("{live} processes are left after the shutdown"));
+        }
         self.machine(|machine| machine.report())
     }
 

@@ -1,7 +1,7 @@
 //! One run, or many.
 
 use crate::choices::{Choices, Decision, Source};
-use crate::failure::{self, DECISIONS, Failure, Outcome, SEED};
+use crate::failure::{self, DECISIONS, Failure, Outcome, SEED, STUCK};
 use crate::faults::Faults;
 use crate::network::{HOST, NODE, Network};
 use crate::quiet::{self, quietly};
@@ -323,10 +323,16 @@ impl Sim {
                     test(&rt);
                     rt.finish();
                 }));
-                failure = run.err().map(|panic| Failure {
-                    why: text(&*panic),
-                    place: quiet::place().unwrap_or_default(),
-                    stuck: rt.is_stuck.get().then(|| handle.dump()),
+                failure = run.err().map(|panic| {
+                    let why = text(&*panic);
+                    let given_up = rt.given_up.take().is_some_and(|own| own == why);
+                    let is_stuck = given_up && why.ends_with(STUCK);
+                    Failure {
+                        why,
+                        place: quiet::place().unwrap_or_default(),
+                        given_up,
+                        stuck: is_stuck.then(|| handle.dump()),
+                    }
                 });
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
                 made = rt.choices.borrow().made().to_vec();
@@ -347,6 +353,7 @@ impl Sim {
                 failure = Some(Failure {
                     why: "the scheduler's memory is not freed".to_owned(),
                     place: String::new(),
+                    given_up: false,
                     stuck: None,
                 });
             }

@@ -3,9 +3,11 @@
 use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
 };
-use ganger_sim::{Faults, Sim};
+use ganger_sched::ProcessHandle;
+use ganger_sim::{Faults, Rt, Sim};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Ends when it is cancelled.
 struct Waits;
@@ -200,4 +202,37 @@ fn a_report_shows_what_is_left_when_nothing_moves() {
     assert!(report.contains(left), "{report}");
     assert!(report.contains("{sim|4294967296} (main): Idle"), "{report}");
     assert!(report.contains("use `rt.clock().after`"), "{report}");
+}
+
+/// Goes on for ever.
+struct Goes;
+
+impl Process for Goes {
+    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
+fn submit(rt: &Rt<'_>, process: impl Process) -> ProcessHandle {
+    rt.submit(process, "main", ()).unwrap()
+}
+
+fn fails_at(line: u32, call: fn(&Rt<'_>)) {
+    let place = format!("({}:{line}:", file!());
+    let sim = Sim::new(1).max_moves(500);
+    let report = panic_of(|| drop(sim.run(call)));
+    assert!(report.contains(&place), "{place} is not in {report}");
+    let report = panic_of(|| sim.check_seeds(1, call));
+    assert!(report.contains(&place), "{place} is not in {report}");
+}
+
+#[test]
+fn what_cannot_go_on_fails_where_the_test_has_called_it() {
+    const LONG: Duration = Duration::from_secs(3_600);
+    fails_at(line!(), |rt| _ = rt.wait(submit(rt, Waits)));
+    fails_at(line!(), |rt| _ = rt.wait(submit(rt, Goes)));
+    fails_at(line!(), |rt| drop((submit(rt, Goes), rt.settle())));
+    fails_at(line!(), |rt| drop((submit(rt, Goes), rt.run_for(LONG))));
+    fails_at(line!(), |rt| drop((submit(rt, Goes), rt.stop(LONG))));
+    fails_at(line!(), |rt| drop((submit(rt, Goes), while rt.step() {})));
 }
