@@ -32,7 +32,10 @@ const OUTSIDE: &str = "outside";
 ///                 (Event::Message(Message { source: Some(sender), payloads, .. }), Some(ctx)) => {
 ///                     ctx.send(sender, "echo", payloads.into_first())?;
 ///                 }
-///                 _ => out.done(()),
+///                 _ => {
+///                     out.done(());
+///                     return Ok(());
+///                 }
 ///             }
 ///         }
 ///         Ok(())
@@ -71,7 +74,13 @@ pub enum RuntimeError {
     Build(#[from] BuildError),
     /// The scheduler has the name of the host that leads outside.
     #[error("the scheduler can't be a host of the node: {0}")]
-    Host(#[from] AddError),
+    Host(AddError),
+}
+
+impl From<AddError> for RuntimeError {
+    fn from(error: AddError) -> Self {
+        Self::Host(error)
+    }
 }
 
 /// Sets a [`Runtime`] up.

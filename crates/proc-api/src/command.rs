@@ -77,7 +77,8 @@ pub enum CommandError {
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),
-    /// The handler, or whoever it gave the completer to, reported an error.
-    #[error("{0}")]
-    Failed(#[source] BoxError),
+    /// The handler, or whoever it gave the completer to, reported an error: its text and its source are this
+    /// one's.
+    #[error(transparent)]
+    Failed(BoxError),
 }

@@ -1,6 +1,8 @@
 //! How a process ended.
 
 use crate::{BoxError, Payload, Symbol};
+use std::error::Error;
+use std::fmt;
 
 /// Why a process ended. Every process has exactly one.
 #[derive(Debug)]
@@ -37,8 +39,8 @@ impl ExitReason {
     }
 }
 
-impl std::fmt::Display for ExitReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done(_) => f.write_str("done"),
             Self::Failed(error) => write!(f, "failed: {error}"),
@@ -49,20 +51,37 @@ impl std::fmt::Display for ExitReason {
     }
 }
 
-/// Why a process could not be replaced.
-#[derive(Debug, thiserror::Error)]
+/// Why a process could not be replaced. Where that is somebody's error, its text is part of this one's, and
+/// its source this one's source.
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum UpgradeError {
     /// No factory of that name is registered.
-    #[error("no factory named {0:?} is registered")]
     UnknownFactory(Symbol),
     /// The factory panicked, with this message.
-    #[error("the factory panicked: {0}")]
     FactoryPanicked(Box<str>),
     /// The new process's `init` returned this error.
-    #[error("the new process's init failed: {0}")]
-    InitFailed(#[source] BoxError),
+    InitFailed(BoxError),
     /// The new process's `init` panicked, with this message.
-    #[error("the new process's init panicked: {0}")]
     InitPanicked(Box<str>),
+}
+
+impl fmt::Display for UpgradeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownFactory(name) => write!(f, "no factory named {name:?} is registered"),
+            Self::FactoryPanicked(message) => write!(f, "the factory panicked: {message}"),
+            Self::InitFailed(error) => write!(f, "the new process's init failed: {error}"),
+            Self::InitPanicked(message) => write!(f, "the new process's init panicked: {message}"),
+        }
+    }
+}
+
+impl Error for UpgradeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::InitFailed(error) => error.source(),
+            _ => None,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Why a process was not started.
 
 use crate::{BoxError, Exclusive, Payloads, Pid, Process};
+use std::error::Error;
 use std::fmt;
 
 /// A process was not started.
@@ -12,24 +13,21 @@ pub struct SubmitError {
     refused: Option<(Exclusive<Box<dyn Process>>, Payloads)>,
 }
 
-/// Why a process was not started.
-#[derive(Debug, thiserror::Error)]
+/// Why a process was not started. Where that is somebody's error, its text is part of this one's, and its
+/// source this one's source.
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum SubmitErrorKind {
     /// The scheduler is stopping, or has stopped.
-    #[error("the scheduler is stopping")]
     Stopping,
     /// As many processes as the scheduler may have are alive.
-    #[error("there are {max} processes already, and max_processes is {max}")]
     LimitReached {
         /// The limit.
         max: usize,
     },
     /// A process with that PID is alive; it is untouched.
-    #[error("a process with the PID {0} exists already")]
     AlreadyExists(Pid),
     /// The requested PID is not one that this scheduler can give.
-    #[error("{pid} can't be given to a process here: {why}")]
     InvalidPid {
         /// The PID.
         pid: Pid,
@@ -37,17 +35,44 @@ pub enum SubmitErrorKind {
         why: &'static str,
     },
     /// `init` returned this error.
-    #[error("init failed: {0}")]
-    InitFailed(#[source] BoxError),
+    InitFailed(BoxError),
     /// `init` panicked, with this message.
-    #[error("init panicked: {0}")]
     InitPanicked(Box<str>),
     /// `Lifecycle::on_start` returned this error; the process has been closed.
-    #[error("the lifecycle hook refused the start: {0}")]
-    StartRefused(#[source] BoxError),
+    StartRefused(BoxError),
     /// `Lifecycle::on_start` panicked, with this message; the process has been closed.
-    #[error("the lifecycle hook panicked: {0}")]
     StartPanicked(Box<str>),
+}
+
+impl fmt::Display for SubmitErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopping => f.write_str("the scheduler is stopping"),
+            Self::LimitReached { max } => write!(
+                f,
+                "there are {max} processes already, and max_processes is {max}"
+            ),
+            Self::AlreadyExists(pid) => write!(f, "a process with the PID {pid} exists already"),
+            Self::InvalidPid { pid, why } => {
+                write!(f, "{pid} can't be given to a process here: {why}")
+            }
+            Self::InitFailed(error) => write!(f, "init failed: {error}"),
+            Self::InitPanicked(message) => write!(f, "init panicked: {message}"),
+            Self::StartRefused(error) => {
+                write!(f, "the lifecycle hook refused the start: {error}")
+            }
+            Self::StartPanicked(message) => write!(f, "the lifecycle hook panicked: {message}"),
+        }
+    }
+}
+
+impl Error for SubmitErrorKind {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::InitFailed(error) | Self::StartRefused(error) => error.source(),
+            _ => None,
+        }
+    }
 }
 
 impl SubmitError {
@@ -101,8 +126,9 @@ impl fmt::Display for SubmitError {
     }
 }
 
-impl std::error::Error for SubmitError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.kind)
+/// The kind is no source, since its text is part of this one's: what is behind it is.
+impl Error for SubmitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.kind.source()
     }
 }

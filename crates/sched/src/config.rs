@@ -2,6 +2,7 @@
 
 use crate::monitor::LONGEST;
 use crate::pinning::{Pinning, Ranges};
+use crate::room::MAX_LIMIT;
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
 use std::sync::Arc;
@@ -75,12 +76,12 @@ pub enum BuildError {
     NoCores,
     /// The system does not say which cores the process may use. Only Linux does.
     #[error("pin_workers: can't pin threads on this system ({0}); use `Pinning::Off`")]
-    Affinity(#[source] std::io::Error),
+    Affinity(std::io::Error),
     /// There are no backtraces of long steps on this system: only on Linux, on x86-64 and AArch64.
     #[error(
         "long_step_backtraces: the system can't interrupt a thread to see where it is ({0}); turn it off"
     )]
-    Backtraces(#[source] std::io::Error),
+    Backtraces(std::io::Error),
     /// The signal that backtraces of long steps need has a handler, or is ignored.
     #[error(
         "long_step_backtraces: somebody else in this program handles or ignores signal {signal}; name \
@@ -157,7 +158,7 @@ impl Config {
             "mailbox_limit",
             self.mailbox_limit.unwrap_or(1),
             1,
-            usize::MAX,
+            MAX_LIMIT,
         )
     }
 }

@@ -47,7 +47,7 @@ pub enum StartError {
     Stopped,
     /// The system refused the thread that watches the workers. None has been started.
     #[error("can't start the monitor: {0}")]
-    Monitor(#[source] std::io::Error),
+    Monitor(std::io::Error),
     /// The system refused a thread. Those started before it work.
     #[error("can't start worker {worker}: {error}")]
     Spawn {

@@ -416,10 +416,9 @@ fn the_source_of_a_failure_can_be_reached() {
     let handle = setup.submit();
     let request = UpgradeRequest::factory("next", "main", ());
     setup.scheduler.upgrade(handle.pid(), request).unwrap();
-    let ExitReason::UpgradeFailed(error) = exit(handle) else {
+    let ExitReason::UpgradeFailed(UpgradeError::InitFailed(source)) = exit(handle) else {
         panic!()
     };
-    let source = std::error::Error::source(&error).unwrap();
     assert_eq!(source.to_string(), "bad input");
 }
 
