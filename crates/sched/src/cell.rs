@@ -388,7 +388,7 @@ impl ProcessCell {
             let counters = self.shared.own_counters();
             counters.stale_completions.bump();
             self.shared.accounts.refuse_answer();
-            discard(counters, item);
+            discard(self.pid, counters, item);
         }
     }
 

@@ -5,11 +5,16 @@
 //! unwinds would end the program.
 
 use crate::stats::Counters;
+use ganger_proc_api::Pid;
 use std::any::Any;
-use std::fmt::Display;
+use std::error::Error;
+use std::fmt::{Display, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
+
+/// How many causes of an error are shown.
+const CAUSES: usize = 16;
 
 /// Calls `f`; a panic becomes its message.
 ///
@@ -19,15 +24,27 @@ pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
 }
 
 /// Calls `f`, which is not expected to panic; counts and reports it when it does. `what` names the
-/// call.
-pub(crate) fn contain_and_report(what: &'static str, counters: &Counters, f: impl FnOnce()) {
+/// call, and `pid` the process that it is for, where that is known.
+#[inline]
+pub(crate) fn contain_and_report(
+    what: &'static str,
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    f: impl FnOnce(),
+) {
     if let Err(message) = contain(f) {
         counters.panics.bump();
-        log(
-            Level::ERROR,
-            || tracing::error!(target: "ganger::sched", what, %message, "contained a panic"),
-        );
+        report(what, pid.into(), &message);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn report(what: &'static str, pid: Option<Pid>, message: &str) {
+    log(Level::ERROR, || {
+        let pid = pid.map(tracing::field::display);
+        tracing::error!(target: "ganger::sched", pid, what, reason = message, "contained a panic");
+    });
 }
 
 /// Emits a `tracing` event of that level: the subscriber is users' code as well. A load where nobody
@@ -40,16 +57,33 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
     }
 }
 
-/// Drops a value that may hold something of a user's.
-pub(crate) fn discard<T>(counters: &Counters, value: T) {
-    contain_and_report("destructor", counters, || drop(value));
+/// Drops a value that may hold something of a user's, and is that process's.
+pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value: T) {
+    contain_and_report("destructor", pid, counters, || drop(value));
 }
 
 /// Drops values that may each hold something of a user's.
-pub(crate) fn discard_each<T>(counters: &Counters, values: impl IntoIterator<Item = T>) {
+pub(crate) fn discard_each<T>(
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    values: impl IntoIterator<Item = T>,
+) {
+    let pid = pid.into();
     for value in values {
-        discard(counters, value);
+        discard(pid, counters, value);
     }
+}
+
+/// The text of a user's error and of its causes.
+pub(crate) fn text_of_chain(error: &(dyn Error + 'static)) -> Box<str> {
+    let mut text = String::from(text_of(error));
+    let mut next = contain(|| error.source()).ok().flatten();
+    for _ in 0..CAUSES {
+        let Some(cause) = next else { break };
+        let _ = write!(text, ": {}", text_of(cause));
+        next = contain(|| cause.source()).ok().flatten();
+    }
+    text.into()
 }
 
 /// The text of a user's error.
@@ -101,7 +135,7 @@ mod tests {
     #[test]
     fn each_destructor_that_panics_is_counted() {
         let counters = Counters::new(true);
-        discard_each(&counters, vec![Bomb, Bomb, Bomb]);
+        discard_each(None, &counters, vec![Bomb, Bomb, Bomb]);
         assert_eq!(counters.read().panics, 3);
     }
 }

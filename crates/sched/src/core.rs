@@ -11,7 +11,7 @@ use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventQueue, Placed, Process, UpgradeRequest};
+use ganger_proc_api::{Event, EventQueue, Pid, Placed, Process, UpgradeRequest};
 use std::mem;
 
 /// What a mailbox holds.
@@ -184,7 +184,7 @@ impl Core {
                     if !self.yields.finish(completion.token()) =>
                 {
                     counters.stale_completions.bump();
-                    discard(counters, completion);
+                    discard(None, counters, completion);
                 }
                 Item::Event(_) => gathered.push_back(item),
                 Item::Upgrade(_) => unreachable!("an upgrade is in the system lane"),
@@ -242,7 +242,7 @@ impl Core {
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.
-    pub(crate) fn forget_yields(&mut self, counters: &Counters) {
+    pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
         let is_completion = |item: &Item| matches!(item, Item::Event(Event::Completion(_)));
         let Some(aside) = &mut self.aside else {
@@ -255,7 +255,7 @@ impl Core {
             self.aside = None;
         }
         counters.stale_completions.add(stale.len() as u64);
-        discard_each(counters, stale);
+        discard_each(pid, counters, stale);
     }
 
     /// Takes all events out, because the process has ended.

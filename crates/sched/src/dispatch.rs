@@ -8,7 +8,7 @@
 use crate::Task;
 use crate::answer::AnswerPlace;
 use crate::cell::ProcessCell;
-use crate::contain::{contain, discard, discard_each, log, text_of};
+use crate::contain::{contain, discard, discard_each, log, text_of_chain};
 use crate::core::{Core, Item};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
@@ -279,7 +279,7 @@ impl Call<'_> {
                 counters.panics.bump();
                 log(Level::ERROR, || {
                     tracing::error!(
-                        target: "ganger::sched", pid = %task.pid, command = %id, %message,
+                        target: "ganger::sched", pid = %task.pid, command = %id, reason = %message,
                         "contained a panic of a handler"
                     );
                 });
@@ -297,11 +297,12 @@ impl Call<'_> {
     /// What there is to do when there is no handler.
     #[cold]
     fn make_none(&self, command: Command, sink: Task, counters: &Counters) -> CommandError {
+        let pid = sink.pid;
         let completer = Completer::new(sink, self.tag, self.token);
         let outer = self.enter();
-        discard(counters, completer);
+        discard(pid, counters, completer);
         CURRENT.set(outer);
-        discard_each(counters, command.payloads);
+        discard_each(pid, counters, command.payloads);
         CommandError::Unknown(command.id)
     }
 }
@@ -329,9 +330,9 @@ fn give_reason(
 fn report_late(task: &Task, id: CommandId, error: CommandError, counters: &Counters) {
     log(Level::WARN, || {
         tracing::warn!(
-            target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of(&error),
+            target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of_chain(&error),
             "a handler reported an error after it had completed the command"
         );
     });
-    discard(counters, error);
+    discard(task.pid, counters, error);
 }

@@ -2,40 +2,63 @@
 //! wait.
 
 use crate::Task;
-use crate::accounts::Closing;
-use crate::contain::{contain_and_report, discard, discard_each, log};
+use crate::contain::{contain_and_report, discard, discard_each, log, text_of_chain};
 use crate::core::{Item, count};
 use crate::local::{self, HoldTurn};
 use crate::shared::{Running, Shared};
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{ExitReason, Process};
+use ganger_proc_api::{ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
 use std::ops::DerefMut;
-use std::task::Waker;
 use tracing::Level;
 
-/// Closes a process and drops it.
+/// Closes a process, which is or was the task's, and drops it.
 pub(crate) fn close(
     mut process: impl DerefMut<Target = dyn Process>,
+    task: &Task,
     counters: &Counters,
-    closing: Closing<'_>,
 ) {
-    contain_and_report("close", counters, || {
+    let closing = task.shared.accounts.closing(task.pid);
+    contain_and_report("close", task.pid, counters, || {
         closing.close();
         process.close();
     });
-    discard(counters, process);
+    discard(task.pid, counters, process);
 }
 
 /// Drops what nobody will see, and counts it.
 #[cold]
 #[inline(never)]
-pub(crate) fn discard_events(items: Batch<Item>, counters: &Counters) {
+pub(crate) fn discard_events(items: Batch<Item>, pid: Pid, counters: &Counters) {
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
     counters.stale_completions.add(completions);
-    discard_each(counters, items);
+    discard_each(pid, counters, items);
+}
+
+/// Says that a process has ended, and why, where that is a mistake: perhaps nobody has its handle.
+fn log_end(task: &Task, how: &'static str, reason: &ExitReason) {
+    match reason {
+        ExitReason::Failed(error) => log_failure(task, how, || text_of_chain(&**error)),
+        ExitReason::Panicked(message) => log_failure(task, how, || message.clone()),
+        ExitReason::UpgradeFailed(error) => log_failure(task, how, || text_of_chain(error)),
+        _ => log(
+            Level::DEBUG,
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
+        ),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", pid = %task.pid, method = %task.method, how, reason = %reason(),
+            "ended"
+        );
+    });
 }
 
 /// Ends a process that this thread runs, as `turn` says until the process counts as ended. It takes the
@@ -50,7 +73,7 @@ pub(crate) fn finish(
 ) {
     let (terminated, rest) = task.complete();
     if terminated && matches!(end, Some(ExitReason::Done(_))) {
-        discard(counters, end.take());
+        discard(task.pid, counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
@@ -64,10 +87,10 @@ pub(crate) fn finish(
     items.append(rest);
     shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {
-        discard_events(items, counters);
+        discard_events(items, task.pid, counters);
     }
     if let Some(process) = process {
-        close(process, counters, shared.accounts.closing(task.pid));
+        close(process, task, counters);
     }
     #[cfg(feature = "sim")]
     crate::sim::end(task, reason);
@@ -78,6 +101,9 @@ pub(crate) fn finish(
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
+    if is_forced {
+        shared.shutdown.forced.add(task.pid, task.method);
+    }
     let (ended, how) = match reason {
         _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),
@@ -86,12 +112,9 @@ pub(crate) fn finish(
         ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
         _ => (&counters.terminated, "terminated"),
     };
-    log(
-        Level::DEBUG,
-        || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
-    );
+    log_end(task, how, reason);
     let lifecycle = &shared.config.lifecycle;
-    contain_and_report("on_complete", counters, || {
+    contain_and_report("on_complete", task.pid, counters, || {
         lifecycle.on_complete(task.pid, reason);
     });
     shared.leave_place();
@@ -109,9 +132,13 @@ pub(crate) fn finish(
     shared.accounts.tell(pid, is_told);
     match left {
         // The reference is the handle's, and the process may be gone.
-        Ok(waker) => contain_and_report("waker", counters, || waker.map_or((), Waker::wake)),
+        Ok(waker) => contain_and_report("waker", pid, counters, || {
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }),
         Err(unwanted) => {
-            discard(counters, unwanted);
+            discard(pid, counters, unwanted);
             if let Some(owned) = ManuallyDrop::into_inner(owned)
                 && !shared.shutdown.is_halted()
             {

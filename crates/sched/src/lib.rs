@@ -39,6 +39,7 @@ mod dump;
 mod exit_slot;
 mod factories;
 mod finish;
+mod forced;
 mod gauge;
 mod handle;
 mod home;

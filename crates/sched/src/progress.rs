@@ -1,6 +1,7 @@
 //! How far a shutdown has come, and who is inside `stop`.
 
 use crate::clock::Deadline;
+use crate::forced::Forced;
 use crate::local;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +9,14 @@ use ganger_sync::fence;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Three flags, set one after the other and never cleared, and the calls of `stop`.
+/// Three flags, set one after the other and never cleared, the calls of `stop`, and who was forced.
 #[derive(Default)]
 pub(crate) struct Progress {
     stopping: AtomicBool,
     terminating: AtomicBool,
     halted: AtomicBool,
     callers: Mutex<Callers>,
+    pub(crate) forced: Forced,
 }
 
 #[derive(Default)]

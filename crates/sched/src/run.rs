@@ -81,10 +81,10 @@ impl<'a> Runner<'a> {
             inline,
             end,
         } = mem::take(&mut self.buffers);
-        discard_each(counters, out.drain_yields());
-        discard(counters, out.take_outcome());
-        discard(counters, inline);
-        discard(counters, end);
+        discard_each(None, counters, out.drain_yields());
+        discard(None, counters, out.take_outcome());
+        discard(None, counters, inline);
+        discard(None, counters, end);
     }
 
     fn run_through(&mut self, token: Token) {
@@ -197,8 +197,8 @@ impl Buffers {
         if let Err(reason) = self.step(shared, task, core, events, counters) {
             // Whatever a panic left in it is not for the next process to see.
             let mut out = mem::take(&mut self.out);
-            discard_each(counters, out.drain_yields());
-            discard(counters, out.take_outcome());
+            discard_each(task.pid, counters, out.drain_yields());
+            discard(task.pid, counters, out.take_outcome());
             return self.end(reason);
         }
         match self.out.outcome() {

@@ -339,7 +339,7 @@ impl ProcessCell {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
         }) {
-            contain_and_report("waker", counters, || waker.wake());
+            contain_and_report("waker", self.pid, counters, || waker.wake());
         }
     }
 
@@ -348,7 +348,7 @@ impl ProcessCell {
         if let Some(waiters) = &self.shared.waiters {
             let counters = self.shared.own_counters();
             waiters.close(&self.room, |waker| {
-                contain_and_report("waker", counters, || waker.wake());
+                contain_and_report("waker", self.pid, counters, || waker.wake());
             });
         }
     }

@@ -107,6 +107,14 @@ impl Shared {
             .wait(callers, || progress.deadline().plus(GRACE + JOIN));
 
         let report = self.report_since(&before);
+        if report.forced > 0 {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched", forced = report.forced, first = %self.shutdown.forced.first(),
+                    "the deadline has passed, and processes were forced to end"
+                );
+            });
+        }
         log(
             Level::INFO,
             || tracing::info!(target: "ganger::sched", ?report, "stopped"),

@@ -151,7 +151,7 @@ impl Shared {
                 Err(error.with_process(process.into_box(), Payloads::new()))
             }
             (process, _) => {
-                discard(counters, process);
+                discard(task.pid, counters, process);
                 Err(error)
             }
         }
@@ -173,8 +173,7 @@ impl Shared {
     /// The process was visible and is not to start after all. Dropping its place hides it again.
     fn roll_back(&self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
         if let Some(process) = self.discard(task) {
-            let closing = self.accounts.closing(task.pid);
-            close(process, self.own_counters(), closing);
+            close(process, task, self.own_counters());
         }
         self.accounts.forget(task.pid);
         SubmitError::new(kind)
@@ -187,7 +186,7 @@ impl Shared {
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         self.accounts.drop_rest(task.pid, &rest);
-        discard_events(rest, self.own_counters());
+        discard_events(rest, task.pid, self.own_counters());
         process
     }
 }

@@ -32,15 +32,15 @@ pub(crate) fn upgrade(
     let next = match create(shared, target, counters) {
         Ok(next) => next,
         Err(error) => {
-            discard(counters, input);
+            discard(task.pid, counters, input);
             return Err(error);
         }
     };
     let next = init(task, next, method, input, counters)?;
     if let Some(old) = core.process.replace(Home::boxed(next)) {
-        close(old, counters, shared.accounts.closing(task.pid));
+        close(old, task, counters);
     }
-    core.forget_yields(counters);
+    core.forget_yields(task.pid, counters);
     shared.accounts.upgrade(task.pid);
     core.must_step = true;
     task.state.count_upgrade();
@@ -92,6 +92,6 @@ fn init(
             UpgradeError::InitPanicked(message)
         }
     };
-    discard(counters, next);
+    discard(task.pid, counters, next);
     Err(error)
 }

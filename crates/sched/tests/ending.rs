@@ -183,3 +183,30 @@ fn cancel_delivers_an_event_and_cancels_the_token() {
     assert!(token.is_cancelled(), "a token outlives its process");
     assert!(scheduler.cancel(pid, "again").is_err());
 }
+
+/// Counts how often it is shown.
+#[derive(Debug)]
+struct Shown(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+
+impl std::fmt::Display for Shown {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl std::error::Error for Shown {}
+
+// pins: P8
+#[test]
+fn an_error_is_not_shown_when_nobody_listens() {
+    let shown = std::sync::Arc::default();
+    let scheduler = start(1);
+    let failing = {
+        let shown = std::sync::Arc::clone(&shown);
+        process(move |_, _, _| Err(Box::new(Shown(std::sync::Arc::clone(&shown)))))
+    };
+    let failed = exit(scheduler.submit(failing, "main", ()).unwrap());
+    assert_eq!(shown.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert_eq!(failed.to_string(), "failed: ");
+}

@@ -1,0 +1,255 @@
+//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every event.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::{
+    BoxError, Events, ExitReason, Lifecycle, Pid, Process, ProcessContext, StepOutput,
+    UpgradeRequest,
+};
+use ganger_sched::{Builder, Scheduler};
+use std::fmt;
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+use support::*;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Every event, as text: its level and all fields with their names.
+static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Sees;
+
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0 += &format!(" {field}={value:?};");
+    }
+}
+
+impl Subscriber for Sees {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "ganger::sched"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text(event.metadata().level().to_string());
+        event.record(&mut text);
+        SEEN.lock().unwrap().push(text.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The events that have all of that in them.
+fn seen(parts: &[&str]) -> Vec<String> {
+    let mut seen = SEEN.lock().unwrap().clone();
+    seen.retain(|text| parts.iter().all(|part| text.contains(part)));
+    seen
+}
+
+/// A scheduler whose events the subscriber sees.
+fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
+    static SUBSCRIBES: Once = Once::new();
+    SUBSCRIBES.call_once(|| tracing::subscriber::set_global_default(Sees).unwrap());
+    quiet_panics();
+    let builder = set(Scheduler::builder().workers(1).host(host));
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+/// The one event about the end of that process.
+#[track_caller]
+fn end_of(pid: Pid) -> String {
+    let pid = format!("pid={pid};");
+    let ended = || seen(&[&pid, "message=ended;"]);
+    until("its end is logged", || !ended().is_empty());
+    assert_eq!(ended().len(), 1);
+    ended().swap_remove(0)
+}
+
+/// An error with a cause.
+#[derive(Debug)]
+struct Caused(&'static str, Option<BoxError>);
+
+impl fmt::Display for Caused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Caused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.1.as_ref().map(|cause| &**cause as _)
+    }
+}
+
+// pins: P8
+#[test]
+fn a_process_that_fails_says_why_though_nobody_has_its_handle() {
+    let scheduler = started("failing", |builder| builder);
+    type Step = fn(&mut StepOutput) -> StepResult;
+    let failures: [(Step, &str); 4] = [
+        (
+            |_| Err("disk on fire".into()),
+            "how=\"failed\"; reason=disk on fire;",
+        ),
+        (
+            |_| {
+                let cause = Caused("no such file", Some("disk on fire".into()));
+                Err(Box::new(Caused("reading the list", Some(Box::new(cause)))))
+            },
+            "how=\"failed\"; reason=reading the list: no such file: disk on fire;",
+        ),
+        (
+            |_| panic!("on purpose: step"),
+            "how=\"panicked\"; reason=on purpose: step;",
+        ),
+        (
+            |out| {
+                out.upgrade(UpgradeRequest::factory("nobody", "main", ()));
+                Ok(())
+            },
+            "how=\"upgrade failed\"; reason=no factory named \"nobody\" is registered;",
+        ),
+    ];
+    for (step, text) in failures {
+        let failing = process(move |_, _, out| step(out));
+        let failing = scheduler.submit(failing, "fails", ()).unwrap().pid();
+        let event = end_of(failing);
+        let start = format!("WARN message=ended; pid={failing}; method=fails;");
+        assert_eq!(event, format!("{start} {text}"));
+    }
+}
+
+// pins: P8
+#[test]
+fn a_process_that_ends_well_or_is_terminated_is_no_warning() {
+    let scheduler = started("ending", |builder| builder);
+    let quick = process(|_, _, out| {
+        out.done(7);
+        Ok(())
+    });
+    let event = end_of(scheduler.submit(quick, "main", ()).unwrap().pid());
+    assert!(
+        event.starts_with("DEBUG") && event.contains("how=\"done\""),
+        "{event}"
+    );
+    let waiter = scheduler.submit(waiter(), "main", ()).unwrap();
+    scheduler.terminate(waiter.pid()).unwrap();
+    let event = end_of(waiter.pid());
+    assert!(
+        event.starts_with("DEBUG") && event.contains("how=\"terminated\""),
+        "{event}"
+    );
+}
+
+/// Panics in `close`, and again when it is dropped.
+struct Bomb;
+
+impl Process for Bomb {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.done(7);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        panic!("on purpose: close");
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose: drop");
+    }
+}
+
+/// Panics in its hook.
+struct Hook;
+
+impl Lifecycle for Hook {
+    fn on_complete(&self, _: Pid, _: &ExitReason) {
+        panic!("on purpose: hook");
+    }
+}
+
+// pins: P8
+#[test]
+fn a_contained_panic_is_logged_with_the_process_that_it_is_of() {
+    let scheduler = started("panicking", |builder| builder.lifecycle(Hook));
+    // A child, which never has a handle.
+    let parent = process(|ctx: &ProcessContext, _, out| {
+        ctx.submit(Bomb, "main", ())?;
+        out.done(1);
+        Ok(())
+    });
+    let parent = scheduler.submit(parent, "main", ()).unwrap();
+    let pid = format!("pid={};", parent.pid());
+    assert_eq!(exit_number(parent), 1);
+    until("the child has ended", || scheduler.stats().total.done == 2);
+    let mut panics = seen(&["ERROR", "pid={panicking|"]);
+    panics.retain(|panic| !panic.contains(&pid));
+    let about = |what: &str, text: &str| {
+        let what = format!("what=\"{what}\";");
+        let is_about = |panic: &&String| {
+            panic.contains(&what) && panic.contains(&format!("on purpose: {text}"))
+        };
+        assert_eq!(
+            panics.iter().filter(is_about).count(),
+            1,
+            "{what} in {panics:?}"
+        );
+    };
+    about("close", "close");
+    about("destructor", "drop");
+    about("on_complete", "hook");
+    assert_eq!(panics.len(), 3, "{panics:?}");
+}
+
+// pins: D4
+#[test]
+fn a_stop_names_the_first_processes_that_it_has_forced() {
+    let scheduler = started("forcing", |builder| builder);
+    let calls = Calls::new();
+    let stubborn: Vec<_> = (0..10)
+        .map(|_| scheduler.submit(stubborn(&calls), "stays", ()).unwrap())
+        .collect();
+    let report = scheduler.stop(Duration::ZERO);
+    assert_eq!(report.forced + report.stuck.len() as u64, 10);
+    let warnings = seen(&["WARN", &format!("forced={};", report.forced), "{forcing|"]);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let named = |process: &&ganger_sched::ProcessHandle| {
+        warnings[0].contains(&format!("{} stays", process.pid()))
+    };
+    // Those that have not been closed yet are not among them.
+    let ended = report.forced - report.closing;
+    let expected = ended.min(8)..=8;
+    assert!(
+        expected.contains(&(stubborn.iter().filter(named).count() as u64)),
+        "{}",
+        warnings[0]
+    );
+}
+
+#[test]
+fn a_stop_that_forces_nobody_warns_of_nothing() {
+    let scheduler = started("polite", |builder| builder);
+    let waiting = scheduler.submit(waiter(), "main", ()).unwrap();
+    let report = scheduler.stop(Duration::from_secs(60));
+    assert_eq!((report.forced, report.completed), (0, 1));
+    assert!(exit(waiting).is_done());
+    assert_eq!(seen(&["WARN", "{polite|"]), [] as [String; 0]);
+}
