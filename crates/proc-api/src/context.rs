@@ -189,6 +189,9 @@ impl ProcessContext {
     /// and is reported when it takes long at a stretch. The process waits for `f` all the same; what many processes do is
     /// better done by a handler that has threads of its own.
     ///
+    /// That a step keeps others waiting in `f` is no surprise, and is reported at DEBUG; of one that blocks without
+    /// a word, there is a warning.
+    ///
     /// # Panics
     /// When `f` does, even if the backend contains that.
     pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {

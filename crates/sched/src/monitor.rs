@@ -13,7 +13,8 @@
 //! 1. A worker that has something in its deque and has begun no turn since the last look: a sleeper
 //!    is woken, which will steal it.
 //! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
-//!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported.
+//!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported; at DEBUG if it
+//!    has said that it is about to block.
 //! 3. Nobody is free although the place of a worker has been taken, because its step has said that it is
 //!    about to block, and that step computes for long: it is reported as well. Not while it is about to
 //!    block, for then it has said so.
@@ -229,12 +230,12 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some(kind) = watched.fault(shared, worker, now) else {
+            let Some((kind, is_announced)) = watched.fault(shared, worker, now) else {
                 continue;
             };
             // A worker that runs no process may be reporting, to a subscriber that waits: another report
             // would wait as well.
-            let relief = watched.relief(shared, worker, kind, lasted);
+            let relief = watched.relief(shared, worker, (kind, is_announced), lasted);
             if !watched.is_current(shared, worker) {
                 // It has gone on meanwhile: this would be said of the next turn.
                 continue;
@@ -274,18 +275,24 @@ impl Watched {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// What is wrong with the turn, if something is.
-    fn fault(&mut self, shared: &Shared, worker: usize, now: Duration) -> Option<LongStepKind> {
+    /// What is wrong with the turn, if something is, and whether its step has said so.
+    fn fault(
+        &mut self,
+        shared: &Shared,
+        worker: usize,
+        now: Duration,
+    ) -> Option<(LongStepKind, bool)> {
         let crew = &shared.crew;
         let was_asleep = self.was_asleep;
         self.was_asleep = crew.is_asleep(worker) == Some(true);
         let lasted = now.saturating_sub(self.since);
         let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
-        if blocks || is_odd(crew.announcements(worker)) {
-            return Some(LongStepKind::Blocked);
+        let is_announced = is_odd(crew.announcements(worker));
+        if blocks || is_announced {
+            return Some((LongStepKind::Blocked, is_announced));
         }
         self.computes(shared, worker, now)
-            .then_some(LongStepKind::Computing)
+            .then_some((LongStepKind::Computing, false))
     }
 
     /// Whether it has computed for long, without a word.
@@ -314,30 +321,31 @@ impl Watched {
         &self,
         shared: &Shared,
         worker: usize,
-        kind: LongStepKind,
+        (kind, is_announced): (LongStepKind, bool),
         lasted: Duration,
     ) -> Option<Relief> {
+        let pid = shared.running_on(worker)?;
         let step = LongStep {
-            pid: shared.running_on(worker)?,
-            method: None,
+            pid,
+            method: shared.registry.method(pid.id()),
             worker,
             kind,
+            is_announced,
             lasted,
             is_over: false,
             backtrace: None,
         };
-        let method = shared.registry.method(step.pid.id());
         Some(Relief {
-            line: shared.reports.line(method, shared.config.report_interval),
+            line: shared.reports.line(&step, shared.config.report_interval),
             turn: self.turns,
-            step: LongStep { method, ..step },
+            step,
         })
     }
 
     /// Reports the turn of a worker whose place has been taken already, because it computes for long. Returns
     /// whether it was still in that turn.
     fn report(&self, shared: &Shared, worker: usize, lasted: Duration) -> bool {
-        let relief = self.relief(shared, worker, LongStepKind::Computing, lasted);
+        let relief = self.relief(shared, worker, (LongStepKind::Computing, false), lasted);
         let is_in_turn = |relief: &Relief| shared.is_in_turn(worker, self.turns, relief.step.pid);
         let Some(relief) = relief.filter(is_in_turn) else {
             return false;

@@ -9,11 +9,14 @@
 //! for long, and the worker when its step is over; all are rare, so that a lock does.
 
 use crate::clock::Since;
+use crate::contain::log;
 use ganger_proc_api::{Pid, Symbol};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::Level;
+use tracing::field::display;
 
 /// How many of the last steps are kept.
 const KEPT: usize = 16;
@@ -33,6 +36,9 @@ pub struct LongStep {
     pub worker: usize,
     /// What is wrong with it.
     pub kind: LongStepKind,
+    /// Whether it had said so: it was inside
+    /// [`ProcessContext::blocking`](ganger_proc_api::ProcessContext::blocking) when it was noticed.
+    pub is_announced: bool,
     /// How long it has lasted: in all when it is over, else until it was noticed.
     pub lasted: Duration,
     /// Whether it is over.
@@ -62,6 +68,31 @@ impl LongStepKind {
     }
 }
 
+impl LongStep {
+    /// Its line in the log: a warning, unless it has announced what it does.
+    pub(crate) fn log(&self, suppressed: u64, backtrace: Option<&str>) {
+        let Self { pid, worker, .. } = self;
+        let (method, what) = (self.method.map(display), self.kind.text());
+        let lasted_us = u64::try_from(self.lasted.as_micros()).unwrap_or(u64::MAX);
+        let backtrace = backtrace.map(display);
+        macro_rules! emit {
+            ($level:expr) => {
+                log($level, || {
+                    tracing::event!(
+                        target: "ganger::sched", $level, %pid, method, worker, lasted_us, what, suppressed,
+                        backtrace, "a step keeps others waiting; a spare thread takes its worker's place"
+                    );
+                })
+            };
+        }
+        if self.is_announced {
+            emit!(Level::DEBUG);
+        } else {
+            emit!(Level::WARN);
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Reports(Mutex<Known>);
 
@@ -87,9 +118,18 @@ impl Known {
 /// A method that has had a line.
 struct Told {
     method: Option<Symbol>,
+    /// Steps that have announced it have lines of their own, at another level.
+    is_announced: bool,
     when: Since,
     /// Steps of the same method since then.
     suppressed: u64,
+}
+
+impl Told {
+    /// Whether steps like that one have the same lines.
+    fn is_of(&self, step: &LongStep) -> bool {
+        (self.method, self.is_announced) == (step.method, step.is_announced)
+    }
 }
 
 /// Whether a step is worth a line.
@@ -103,10 +143,10 @@ pub(crate) enum Line {
 }
 
 impl Reports {
-    /// Whether a step of that method is worth a line.
-    pub(crate) fn line(&self, method: Option<Symbol>, interval: Duration) -> Line {
+    /// Whether that step is worth a line.
+    pub(crate) fn line(&self, step: &LongStep, interval: Duration) -> Line {
         let known = lock(&self.0);
-        match known.told.iter().find(|told| told.method == method) {
+        match known.told.iter().find(|told| told.is_of(step)) {
             Some(told) if told.when.elapsed() < interval => Line::Suppress,
             Some(told) => Line::Tell {
                 suppressed: told.suppressed,
@@ -122,7 +162,7 @@ impl Reports {
     /// A worker has been relieved because of that step in that turn, which has had that line.
     pub(crate) fn add(&self, step: LongStep, turn: u64, line: Line, interval: Duration) {
         let mut known = lock(&self.0);
-        let place = known.told.iter().position(|it| it.method == step.method);
+        let place = known.told.iter().position(|it| it.is_of(&step));
         match (place, line) {
             (Some(place), Line::Suppress) => known.told[place].suppressed += 1,
             (None, Line::Suppress) => {}
@@ -134,6 +174,7 @@ impl Reports {
                 }
                 known.told.push(Told {
                     method: step.method,
+                    is_announced: step.is_announced,
                     when: Since::before(Duration::ZERO),
                     suppressed: 0,
                 });
@@ -192,6 +233,7 @@ mod tests {
             method: Some(method.into()),
             worker,
             kind: LongStepKind::Blocked,
+            is_announced: false,
             lasted: HOUR,
             is_over: false,
             backtrace: None,
@@ -199,10 +241,29 @@ mod tests {
     }
 
     fn add(reports: &Reports, method: &'static str, interval: Duration) -> Line {
-        let line = reports.line(Some(method.into()), interval);
-        reports.add(step(0, method), 0, line, interval);
+        add_step(reports, step(0, method), interval)
+    }
+
+    fn add_step(reports: &Reports, step: LongStep, interval: Duration) -> Line {
+        let line = reports.line(&step, interval);
+        reports.add(step, 0, line, interval);
         reports.end(0);
         line
+    }
+
+    // pins: G6
+    #[test]
+    fn a_step_that_has_announced_it_takes_no_line_from_others() {
+        let reports = Reports::default();
+        let announced = LongStep {
+            is_announced: true,
+            ..step(0, "a")
+        };
+        let tell = Line::Tell { suppressed: 0 };
+        assert_eq!(add_step(&reports, announced.clone(), HOUR), tell);
+        assert_eq!(add(&reports, "a", HOUR), tell);
+        assert_eq!(add_step(&reports, announced, HOUR), Line::Suppress);
+        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
     }
 
     // pins: G6

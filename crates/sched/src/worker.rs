@@ -28,7 +28,6 @@
 //! sleep at once, somebody who pushes one process after the other would find it asleep each time that
 //! the searcher has found the last one.
 
-use crate::contain::log;
 use crate::crew::{Next, Relief};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -45,7 +44,6 @@ use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
 use std::io::{self, Write};
 use std::sync::Arc;
-use tracing::Level;
 
 /// How many picks in a row from the urgent lane come before one of another process.
 pub(crate) const URGENT_STREAK: u32 = 8;
@@ -505,16 +503,7 @@ impl<'a> Worker<'a> {
         self.is_looking = false;
         self.shared.crew.set_looking(self.queue.index, false);
         let backtrace = self.backtrace(&step, turn);
-        log(Level::WARN, || {
-            let LongStep { pid, worker, .. } = step;
-            let backtrace = backtrace.as_deref().map(tracing::field::display);
-            let (method, what) = (step.method.map(tracing::field::display), step.kind.text());
-            let lasted_us = u64::try_from(step.lasted.as_micros()).unwrap_or(u64::MAX);
-            tracing::warn!(
-                target: "ganger::sched", %pid, method, worker, lasted_us, what, suppressed,
-                backtrace, "a step keeps others waiting; a spare thread takes its worker's place"
-            );
-        });
+        step.log(suppressed, backtrace.as_deref());
         self.look_on();
     }
 

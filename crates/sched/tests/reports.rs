@@ -15,7 +15,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Every warning, as text: all fields with their names.
+/// Every warning and every report of a long step, as text: the level, and all fields with their names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// What the step of the test with the host `held` holds, and the subscriber waits for.
@@ -33,7 +33,7 @@ impl Visit for Text {
 
 impl Subscriber for Sees {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched" && *metadata.level() <= Level::WARN
+        metadata.target() == "ganger::sched" && *metadata.level() <= Level::DEBUG
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -45,8 +45,12 @@ impl Subscriber for Sees {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut text = Text(String::new());
+        let level = *event.metadata().level();
+        let mut text = Text(format!("level={level}"));
         event.record(&mut text);
+        if level > Level::WARN && !text.0.contains("keeps others waiting") {
+            return;
+        }
         if text.0.contains("pid={held|") {
             drop(HELD.lock());
         }
@@ -240,6 +244,46 @@ fn a_step_that_stays_where_it_may_block_is_not_reported_as_computing() {
     let mut told = seen(&format!("pid={pid}"));
     told.retain(|report| report.contains("takes long"));
     assert_eq!(told, [] as [String; 0]);
+}
+
+// pins: G6
+#[test]
+fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
+    let scheduler = started("announced", |builder| builder);
+    let (release, released) = mpsc::channel();
+    let began = Arc::new(AtomicBool::new(false));
+    let polite = {
+        let (began, released) = (Arc::clone(&began), Mutex::new(released));
+        process(move |ctx, _, out| {
+            ctx.blocking(|| {
+                began.store(true, Ordering::SeqCst);
+                released.lock().unwrap().recv()
+            })?;
+            out.done(1);
+            Ok(())
+        })
+    };
+    let polite = scheduler.submit(polite, "main", ()).unwrap();
+    until("it blocks", || began.load(Ordering::SeqCst));
+    // Comes when it has been announced, so that the monitor has to take notice.
+    assert_others_run(&scheduler);
+    let pid = format!("pid={} ", polite.pid());
+    until("it is reported", || !seen(&pid).is_empty());
+    let report = seen(&pid).swap_remove(0);
+    assert!(report.starts_with("level=DEBUG "), "{report}");
+    let mut steps = scheduler.long_steps();
+    steps.retain(|step| step.pid == polite.pid());
+    assert!(steps[0].is_announced, "{steps:?}");
+    end((polite, release));
+
+    // It has taken no line from one that says nothing.
+    let rude = block(&scheduler, "main", || None);
+    assert_others_run(&scheduler);
+    let pid = format!("pid={} ", rude.0.pid());
+    until("it is reported", || !seen(&pid).is_empty());
+    let report = seen(&pid).swap_remove(0);
+    assert!(report.starts_with("level=WARN "), "{report}");
+    end(rude);
 }
 
 // pins: G6

@@ -32,6 +32,7 @@ fn relief(pid: Pid) -> Relief {
     Relief {
         turn: 0,
         step: LongStep {
+            is_announced: false,
             pid,
             method: None,
             worker: 0,
