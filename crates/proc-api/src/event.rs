@@ -20,6 +20,43 @@ pub enum Event {
 // It is moved into each batch and out again.
 const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
+impl Event {
+    /// The message, whether it is a control message or not.
+    #[must_use]
+    pub fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Message(message) => Some(message),
+            Self::Control(message) => Some(message),
+            Self::Completion(_) | Self::Cancel(_) => None,
+        }
+    }
+
+    /// The message by value, whether it is a control message or not: for processes that treat both alike.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Event, Message};
+    /// let events = [
+    ///     Event::Message(Message::new("add", 1_u64)),
+    ///     Event::Control(Box::new(Message::new("add", 2_u64))),
+    /// ];
+    /// let numbers = events.map(|event| match event.into_message() {
+    ///     Ok(message) => message.payloads.into_first().as_u64(),
+    ///     Err(_other) => None,
+    /// });
+    /// assert_eq!(numbers, [Some(1), Some(2)]);
+    /// ```
+    ///
+    /// # Errors
+    /// Gives the event back when it is none.
+    pub fn into_message(self) -> Result<Message, Self> {
+        match self {
+            Self::Message(message) => Ok(message),
+            Self::Control(message) => Ok(*message),
+            other => Err(other),
+        }
+    }
+}
+
 /// The answer to one yield.
 #[derive(Debug)]
 pub struct Completion {
@@ -49,5 +86,36 @@ impl Completion {
     #[inline]
     pub fn token(&self) -> u64 {
         self.token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_messages_are_messages_and_the_rest_comes_back() {
+        let message = || Message::new("topic", 7_u64);
+        for event in [
+            Event::Message(message()),
+            Event::Control(Box::new(message())),
+        ] {
+            assert_eq!(event.message().unwrap().topic, "topic");
+            assert_eq!(
+                event.into_message().unwrap().payloads.into_first().as_u64(),
+                Some(7)
+            );
+        }
+        let completion = Event::Completion(Completion::new(7, Ok(Payload::UNIT)));
+        assert!(completion.message().is_none());
+        let returned = completion.into_message();
+        assert!(matches!(returned, Err(Event::Completion(it)) if it.tag == 7));
+        let cancel = Event::Cancel(CancelReason::Shutdown);
+        assert!(cancel.message().is_none());
+        let returned = cancel.into_message();
+        assert!(matches!(
+            returned,
+            Err(Event::Cancel(CancelReason::Shutdown))
+        ));
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 /// ```
 /// use ganger_proc_api::{Payload, Payloads};
 /// let one: Payloads = 7_u64.into();
-/// let two: Payloads = ["key".into(), Payload::from(1.5)].into_iter().collect();
+/// let two: Payloads = ["key".into(), Payload::from(1.5)].into();
 /// assert_eq!(one.first().and_then(Payload::as_u64), Some(7));
 /// assert_eq!(two.get(1).and_then(Payload::as_f64), Some(1.5));
 /// ```
@@ -124,6 +124,13 @@ impl<T: Into<Payload>> From<T> for Payloads {
     }
 }
 
+/// As collecting them.
+impl<const N: usize> From<[Payload; N]> for Payloads {
+    fn from(values: [Payload; N]) -> Self {
+        values.into_iter().collect()
+    }
+}
+
 impl FromIterator<Payload> for Payloads {
     fn from_iter<I: IntoIterator<Item = Payload>>(iter: I) -> Self {
         let mut list = Self::new();
@@ -206,5 +213,15 @@ mod tests {
             assert_eq!(values, (0..length).collect::<Vec<_>>());
             assert_eq!(list.into_iter().len() as u64, length);
         }
+    }
+
+    #[test]
+    fn an_array_becomes_a_list_of_its_length() {
+        assert!(Payloads::from([]).is_empty());
+        let one = Payloads::from([Payload::from(7_u64)]);
+        assert!(matches!(one.0, Repr::One(_)), "without an allocation");
+        let three = Payloads::from([1_u64, 2, 3].map(Payload::from));
+        let values: Vec<_> = three.iter().filter_map(Payload::as_u64).collect();
+        assert_eq!(values, [1, 2, 3]);
     }
 }
