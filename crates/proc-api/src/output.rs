@@ -20,7 +20,7 @@ pub struct Yield {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Step again as soon as its turn comes.
+    /// Step again as soon as its turn comes, whether something has happened or not.
     #[default]
     Continue,
     /// Wait for any event.
@@ -35,6 +35,30 @@ pub enum Outcome {
 
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer: yields need no
 /// allocation once it has grown.
+///
+/// There is one outcome, and **the last call wins** of [`go_on`](Self::go_on), [`idle`](Self::idle),
+/// [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade): a `done` for
+/// one event is lost when a later event of the same step has the process wait. So a step that takes its events
+/// in a loop says first how it goes on, and returns when something else is decided:
+///
+/// ```
+/// # use ganger_proc_api::{BoxError, Event, Events, StepOutput};
+/// # fn step(events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+/// out.idle();
+/// for event in events {
+///     match event {
+///         Event::Cancel(_) => {
+///             out.done("cancelled");
+///             return Ok(());
+///         }
+///         _ => { /* … */ }
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A step that says nothing is called again at once ([`Outcome::Continue`]).
 ///
 /// ```
 /// use ganger_proc_api::{Command, CommandId, Outcome, StepOutput};
@@ -80,30 +104,41 @@ impl StepOutput {
         }
     }
 
-    /// Step again as soon as the process's turn comes: the default.
+    /// Step again as soon as the process's turn comes, whether something happens or not: the default. Of several
+    /// outcomes the last one counts.
     #[inline]
     pub fn go_on(&mut self) {
         self.outcome = Outcome::Continue;
     }
 
-    /// Wait for any event.
+    /// Wait for any event. Of several outcomes the last one counts: this one takes back an earlier
+    /// [`done`](Self::done).
     pub fn idle(&mut self) {
         self.outcome = Outcome::Idle;
     }
 
-    /// Wait for any event; completions are what the process expects.
+    /// Wait for any event; completions are what the process expects. Of several outcomes the last one counts:
+    /// this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn wait_for_yields(&mut self) {
         self.outcome = Outcome::WaitForYields;
     }
 
-    /// The process is finished, with this result.
+    /// The process is finished, with this result, as soon as the step has returned. Of several outcomes the last
+    /// one counts.
+    ///
+    /// Return after it: what this step takes goes with it. Messages that nobody has taken when a process ends are
+    /// dropped, and counted as undelivered.
     #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
         self.outcome = Outcome::Done(result.into());
     }
 
-    /// Put another process in the place of this one: same PID, same mailbox.
+    /// Put another process in the place of this one, as soon as the step has returned: same PID, same mailbox. Of
+    /// several outcomes the last one counts.
+    ///
+    /// Return after it: messages, cancellations and control messages that this step does not take go to the new
+    /// process, and those that it takes do not.
     pub fn upgrade(&mut self, request: UpgradeRequest) {
         self.outcome = Outcome::Upgrade(Box::new(request));
     }

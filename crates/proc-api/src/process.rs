@@ -26,7 +26,11 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 ///                 Event::Message(message) => {
 ///                     self.0 += message.payloads.into_first().as_u64().ok_or("not a number")?;
 ///                 }
-///                 Event::Cancel(_) => out.done(self.0),
+///                 Event::Cancel(_) => {
+///                     out.done(self.0);
+///                     // What comes after it is not to be taken, nor to decide otherwise.
+///                     return Ok(());
+///                 }
 ///                 _ => {}
 ///             }
 ///         }
@@ -38,6 +42,9 @@ pub trait Process: Send + 'static {
     /// Prepares the process. Runs once, on the thread that submits it, before its PID is visible.
     ///
     /// `method` names the entry point. The default accepts every method and ignores the input.
+    ///
+    /// Who is sent something from here may answer before the PID exists, and gets `NotFound` for it: send
+    /// requests from the first step.
     ///
     /// # Errors
     /// Whatever keeps the process from starting, [`UnknownMethod`] for a method that it does not
@@ -53,6 +60,11 @@ pub trait Process: Send + 'static {
     }
 
     /// Takes events, writes commands and an outcome. The first step may see no events.
+    ///
+    /// **A step that writes no outcome is called again at once**, and so keeps a core busy: a process that has
+    /// to wait says so with [`out.idle()`](StepOutput::idle) or [`wait_for_yields`](StepOutput::wait_for_yields).
+    /// Of several outcomes the last one counts, so that a step returns after [`done`](StepOutput::done) and
+    /// [`upgrade`](StepOutput::upgrade).
     ///
     /// It should not block its thread and should return soon: other processes wait for the worker.
     ///

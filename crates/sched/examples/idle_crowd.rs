@@ -81,6 +81,7 @@ impl Process for Idle {
                 let number = message.payloads.get(0).and_then(Payload::as_u64);
                 SUM.fetch_add(number.ok_or("no number")?, Ordering::Relaxed);
                 out.done(());
+                return Ok(());
             }
         }
         Ok(())
