@@ -16,6 +16,7 @@ fn with_something_untold(workers: usize) -> (Scheduler, LocalQueue) {
         method: None,
         worker: 0,
         kind: LongStepKind::Computing,
+        is_announced: false,
         lasted: Duration::from_millis(11),
         is_over: false,
         backtrace: None,

@@ -182,6 +182,7 @@ fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
         method: None,
         worker: 0,
         kind: LongStepKind::Blocked,
+        is_announced: false,
         lasted: MILLI,
         is_over: false,
         backtrace: None,
