@@ -22,7 +22,7 @@ const MOVES: u64 = 2_000_000;
 /// With fewer tries than this hardly anything becomes simpler.
 const FEW: u64 = 10;
 
-/// How many moves a report of a failure shows.
+/// How many lines of moves, and of what goes wrong, a report of a failure shows.
 const SHOWN: usize = 60;
 
 /// What a failure ends with when it is that.
@@ -77,9 +77,22 @@ impl Outcome {
         self.made.iter().map(|it| it.chose).collect()
     }
 
-    /// Its last moves, and what is left when nothing moves any more.
+    /// What goes wrong, the last moves, and what is left when nothing moves any more.
     pub(crate) fn shown(&self) -> String {
-        let mut shown = format!("Its last moves:\n{}", self.trace.last(SHOWN));
+        let mut shown = String::new();
+        let wrong = self.trace.wrong();
+        if !wrong.is_empty() {
+            shown += "What goes wrong in it:\n";
+            let beyond = wrong.len().saturating_sub(SHOWN);
+            if beyond > 0 {
+                shown += &format!("({beyond} more before)\n");
+            }
+            wrong[beyond..]
+                .iter()
+                .for_each(|line| shown += &format!("{line}\n"));
+            shown.push('\n');
+        }
+        shown += &format!("Its last moves:\n{}", self.trace.last_lines(SHOWN));
         if let Some(dump) = self.failure.as_ref().and_then(|it| it.stuck.as_ref()) {
             shown += &format!("\nWhat is left:\n{dump}\n{HINT}\n");
         }
@@ -113,9 +126,10 @@ pub(crate) fn fail(
         "{what}: {failure}; it is repeated, and made simpler"
     ));
     let moves = outcome.moves;
-    // One that would take longer is not simpler.
-    let again = |decisions: &[u32]| quietly(|| attempt(decisions, moves + 1));
-    let tries = match MOVES / (moves + 1) {
+    // With simpler decisions it may take longer, but not much.
+    let most = 2 * moves + 1;
+    let again = |decisions: &[u32]| quietly(|| attempt(decisions, most));
+    let tries = match MOVES / most {
         ..FEW => 0,
         tries => tries.min(TRIES),
     };
@@ -134,7 +148,7 @@ pub(crate) fn fail(
         panic!(
             "{what}: {failure}\n\n\
              It did not fail again when the same decisions were made once more: something in the test is not \
-             decided by the seed (threads, the machine's clock, randomness, state that is kept between runs).\n\
+             decided by the seed (threads, the machine's clock, randomness, state that is kept between runs).\n\n\
              {shown}"
         );
     }
@@ -147,10 +161,10 @@ pub(crate) fn fail(
         let (of, list) = (last.moves, list(&simplest));
         format!(
             "The simplest run that fails like this, of {of} moves instead of {moves}: \
-             {DECISIONS}={list} {program}\n"
+             {DECISIONS}={list} {program}\n\n"
         )
     } else {
-        format!("It is not made simpler, because it takes {moves} moves.\n")
+        format!("It is not made simpler, because it takes {moves} moves.\n\n")
     };
     let shown = last.shown();
     panic!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
@@ -226,11 +240,10 @@ mod tests {
 
     #[test]
     fn a_long_run_is_announced_and_not_made_simpler() {
-        for (moves, most) in [(1_000_000, 1_000_000), (20_000, 2_100_000)] {
+        for (moves, most) in [(1_000_000, 2_000_001), (20_000, 2_100_000)] {
             let spent = Cell::new(0);
             let (report, announced) = report(moves, &[1; 500], |decisions, limit| {
-                assert!(limit <= moves + 1);
-                spent.set(spent.get() + moves);
+                spent.set(spent.get() + limit);
                 outcome(decisions.len() > 450, decisions, moves)
             });
             assert!(announced.starts_with("seed 7 fails: it is wrong (here)"));
@@ -267,6 +280,11 @@ mod tests {
         });
         let simplest = "of 12 moves instead of 10: GANGER_SIM_DECISIONS=3 cargo test ";
         assert!(report.contains(simplest), "{report}");
+        let package = env::var("CARGO_PKG_NAME").map_or(String::new(), |it| format!("-p {it} "));
+        assert!(
+            report.contains(&format!("cargo test {package}-- ")),
+            "{report}"
+        );
         let exact = "-- --exact failure::tests::what_fails_again_is_made_simpler\n";
         assert!(report.contains(exact), "{report}");
     }

@@ -304,7 +304,10 @@ impl<'a> Rt<'a> {
                 {
                     let moves = self.choose(STALL) as u64 + 1;
                     self.stalled.borrow_mut()[worker] = nth + moves;
-                    let stalls = format!("fault: worker {worker} stands still for {moves} moves");
+                    let stalls = format!(
+                        "fault: worker {worker} stands still until move {}",
+                        nth + moves
+                    );
                     self.trace
                         .borrow_mut()
                         .add_between(vec![Note::Told(stalls.into())]);

@@ -57,16 +57,32 @@ impl Trace {
     /// The last so many moves, as text; what is the same several times in a row is one line.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
-        let text = Self(self.0[self.len().saturating_sub(moves)..].to_vec()).to_string();
-        let mut folded = String::new();
-        for same in text.lines().collect::<Vec<_>>().chunk_by(|a, b| a == b) {
-            folded += same[0];
-            if same.len() > 1 {
-                folded += &format!(" ({} times)", same.len());
-            }
-            folded.push('\n');
-        }
-        folded
+        let last = Self(self.0[self.len().saturating_sub(moves)..].to_vec());
+        last.folded().concat()
+    }
+
+    /// That many lines at the end, where what is the same several times in a row is one.
+    pub(crate) fn last_lines(&self, lines: usize) -> String {
+        let folded = self.folded();
+        folded[folded.len().saturating_sub(lines)..].concat()
+    }
+
+    fn folded(&self) -> Vec<String> {
+        let text = self.to_string();
+        let lines: Vec<_> = text.lines().collect();
+        let fold = |same: &[&str]| match same.len() {
+            1 => format!("{}\n", same[0]),
+            times => format!("{} ({times} times)\n", same[0]),
+        };
+        lines.chunk_by(|a, b| a == b).map(fold).collect()
+    }
+
+    /// The lines of all that the simulation has let go wrong, and of what others have done.
+    pub(crate) fn wrong(&self) -> Vec<String> {
+        let text = self.to_string();
+        let lines = text.lines().map(str::trim_start);
+        let is_wrong = |line: &&str| line.starts_with("fault: ") || line.starts_with("outside: ");
+        lines.filter(is_wrong).map(str::to_owned).collect()
     }
 }
 
@@ -183,6 +199,8 @@ mod tests {
         trace.add(Actor::Timer, Did::Nothing, Vec::new());
         let expected = "worker 1: looks, in vain (2 times)\nworker 1: sleeps\ntimer\n";
         assert_eq!(trace.last(4), expected);
+        let expected = "worker 1: looks, in vain (3 times)\nworker 1: sleeps\ntimer\n";
+        assert_eq!(trace.last_lines(3), expected);
         assert_eq!(trace.to_string().lines().count(), trace.len());
     }
 }

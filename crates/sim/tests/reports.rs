@@ -166,7 +166,7 @@ fn a_trace_shows_the_faults_that_happen() {
                 worker_stalls: 500,
                 ..Faults::default()
             },
-            "fault: worker 0 stands still for ",
+            "fault: worker 0 stands still until move ",
         ),
         (
             Faults {
