@@ -1,7 +1,6 @@
 //! A run that has failed: whether it does again, the simplest that fails like it, and what there is to say.
 
 use crate::choices::Decision;
-use crate::quiet::quietly;
 use crate::shrink::shrink;
 use crate::trace::Trace;
 use ganger_sched::Dump;
@@ -22,8 +21,11 @@ const MOVES: u64 = 2_000_000;
 /// With fewer tries than this hardly anything becomes simpler.
 const FEW: u64 = 10;
 
-/// How many lines of moves, and of what goes wrong, a report of a failure shows.
+/// How many lines of moves a report of a failure shows.
 const SHOWN: usize = 60;
+
+/// How many lines of what goes wrong.
+const WRONG: usize = 20;
 
 /// What a failure ends with when it is that.
 pub(crate) const STUCK: &str = "nothing moves any more";
@@ -83,7 +85,7 @@ impl Outcome {
         let wrong = self.trace.wrong();
         if !wrong.is_empty() {
             shown += "What goes wrong in it:\n";
-            let beyond = wrong.len().saturating_sub(SHOWN);
+            let beyond = wrong.len().saturating_sub(WRONG);
             if beyond > 0 {
                 shown += &format!("({beyond} more before)\n");
             }
@@ -122,17 +124,16 @@ pub(crate) fn fail(
         Some(seed) => format!("seed {seed} fails"),
         None => "one of the ways fails".to_owned(),
     };
-    announce(&format!(
-        "{what}: {failure}; it is repeated, and made simpler"
-    ));
     let moves = outcome.moves;
     // With simpler decisions it may take longer, but not much.
     let most = 2 * moves + 1;
-    let again = |decisions: &[u32]| quietly(|| attempt(decisions, most));
+    let again = |decisions: &[u32]| attempt(decisions, most);
     let tries = match MOVES / most {
         ..FEW => 0,
         tries => tries.min(TRIES),
     };
+    let simpler = if tries > 0 { ", and made simpler" } else { "" };
+    announce(&format!("{what}: {failure}; it is repeated{simpler}"));
     let mut simplest = outcome.decisions();
     let mut last = again(&simplest);
     let mut is_steady = last.fails_like(failure) && last.made == outcome.made;

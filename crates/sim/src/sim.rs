@@ -199,7 +199,7 @@ impl Sim {
         }
         for nth in 0..seeds {
             let seed = self.seed.wrapping_add(nth);
-            let outcome = quietly(|| self.attempt(Source::Seed(seed), &test));
+            let outcome = self.attempt_quietly(Source::Seed(seed), &test);
             if let Some(failure) = &outcome.failure {
                 self.fail(Some(seed), &outcome, failure, &test);
             }
@@ -227,7 +227,7 @@ impl Sim {
         let mut next = Some(Vec::new());
         while let Some(given) = next.filter(|_| runs < max_runs) {
             runs += 1;
-            let outcome = quietly(|| self.attempt(Source::FirstAfter(given), &test));
+            let outcome = self.attempt_quietly(Source::FirstAfter(given), &test);
             if let Some(failure) = &outcome.failure {
                 self.fail(None, &outcome, failure, &test);
             }
@@ -258,7 +258,7 @@ impl Sim {
         let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
         failure::fail(seed, outcome, failure, announce, |decisions, most| {
             let short = self.clone().max_moves(self.max_moves.min(most));
-            short.attempt(Source::Given(decisions.to_vec()), test)
+            short.attempt_quietly(Source::Given(decisions.to_vec()), test)
         })
     }
 
@@ -276,7 +276,23 @@ impl Sim {
         }
     }
 
+    #[track_caller]
     fn attempt(&self, source: Source, test: impl FnOnce(&Rt<'_>)) -> Outcome {
+        self.play(self.build(), source, test)
+    }
+
+    #[track_caller]
+    fn attempt_quietly(&self, source: Source, test: impl FnOnce(&Rt<'_>)) -> Outcome {
+        let built = self.build();
+        quietly(|| self.play(built, source, test))
+    }
+
+    /// What a run needs.
+    ///
+    /// # Panics
+    /// When a scheduler can't have these settings.
+    #[track_caller]
+    fn build(&self) -> (Network, Scheduler) {
         let network = match Network::new() {
             Ok(network) => network,
             Err(error) => panic!("the network can't be built: {error}"),
@@ -292,6 +308,15 @@ impl Sim {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),
         };
+        (network, scheduler)
+    }
+
+    fn play(
+        &self,
+        (network, scheduler): (Network, Scheduler),
+        source: Source,
+        test: impl FnOnce(&Rt<'_>),
+    ) -> Outcome {
         // Workers, spares, the monitor, and timers.
         let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
