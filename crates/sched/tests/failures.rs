@@ -252,4 +252,5 @@ fn a_stop_that_forces_nobody_warns_of_nothing() {
     assert_eq!((report.forced, report.completed), (0, 1));
     assert!(exit(waiting).is_done());
     assert_eq!(seen(&["WARN", "{polite|"]), [] as [String; 0]);
+    assert_eq!(seen(&["WARN", "forced=0;"]), [] as [String; 0]);
 }
