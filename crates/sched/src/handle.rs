@@ -85,6 +85,10 @@ impl Handle {
     /// As [`submit`](Self::submit), under a PID that the caller chooses: with this scheduler's host,
     /// and an id below 2^32.
     ///
+    /// A fixed id serves as a name: whoever knows it can send to `Pid::new(host, id)` without having been
+    /// told a PID, and the next process that is submitted under it is found in the same way. The scheduler
+    /// itself chooses no id below 2^32.
+    ///
     /// # Errors
     /// As [`submit`](Self::submit), and when a process with that PID is alive, which is untouched.
     pub fn submit_as(
@@ -243,8 +247,8 @@ impl Handle {
         self.shared.node
     }
 
-    /// A handle that does not keep the scheduler's memory alive: for handlers and factories, and to be
-    /// added to a node of a router, as a host.
+    /// A handle that does not keep the scheduler's memory alive: for handlers, factories, hooks and
+    /// processes, and to be added to a node of a router, as a host.
     #[must_use]
     pub fn downgrade(&self) -> WeakHandle {
         WeakHandle {
@@ -289,6 +293,9 @@ impl fmt::Debug for Handle {
 }
 
 /// A [`Handle`] that does not keep the scheduler's memory alive.
+///
+/// It is for what the scheduler itself keeps: handlers, factories, hooks (`Lifecycle`) and processes. One of
+/// them that keeps a `Handle` keeps the scheduler's memory, and with it itself.
 ///
 /// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
 /// others.
