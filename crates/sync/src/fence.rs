@@ -164,12 +164,14 @@ mod model {
     use std::mem::ManuallyDrop;
     use std::rc::Rc;
 
+    /// Without a destructor: what is there after a model that failed must not be dropped outside of it.
+    type Flush = ManuallyDrop<Rc<dyn Fn()>>;
+
     thread_local! {
         /// All threads of a model run on one thread of the system.
         static HAS_LIGHT: Cell<bool> = const { Cell::new(true) };
         static IS_ASYMMETRIC: Cell<bool> = const { Cell::new(true) };
-        /// Without a destructor: what is in there after a model that failed must not be dropped outside of it.
-        static FLUSH: RefCell<Option<ManuallyDrop<Rc<dyn Fn()>>>> = const { RefCell::new(None) };
+        static FLUSH: RefCell<Option<Flush>> = const { RefCell::new(None) };
     }
 
     /// A full fence, or nothing at all within [`without_light`].
