@@ -65,6 +65,10 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         let _entered = backtraces.map(|it| it.enter(index));
         worker.look_on();
         worker.report();
+        if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
+            has_left = true;
+            return;
+        }
         while let Some(token) = worker.next() {
             runner.run(token);
             if worker.shared.crew.is_called(index) && worker.answer() == Next::Leave {
@@ -436,6 +440,18 @@ impl<'a> Worker<'a> {
     /// Somebody has taken this worker's place: leaves what it has to the others, and waits until it is
     /// needed.
     fn stand_down(&mut self) -> Next {
+        loop {
+            let next = self.stand_down_once();
+            let is_halted = self.shared.shutdown.is_halted();
+            // A subscriber may take its time, so that somebody takes the place of who tells. Nobody would report
+            // a turn that it took then.
+            if next == Next::Leave || is_halted || !self.shared.crew.is_relieved(self.queue.index) {
+                return next;
+            }
+        }
+    }
+
+    fn stand_down_once(&mut self) -> Next {
         let shared = self.shared;
         shared.reports.end(self.queue.index);
         if shared.shutdown.is_halted() {
