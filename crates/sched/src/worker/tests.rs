@@ -8,7 +8,9 @@ use std::time::Duration;
 
 /// Two workers of so many, without threads, and somebody's step that is to be reported.
 fn with_something_untold(workers: usize) -> (Scheduler, LocalQueue) {
-    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    let keep = Duration::from_secs(1);
+    let builder = Scheduler::builder().workers(workers).max_spares(0);
+    let scheduler = builder.keep_spares(keep).build().unwrap();
     let shared = Arc::clone(&scheduler.shared);
     let deque = shared.take_deques().unwrap().swap_remove(1);
     let step = LongStep {
@@ -40,6 +42,54 @@ fn who_leaves_tells_nothing_and_who_comes_back_does() {
     worker.come_back(Next::OnDuty);
     assert!(!scheduler.shared.crew.is_called(1));
     assert!(scheduler.shared.crew.take_untold(1).is_none());
+}
+
+/// Relieves worker 1 while that tells something, as the monitor does when it takes long.
+struct Slow(Arc<Shared>);
+
+impl tracing::Subscriber for Slow {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        if *event.metadata().level() == tracing::Level::WARN {
+            self.0.crew.step_back(2);
+            assert!(self.0.crew.relieve(&self.0, 1, None));
+        }
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// A turn that it took would be reported by nobody.
+// pins: G6
+#[test]
+fn whose_place_is_taken_while_it_tells_stands_down_again() {
+    let (scheduler, queue) = with_something_untold(3);
+    let shared = &scheduler.shared;
+    let mut worker = Worker::new(&queue);
+    let calls_it = Arc::clone(shared);
+    // There is nobody to call before it waits.
+    let caller = std::thread::spawn(move || {
+        while !calls_it.crew.relieve(&calls_it, 0, None) {
+            std::thread::yield_now();
+        }
+    });
+    let next = tracing::subscriber::with_default(Slow(Arc::clone(shared)), || worker.stand_down());
+    caller.join().unwrap();
+    assert_eq!(next, Next::Leave, "nobody needs it any more");
+    assert!(!shared.crew.is_relieved(1));
 }
 
 /// Who sleeps because somebody searches is woken for what is to be told when that one has found something.
