@@ -13,7 +13,8 @@
 //! **Why the walk guesses.** Nodes that were made one after the other are neighbours. A link that has to
 //! be read before the next one can be makes a processor wait; an address that was computed does not,
 //! and a branch on whether the two are the same is free as long as they are. When producers mix they
-//! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing soon.
+//! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing when it is wrong
+//! more often than one time in nine.
 
 mod iter;
 
@@ -27,8 +28,10 @@ use std::{mem, ptr};
 /// How many links ahead of it a walk has nodes fetched.
 const AHEAD: isize = 4;
 
-/// How often a walk may guess wrong.
-const GUESSES: u32 = 8;
+/// As long as a walk has credit for a wrong guess, it guesses: a right one adds one to the credit, up to what it
+/// begins with.
+const WRONG: u32 = 8;
+const CREDIT: u32 = 8 * WRONG;
 
 /// Items in the order in which they were pushed, owned by whoever holds the batch.
 ///
@@ -86,6 +89,28 @@ impl<T> Batch<T> {
         }
     }
 
+    /// As [`of`](Self::of), for an item that goes to the queue with that key, which may be any number: nodes of
+    /// queues that one thread sends to in turn lie side by side when it [notes](Self::note_behind) that they are
+    /// behind.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn of_near(item: T, key: usize) -> Self {
+        let node = Node::alloc_near(item, key);
+        Self {
+            front: node,
+            back: node,
+            len: 1,
+        }
+    }
+
+    /// Notes that the queue with that key had an item already when the calling thread pushed another one.
+    #[doc(hidden)]
+    #[inline]
+    pub fn note_behind(key: usize) {
+        Node::<T>::note_behind(key);
+    }
+
     /// Turns the links round: the newest node, from which they lead to the oldest, and that. The caller
     /// owns the nodes, which are exposed.
     #[inline]
@@ -124,7 +149,7 @@ impl<T> Batch<T> {
         let newest = Node::revive(newest);
         let mut batch = Self::new();
         batch.back = newest;
-        let (mut node, mut guesses) = (newest, GUESSES);
+        let (mut node, mut credit) = (newest, CREDIT);
         while !node.is_null() {
             // SAFETY: a node of the chain, which the caller gave us.
             let older = unsafe {
@@ -135,14 +160,15 @@ impl<T> Batch<T> {
             batch.front = node;
             batch.len += 1;
             let guess = Node::before(node);
-            if guesses == 0 {
+            if credit < WRONG {
                 // One who sends to many in turn leaves the same distance between any two of these.
                 hint::prefetch(Node::ahead(node, older, AHEAD));
             }
-            if guesses > 0 && guess == older {
+            if credit >= WRONG && guess == older {
+                credit = CREDIT.min(credit + 1);
                 node = guess;
             } else {
-                guesses -= u32::from(guesses > 0);
+                credit = credit.saturating_sub(WRONG);
                 // Without it the compiler would see that both are the same.
                 std::hint::black_box(());
                 node = older;

@@ -78,20 +78,33 @@ impl Set {
 
 /// A set that stays where it is. In two cells, because a processor that has just written a part of a
 /// cell has to wait before it can read all of it.
-struct Place {
+pub(crate) struct Place {
     first: Cell<*mut u8>,
     bits: Cell<u64>,
 }
 
 impl Place {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             first: Cell::new(ptr::null_mut()),
             bits: Cell::new(0),
         }
     }
 
-    fn replace(&self, set: Set) -> Set {
+    /// The lowest block, which is the caller's from now on; none if the set is empty. O(1).
+    #[inline]
+    pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
+        let bits = self.bits.get();
+        if bits == 0 {
+            return None;
+        }
+        self.bits.set(bits & (bits - 1));
+        let bytes = bits.trailing_zeros() as usize * size.bytes();
+        // SAFETY: a place in the slab.
+        NonNull::new(unsafe { self.first.get().add(bytes) })
+    }
+
+    pub(crate) fn replace(&self, set: Set) -> Set {
         Set {
             first: self.first.replace(set.first),
             bits: self.bits.replace(set.bits),
@@ -124,14 +137,23 @@ impl Blocks {
     /// A block, which is the caller's from now on; none if a [`refill`](Self::refill) is due. O(1).
     #[inline]
     pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
+        self.open.take(size)
+    }
+
+    /// Those of the next few places of the set that blocks are taken from, which are the caller's from now
+    /// on; none if there are fewer than `least`. O(1).
+    pub(crate) fn take_run(&self, places: u32, least: u32) -> Option<Set> {
         let bits = self.open.bits.get();
-        if bits == 0 {
+        let next = ((1 << places) - 1_u64).checked_shl(bits.trailing_zeros())?;
+        let run = bits & next;
+        if run.count_ones() < least {
             return None;
         }
-        self.open.bits.set(bits & (bits - 1));
-        let bytes = bits.trailing_zeros() as usize * size.bytes();
-        // SAFETY: a place in the slab.
-        NonNull::new(unsafe { self.open.first.get().add(bytes) })
+        self.open.bits.set(bits & !run);
+        Some(Set {
+            first: self.open.first.get(),
+            bits: run,
+        })
     }
 
     /// Sees to it that there are blocks to take; says whether there are. If not, a slab to

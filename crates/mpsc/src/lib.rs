@@ -21,6 +21,7 @@ mod outcome;
 mod queue;
 mod receiver;
 mod room;
+mod runs;
 mod sender;
 mod slab;
 #[cfg(feature = "async")]
@@ -44,5 +45,5 @@ pub mod node_cache {
     pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
 
     #[doc(hidden)]
-    pub use crate::cache::{allocate, deallocate};
+    pub use crate::cache::{allocate, deallocate, end_runs};
 }

@@ -19,6 +19,7 @@ use ganger_proc_api::{
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -377,8 +378,16 @@ impl ProcessCell {
         let noted = self.shared.accounts.note(&items);
         let wake = self.state.push_batch(items)?;
         self.shared.accounts.accept(self.pid, noted);
+        if wake == Wake::Noted {
+            Batch::<Item>::note_behind(self.key());
+        }
         self.settle(wake);
         Ok(())
+    }
+
+    /// What the mailbox goes by where its nodes come from.
+    pub(crate) fn key(&self) -> usize {
+        ptr::from_ref(self).addr()
     }
 
     /// Puts the completion of a yield in; one that comes after the end is dropped and counted.

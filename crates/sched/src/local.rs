@@ -23,6 +23,8 @@ pub(crate) struct LocalQueue {
     pub(crate) cache: RefCell<Cache>,
     /// Turns of the worker that are on its stack.
     turns: Cell<usize>,
+    /// How many processes the turn has woken.
+    woken: Cell<usize>,
 }
 
 impl LocalQueue {
@@ -33,6 +35,18 @@ impl LocalQueue {
             deque,
             cache: RefCell::default(),
             turns: Cell::new(0),
+            woken: Cell::new(0),
+        }
+    }
+
+    /// The turn has woken another process. One that wakes many keeps its worker from them for long: thieves
+    /// are to find them exposed, or each that comes for a few interrupts it by a heavy fence.
+    pub(crate) fn note_woken(&self) {
+        /// So many are exposed at a time.
+        const MANY: usize = 16;
+        self.woken.set(self.woken.get() + 1);
+        if self.woken.get().is_multiple_of(MANY) {
+            self.deque.expose();
         }
     }
 }
@@ -113,6 +127,7 @@ impl Drop for Hold {
 pub(crate) fn hold_turn<'a>(shared: &Shared, queue: Option<&'a LocalQueue>) -> HoldTurn<'a> {
     if let Some(queue) = queue {
         queue.turns.set(queue.turns.get() + 1);
+        queue.woken.set(0);
     }
     HoldTurn {
         queue,

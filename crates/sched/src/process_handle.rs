@@ -40,7 +40,7 @@ impl Address {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // In its node from the beginning, where it was made.
-        let message = Batch::of(Item::Event(Event::Message(message)));
+        let message = Batch::of_near(Item::Event(Event::Message(message)), self.task.key());
         self.task.deliver_in_node(message)
     }
 

@@ -239,6 +239,7 @@ impl Shared {
                 self.idle.defer();
             } else {
                 self.idle.notify();
+                queue.note_woken();
             }
         });
         if let Some(token) = token {

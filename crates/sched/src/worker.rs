@@ -40,6 +40,7 @@ use crate::sim;
 use crate::stats::Counters;
 use crate::token::Token;
 use ganger_deque::{Steal, Worker as Deque};
+use ganger_mpsc::node_cache;
 use ganger_sync::{hint, thread};
 use smallvec::SmallVec;
 use std::io::{self, Write};
@@ -550,6 +551,7 @@ impl<'a> Worker<'a> {
 
     /// It is about to block.
     fn fall_asleep(&self) {
+        node_cache::end_runs();
         self.shared.check.end_pick(self.queue.index);
         self.shared.check.audit(self.shared);
     }

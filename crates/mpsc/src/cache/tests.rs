@@ -44,7 +44,14 @@ unsafe impl Send for InUse {}
 
 impl InUse {
     fn take(size: Size, mark: u8) -> Self {
-        let block = take(size);
+        Self::new(take(size), size, mark)
+    }
+
+    fn take_near(size: Size, key: usize, mark: u8) -> Self {
+        Self::new(take_near(size, key), size, mark)
+    }
+
+    fn new(block: NonNull<u8>, size: Size, mark: u8) -> Self {
         assert!(block.addr().get().is_multiple_of(16));
         let place = (block.addr().get() - Slab::of(block).addr().get()) / size.bytes();
         assert!((1..=size.blocks()).contains(&place));
@@ -115,7 +122,10 @@ fn giving_asks_for_nothing() {
 #[derive(Debug, Clone)]
 enum Op {
     Take(usize, usize),
+    /// To so many queues in turn, which are behind or not.
+    Send(usize, usize, bool),
     Give(usize, usize),
+    EndRuns,
     Release,
     Clear,
 }
@@ -125,6 +135,8 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..SIZES, blocks()).prop_map(|(size, blocks)| Op::Take(size, blocks)),
         8 => (0..1_000_usize, blocks()).prop_map(|(from, blocks)| Op::Give(from, blocks)),
+        8 => (0..SIZES, 1..60_usize, any::<bool>()).prop_map(|(size, queues, behind)| Op::Send(size, queues, behind)),
+        1 => Just(Op::EndRuns),
         1 => Just(Op::Release),
         1 => Just(Op::Clear),
     ]
@@ -142,14 +154,24 @@ proptest! {
                 Op::Take(size, blocks) => {
                     in_use.extend((0..blocks).map(|_| InUse::take(Size(size), mark)));
                 }
+                Op::Send(size, queues, behind) => {
+                    let size = Size(size);
+                    for key in (0..queues).cycle().take(400) {
+                        in_use.push(InUse::take_near(size, key, mark));
+                        if behind {
+                            note_behind(size, key);
+                        }
+                    }
+                }
                 Op::Give(from, blocks) => {
                     for _ in 0..blocks.min(in_use.len()) {
                         in_use.swap_remove(from % in_use.len()).give();
                     }
                 }
+                Op::EndRuns => end_runs(),
                 Op::Release => {
- release_all();
-}
+                    release_all();
+                }
                 Op::Clear => clear(),
             }
         }

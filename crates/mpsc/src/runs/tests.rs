@@ -1,0 +1,182 @@
+//! What runs are for, when there are any, and when they are given up. That nobody else uses a block of one, and
+//! that all come back, is tested where blocks are.
+
+use super::*;
+use crate::cache::{clear, end_runs, give, has_runs, note_behind, take_near};
+use crate::slab::SLAB;
+use std::thread;
+
+/// Of which a slab has 62.
+const SIZE: Size = Size(3);
+
+const QUEUES: usize = 100;
+
+/// Runs a test in a thread of its own, which keeps nothing yet.
+fn fresh(test: impl FnOnce() + Send + 'static) {
+    thread::spawn(test).join().unwrap();
+}
+
+/// Addresses as queues have them that are parts of neighbours.
+fn keys() -> impl Iterator<Item = usize> + Clone {
+    (0..QUEUES).map(|queue| 0x7f00_0000_1000 + queue * 256)
+}
+
+fn send(key: usize) -> NonNull<u8> {
+    take_near(SIZE, key)
+}
+
+/// Sends so many to each in turn; `note` says whether it is behind. What was taken, queue by queue.
+fn send_in_turn(rounds: usize, note: impl Fn(usize) -> bool) -> Vec<Vec<NonNull<u8>>> {
+    let mut taken = vec![Vec::new(); QUEUES];
+    for _ in 0..rounds {
+        for (queue, key) in keys().enumerate() {
+            taken[queue].push(send(key));
+            if note(queue) {
+                note_behind(SIZE, key);
+            }
+        }
+    }
+    taken
+}
+
+fn give_all(blocks: impl IntoIterator<Item = NonNull<u8>>) {
+    for block in blocks {
+        // SAFETY: it was taken, and nobody uses it.
+        unsafe { give(Set::of(block, SIZE), SIZE) };
+    }
+}
+
+/// How many of the links from one block to the next lead to the next place.
+fn links_to_neighbours(blocks: &[NonNull<u8>]) -> usize {
+    let is_next = |pair: &&[NonNull<u8>]| {
+        pair[1].addr().get().wrapping_sub(pair[0].addr().get()) == SIZE.bytes()
+    };
+    blocks.windows(2).filter(is_next).count()
+}
+
+#[test]
+fn queues_that_are_behind_have_their_nodes_side_by_side() {
+    fresh(|| {
+        let before = send_in_turn(20, |_| true);
+        assert!(has_runs(SIZE));
+        let taken = send_in_turn(160, |_| true);
+        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        // Some share a place, and some runs are short, at the end of a slab.
+        assert!(links > QUEUES * 160 / 2, "{links}");
+        let pages = |blocks: &[NonNull<u8>]| {
+            let pages = blocks.iter().map(|block| block.addr().get() / SLAB);
+            pages.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        let most = taken.iter().map(|blocks| pages(blocks)).max().unwrap();
+        assert!(most < 160 / 4, "{most}");
+        give_all(before.into_iter().chain(taken).flatten());
+    });
+}
+
+/// Their nodes are neighbours of other queues' nodes: the lowest of those that there are.
+#[test]
+fn queues_that_keep_up_have_no_runs() {
+    fresh(|| {
+        let taken = send_in_turn(100, |_| false);
+        assert!(!has_runs(SIZE));
+        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        assert_eq!(links, 0);
+        give_all(taken.into_iter().flatten());
+    });
+}
+
+#[test]
+fn one_queue_that_is_behind_needs_no_runs() {
+    fresh(|| {
+        for _ in 0..100_000 {
+            note_behind(SIZE, 0x1000);
+        }
+        assert!(!has_runs(SIZE));
+    });
+}
+
+/// While others have runs.
+#[test]
+fn a_queue_that_keeps_up_has_no_runs_but_those_that_it_shares() {
+    fresh(|| {
+        // Half of them are behind.
+        let taken = send_in_turn(200, |queue| queue % 2 == 0);
+        assert!(has_runs(SIZE));
+        let links = |start| {
+            let queues = taken.iter().skip(start).step_by(2);
+            queues
+                .map(|blocks| links_to_neighbours(blocks))
+                .sum::<usize>()
+        };
+        let (behind, others) = (links(0), links(1));
+        assert!(others < behind / 4, "{behind} and {others}");
+        give_all(taken.into_iter().flatten());
+    });
+}
+
+/// As often as needed for a table, and no more.
+fn turns(times: u32) {
+    let keys = [0x1000, 0x2000];
+    for key in keys.iter().cycle().take(times as usize) {
+        assert!(!has_runs(SIZE));
+        note_behind(SIZE, *key);
+    }
+}
+
+#[test]
+fn a_table_of_no_use_is_given_up_and_the_next_takes_longer() {
+    fresh(|| {
+        let mut needed = TURNS;
+        for _ in 0..3 {
+            turns(needed);
+            assert!(has_runs(SIZE), "after {needed}");
+            let mut sends = 0;
+            for key in keys().cycle().take_while(|_| has_runs(SIZE)) {
+                give_all([send(key)]);
+                sends += 1;
+                assert!(sends < 2 * SENDS * DECISIONS, "it stays");
+            }
+            assert!(sends >= SENDS * DECISIONS, "after {sends}");
+            needed *= LONGER;
+        }
+    });
+}
+
+#[test]
+fn a_table_of_use_stays() {
+    fresh(|| {
+        let sends = 3 * (SENDS + RUN) as usize * DECISIONS as usize;
+        let taken = send_in_turn(sends / QUEUES, |_| true);
+        assert!(has_runs(SIZE));
+        give_all(taken.into_iter().flatten());
+        end_runs();
+        assert!(!has_runs(SIZE));
+        // It takes no longer than the first.
+        turns(TURNS);
+        assert!(has_runs(SIZE));
+    });
+}
+
+#[test]
+fn who_clears_the_cache_gives_up_its_runs() {
+    fresh(|| {
+        turns(TURNS);
+        assert!(has_runs(SIZE));
+        clear();
+        assert!(!has_runs(SIZE));
+    });
+}
+
+/// And any number is a key.
+#[test]
+fn keys_at_the_same_distance_have_places_of_their_own() {
+    for distance in [1, 16, 64, 192, 256, 4_096] {
+        let places: std::collections::BTreeSet<_> = (0..QUEUES)
+            .map(|queue| place_of(0x7f00_0000_1000 + queue * distance))
+            .collect();
+        assert!(places.len() > QUEUES * 3 / 4, "{}", places.len());
+    }
+    for key in [0, usize::MAX, 1, 1 << (usize::BITS - 1)] {
+        assert!(place_of(key) < RUNS);
+    }
+}
