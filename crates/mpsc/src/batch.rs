@@ -89,9 +89,10 @@ impl<T> Batch<T> {
         }
     }
 
-    /// As [`of`](Self::of), for an item that goes to the queue with that key, which may be any number: nodes of
-    /// queues that one thread sends to in turn lie side by side when it [notes](Self::note_behind) that they are
-    /// behind.
+    /// As [`of`](Self::of), for an item that goes to the queue with that key, which may be any number. The nodes of
+    /// each queue lie side by side if the thread sends to many in turn and [notes](Self::note_behind) that they
+    /// are behind. Then it keeps nodes for up to 2,048 of them, and whole slabs with those, until
+    /// `node_cache::end_runs` or `clear` is called, or it ends, or it no longer sends like that.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -104,7 +105,8 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Notes that the queue with that key had an item already when the calling thread pushed another one.
+    /// Notes that the consumer of the queue with that key had not been waiting for the item that the calling thread
+    /// has just pushed.
     #[doc(hidden)]
     #[inline]
     pub fn note_behind(key: usize) {

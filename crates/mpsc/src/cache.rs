@@ -145,8 +145,7 @@ fn release(keep: fn(NonNull<Slab>)) {
 ///
 /// Beside these, each thread keeps at most one unused slab for each size of nodes that it has used, and
 /// parts of ten: of those that it takes nodes from, and of those that it freed nodes in; and as much again
-/// for what [`allocate`] gives. A thread that sends to many queues in turn, while their consumers are behind,
-/// keeps some nodes for each of them, up to 32,768 in all. Sizes are 16
+/// for what [`allocate`] gives. Sizes are 16
 /// bytes, 32 and so on up to 256; larger nodes come from the allocator one by one. What is kept above a
 /// lower limit is used up; [`clear`] returns it at once. Memory that holds an item is not counted: it is
 /// in use, with all of its slab.
@@ -235,7 +234,7 @@ extern "C" fn take_of_run(size: Size, key: usize) -> NonNull<u8> {
     let near = LOCAL.try_with(|local| {
         let runs = &local.runs[size.0];
         let near = runs.take(key, &local.nodes[size.0], size);
-        if near.is_none() && runs.is_useless() {
+        if runs.look_back() {
             runs.end(size, share);
         }
         near
@@ -243,8 +242,8 @@ extern "C" fn take_of_run(size: Size, key: usize) -> NonNull<u8> {
     near.ok().flatten().unwrap_or_else(|| take(size))
 }
 
-/// Notes that the queue with that key had an item before the one that was just pushed: see [`Runs`]. O(1), but
-/// for making a table.
+/// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed: see
+/// [`Runs`]. O(1), but for making a table.
 #[inline]
 pub(crate) fn note_behind(size: Size, key: usize) {
     // What is gone keeps no runs.

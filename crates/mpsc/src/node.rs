@@ -65,8 +65,8 @@ impl<T> Node<T> {
         Self::write(memory, item)
     }
 
-    /// Notes that the queue with that key had an item before the one that was just pushed: see
-    /// [`alloc_near`](Self::alloc_near).
+    /// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed:
+    /// see [`alloc_near`](Self::alloc_near).
     #[inline]
     pub(crate) fn note_behind(key: usize) {
         if let Some(size) = Self::SIZE {

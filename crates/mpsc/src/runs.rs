@@ -10,23 +10,26 @@
 //! it, right as the guess may be, does not spare the memory's pages, nor the atomic operations.
 //!
 //! **Protocol.** A *run* is some neighbours of the thread's open set, set aside for one queue. The runs are
-//! in a table, in which the queue's key says the place. Queues that share a place share runs: their
-//! nodes lie that much farther apart.
-//! 1. Whoever pushes says when there was an item before its own ([`Runs::note_behind`]). The same queue once
-//!    more does not count, because its nodes are neighbours anyway.
-//! 2. When that has happened often enough, the thread gets a table.
-//! 3. Nodes come from the place's run. When it is used up, the place gets another one if nearly all of its
-//!    sends were to a queue that was behind. All other nodes come from the open set, lowest first, as
-//!    they would without a table: those are the ones in the processor's cache.
-//! 4. A table that starts few runs is given up, and the next one takes longer to come.
+//! in a table, in which the queue's key says the place; a place serves one queue at a time, and others that come
+//! to it do without.
+//! 1. Whoever pushes says when the consumer had not been waiting for it ([`Runs::note_behind`]).
+//! 2. When that has happened often enough, the thread gets a table. The same queue once more does not count,
+//!    neither here nor below: its nodes are neighbours anyway.
+//! 3. Nodes come from the queue's run. When it is used up, the queue gets another one if nearly all that was
+//!    sent to it meanwhile found the consumer behind. All other nodes come from the open set, lowest
+//!    first, as they would without a table.
+//! 4. A table of which few nodes come is given up, and the next one takes longer to come.
 //!
-//! The blocks of a run are the thread's, as those of its open set are: nobody else knows of runs.
+//! The blocks of a run are the thread's, as those of its open set are: nobody else knows of runs. Where a run
+//! goes on it is fetched into the processor's cache ahead of the next send; nodes of the open set need not
+//! be, because a processor sees by itself that they are used one after the other.
 //!
-//! **Price.** 24 KiB a table, and up to 32,768 unused nodes in its runs, until it is given up: see
-//! [`Runs::end`].
+//! **Price.** For each thread and size, while it has a table: that, and the unused nodes of up to 2,048 runs of
+//! 32, with the slabs that they are in. See [`Runs::end`].
 
 use crate::blocks::{Blocks, Place, Set};
 use crate::slab::{Size, Slab};
+use ganger_sync::hint;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -37,35 +40,46 @@ const RUN: u32 = 32;
 const LEAST: u32 = 8;
 
 /// Runs in a table: a power of two.
-const RUNS: usize = 1_024;
+const RUNS: usize = 2_048;
 
-/// After how many sends it is decided whether a place gets a run.
+/// Bytes in a table.
+pub const TABLE_BYTES: usize = size_of::<Table>();
+
+/// After how many sends in turn it is decided whether a queue gets a run; sooner when it has used one up.
 const SENDS: u32 = 8;
+
+/// After how many sends to others, and none to the queue that a place serves, it serves another one.
+const OTHERS: u32 = 64;
 
 /// How often it takes a queue that was behind, and not the one of the time before, to have a table made.
 const TURNS: u32 = 256;
 
 /// By how much longer it takes each time that a table was of no use; and the longest.
 const LONGER: u32 = 8;
-const LONGEST: u32 = 1 << 24;
+const LONGEST: u32 = 1 << 20;
 
-/// After how many decisions it is decided what the table is good for; and for how many of them at the least
-/// there has to be a run.
+/// After how many decisions, on whether a queue gets a run, it is decided what the table is good for; and how many
+/// runs there have to be for them at the least. So many sends to queues without a place count as a decision.
 const DECISIONS: u32 = 1_024;
 const USEFUL: u32 = DECISIONS / 4;
+const PASSES: u32 = 32;
 
 /// One thread's runs of one size. The thread alone uses them.
 pub(crate) struct Runs {
     /// Null while there is none. Freed by [`end`](Self::end) alone.
     table: Cell<*mut Table>,
-    /// The queue that was behind the last time.
+    /// With a table, the queue of the last send; without, the one that was behind the last time.
     last: Cell<usize>,
-    /// How often it was another one, since there is no table.
+    /// With a table, whether the send before that was to another queue. What is sent to one queue in one go counts
+    /// as one.
+    is_in_turn: Cell<bool>,
+    /// How often it was another queue that was behind, without a table.
     turns: Cell<u32>,
-    /// How often it takes to have one made.
+    /// How often it takes to have a table made.
     needed: Cell<u32>,
-    /// Since the last look back at what the table is good for: how often it was decided whether a place gets a run,
-    /// and how often it got one.
+    /// Since the last look back at what the table is good for: sends to queues that it had no place for, decisions
+    /// on the others, and runs.
+    passes: Cell<u32>,
     decisions: Cell<u32>,
     started: Cell<u32>,
 }
@@ -75,9 +89,16 @@ type Table = [Run; RUNS];
 /// One place of the table.
 struct Run {
     blocks: Place,
-    /// Sends since the last decision, and how many of them were to a queue that was behind.
+    /// The queue that it serves.
+    key: Cell<usize>,
+    /// Sends to it in turn since the last decision.
     sends: Cell<u32>,
+    /// How often it was behind meanwhile.
     behind: Cell<u32>,
+    /// Sends to others since the last one to it.
+    others: Cell<u32>,
+    /// Whether the last decision was for a run.
+    has_had_one: Cell<bool>,
 }
 
 impl Runs {
@@ -85,8 +106,10 @@ impl Runs {
         Self {
             table: Cell::new(ptr::null_mut()),
             last: Cell::new(0),
+            is_in_turn: Cell::new(false),
             turns: Cell::new(0),
             needed: Cell::new(TURNS),
+            passes: Cell::new(0),
             decisions: Cell::new(0),
             started: Cell::new(0),
         }
@@ -98,7 +121,7 @@ impl Runs {
         !self.table.get().is_null()
     }
 
-    /// The run for queues of that key.
+    /// The place for queues of that key.
     #[inline]
     fn of(&self, key: usize) -> Option<&Run> {
         // SAFETY: null, or made by `begin` and not freed: only `end` does that, and nobody calls it while using
@@ -112,16 +135,28 @@ impl Runs {
     #[inline]
     pub(crate) fn take(&self, key: usize, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
         let run = self.of(key)?;
-        run.sends.set(run.sends.get().saturating_add(1));
+        let is_in_turn = self.last.replace(key) != key;
+        self.is_in_turn.set(is_in_turn);
+        if run.key.get() != key {
+            self.passes.set(self.passes.get() + 1);
+            run.pass(key);
+            return None;
+        }
+        run.others.set(0);
+        let sends = run.sends.get().saturating_add(u32::from(is_in_turn));
+        run.sends.set(sends);
         let block = run.blocks.take(size);
-        block.or_else(|| self.decide(run, open, size))
+        let block = block.or_else(|| self.decide(run, open, size))?;
+        // Where it is no block, nothing is lost.
+        hint::prefetch(block.as_ptr().wrapping_add(size.bytes()));
+        Some(block)
     }
 
     /// What [`take`](Self::take) does when there is nothing in the run.
     #[inline(never)]
     fn decide(&self, run: &Run, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
         let (sends, behind) = (run.sends.get(), run.behind.get());
-        if sends < SENDS {
+        if sends < SENDS && !run.has_had_one.get() {
             return None;
         }
         let gets_one = behind >= sends - sends / SENDS;
@@ -129,24 +164,23 @@ impl Runs {
             // If there are too few at the moment, the next send asks again.
             let _empty = run.blocks.replace(open.take_run(RUN, LEAST)?);
         }
-        run.sends.set(0);
-        run.behind.set(0);
+        run.forget();
+        run.has_had_one.set(gets_one);
         self.decisions.set(self.decisions.get() + 1);
         self.started.set(self.started.get() + u32::from(gets_one));
         run.blocks.take(size)
     }
 
-    /// Notes that there was an item in the queue with that key, whose consumer had not come to it, when
-    /// another one was pushed. Says whether to [`begin`](Self::begin). O(1).
+    /// Notes that the consumer of the queue with that key had not been waiting for the item that was pushed. Says
+    /// whether to [`begin`](Self::begin). O(1).
     #[inline]
     pub(crate) fn note_behind(&self, key: usize) -> bool {
-        if self.last.replace(key) == key {
-            return false;
-        }
         let Some(run) = self.of(key) else {
-            return self.note_turn();
+            return self.last.replace(key) != key && self.note_turn();
         };
-        run.behind.set(run.behind.get().saturating_add(1));
+        if run.key.get() == key && self.is_in_turn.get() {
+            run.behind.set(run.behind.get().saturating_add(1));
+        }
         false
     }
 
@@ -159,12 +193,8 @@ impl Runs {
     /// Makes a table. The caller sees to it that it is given up when the thread ends.
     #[cold]
     pub(crate) fn begin(&self) {
-        let run = || Run {
-            blocks: Place::new(),
-            sends: Cell::new(0),
-            behind: Cell::new(0),
-        };
-        let runs: Box<[Run]> = std::iter::repeat_with(run).take(RUNS).collect();
+        self.turns.set(0);
+        let runs: Box<[Run]> = std::iter::repeat_with(Run::new).take(RUNS).collect();
         // The allocator is foreign code, which may use queues itself.
         if !self.is_some()
             && let Ok(table) = Box::<Table>::try_from(runs)
@@ -173,31 +203,36 @@ impl Runs {
         }
     }
 
-    /// Looks back now and then at what the table was good for, and says whether to [`end`](Self::end) it. O(1).
+    /// Looks back now and then, and says whether to [`end`](Self::end) a table because it was of no use. O(1).
     #[inline]
-    pub(crate) fn is_useless(&self) -> bool {
-        if self.decisions.get() < DECISIONS {
+    pub(crate) fn look_back(&self) -> bool {
+        if self.decisions.get() + self.passes.get() / PASSES < DECISIONS {
             return false;
         }
-        self.decisions.set(0);
-        let is_useless = self.started.replace(0) < USEFUL;
-        if is_useless {
-            let longer = self.needed.get().saturating_mul(LONGER);
-            self.needed.set(longer.min(LONGEST));
-        }
+        let is_useless = self.started.get() < USEFUL;
+        self.forget();
+        self.needed.set(if is_useless {
+            LONGEST.min(self.needed.get() * LONGER)
+        } else {
+            TURNS
+        });
         is_useless
+    }
+
+    fn forget(&self) {
+        self.passes.set(0);
+        self.decisions.set(0);
+        self.started.set(0);
     }
 
     /// Gives the table up, if there is one; slabs that are complete then, to `keep`.
     #[cold]
     pub(crate) fn end(&self, size: Size, keep: fn(NonNull<Slab>)) {
-        self.turns.set(0);
-        self.decisions.set(0);
-        self.started.set(0);
         let table = self.table.replace(ptr::null_mut());
         if table.is_null() {
             return;
         }
+        self.forget();
         // SAFETY: it is from `begin`, and nobody else has it any longer.
         let table = unsafe { Box::from_raw(table) };
         for run in table.iter() {
@@ -206,6 +241,36 @@ impl Runs {
                 keep(slab);
             }
         }
+    }
+}
+
+impl Run {
+    const fn new() -> Self {
+        Self {
+            blocks: Place::new(),
+            key: Cell::new(0),
+            sends: Cell::new(0),
+            behind: Cell::new(0),
+            // It serves whoever comes first.
+            others: Cell::new(OTHERS),
+            has_had_one: Cell::new(false),
+        }
+    }
+
+    /// Somebody sends to another queue than the one that it serves.
+    fn pass(&self, key: usize) {
+        self.others.set(self.others.get() + 1);
+        if self.others.get() >= OTHERS {
+            self.key.set(key);
+            self.has_had_one.set(false);
+            self.forget();
+        }
+    }
+
+    fn forget(&self) {
+        self.others.set(0);
+        self.sends.set(0);
+        self.behind.set(0);
     }
 }
 

@@ -275,20 +275,24 @@ fn fan_out(queues: &[Queue<usize>], rounds: usize) {
 #[test]
 fn what_is_set_aside_for_many_queues_is_bounded_and_comes_back() {
     const QUEUES: usize = 3_000;
-    /// A table has 1,024 runs, and here the nodes of each are of one slab.
-    const RUNS: usize = 1_024;
+    /// The nodes of each are of one slab.
+    const RUNS: usize = 2_048;
     alone(|| {
         let queues: Vec<Queue<usize>> = (0..QUEUES).map(|_| Queue::new()).collect();
         node_cache::set_limit(0);
-        fan_out(&queues, 100);
-        let kept = slabs();
-        assert!((50..=RUNS + KEPT).contains(&kept), "{kept} slabs");
-        node_cache::end_runs();
-        assert!(slabs() <= KEPT, "{} slabs", slabs());
-        node_cache::clear();
-        assert_eq!(slabs(), 0);
+        for end in [node_cache::end_runs, node_cache::clear] {
+            let ((), tally) = count(|| {
+                fan_out(&queues, 50);
+                let kept = slabs();
+                assert!((100..=RUNS + KEPT).contains(&kept), "{kept} slabs");
+                end();
+                assert!(slabs() <= KEPT, "{} slabs", slabs());
+                node_cache::clear();
+            });
+            assert_eq!((tally.bytes, slabs()), (0, 0));
+        }
         // And when the thread ends.
-        fan_out(&queues, 10);
+        fan_out(&queues, 50);
         assert!(slabs() > KEPT, "{} slabs", slabs());
     });
 }

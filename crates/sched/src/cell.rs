@@ -2,24 +2,19 @@
 //! touches.
 
 use crate::check::ProcessCheck;
-use crate::contain::discard;
 use crate::core::{Core, Item};
 use crate::exit_slot::{Abandoned, ExitSlot, Left, Place};
 use crate::home::Home;
-use crate::room::{Given, Room};
+use crate::room::Room;
 use crate::shared::Shared;
-use crate::state::{State, Wake};
-use crate::token::Token;
-use crate::{Task, dispatch, local, nodes};
-use ganger_mpsc::Batch;
+use crate::state::State;
+use crate::{Task, dispatch, local};
 use ganger_proc_api::{
-    CancelReason, Completion, CompletionSink, ContextBackend, Event, ExitReason, Message, NodeName,
-    Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError, Symbol, Tag,
-    UpgradeRequest,
+    Completion, CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid,
+    Process, SendError, SubmitError, Symbol, Tag,
 };
 use ganger_sync::cell::UnsafeCell;
-use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::ptr;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -204,228 +199,6 @@ impl ProcessCell {
     pub(crate) unsafe fn abandon(self: &Task) -> Abandoned {
         // SAFETY: as this function's.
         unsafe { self.exit.abandon(&self.core) }
-    }
-
-    /// Puts a message in, which is the only item, and leaves it where it is if it is refused. Returns the
-    /// token when the caller has to queue the process, which is alive until it does. Short, and calls
-    /// nothing of a user's.
-    #[inline]
-    pub(crate) fn put(
-        self: &Task,
-        message: &mut Batch<Item>,
-    ) -> Result<Option<Token>, SendErrorKind> {
-        if !self.reserve(Room::take) {
-            return Err(self.no_room());
-        }
-        let noted = self.shared.accounts.note(message);
-        let taken = mem::take(message);
-        if self.state.unpark() {
-            // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.append(taken)) };
-            self.shared.accounts.accept(self.pid, noted);
-            // SAFETY: as above. A process that can be woken is in the registry.
-            return Ok(Some(unsafe { Token::new(self) }));
-        }
-        let pushed = self.state.push_batch(taken);
-        if pushed.is_ok() {
-            self.shared.accounts.accept(self.pid, noted);
-        }
-        match pushed {
-            // SAFETY: that is to say that this thread owns the token; as above.
-            Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
-            Ok(Wake::Noted) => Ok(None),
-            Err(refused) => {
-                *message = refused;
-                Err(SendErrorKind::Closed)
-            }
-        }
-    }
-
-    /// Delivers a message, which is the only item. Never blocks.
-    #[inline(never)]
-    pub(crate) fn deliver_in_node(self: &Task, message: Batch<Item>) -> Result<(), SendError> {
-        if !self.reserve(Room::take) {
-            return Err(nodes::refused(self.no_room(), message, &self.pid));
-        }
-        self.push_batch(message)
-            .map_err(|message| nodes::refused(SendErrorKind::Closed, message, &self.pid))
-    }
-
-    /// Delivers a message. Never blocks.
-    #[inline]
-    pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve(Room::take) {
-            return Err((self.no_room(), message));
-        }
-        self.deliver_placed(message)
-    }
-
-    /// Delivers a message that there is a place for.
-    #[inline]
-    pub(crate) fn deliver_placed(
-        self: &Task,
-        message: Message,
-    ) -> Result<(), (SendErrorKind, Message)> {
-        match self.push(Item::Event(Event::Message(message))) {
-            Ok(()) => Ok(()),
-            Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
-            Err(_) => unreachable!("the mailbox gives back what was pushed"),
-        }
-    }
-
-    /// Delivers a control message. Never blocks.
-    pub(crate) fn deliver_control(
-        self: &Task,
-        message: Message,
-    ) -> Result<(), (SendErrorKind, Message)> {
-        if !self.reserve(Room::take_control) {
-            return Err((self.no_room(), message));
-        }
-        match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
-            Ok(()) => Ok(()),
-            Err(Item::Event(Event::Control(message))) => Err((SendErrorKind::Closed, *message)),
-            Err(_) => unreachable!("the mailbox gives back what was pushed"),
-        }
-    }
-
-    /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
-    /// again.
-    fn no_room(&self) -> SendErrorKind {
-        if self.state.is_closed() {
-            SendErrorKind::Closed
-        } else {
-            SendErrorKind::Full
-        }
-    }
-
-    /// Asks the process to finish; `false` when it has ended.
-    pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
-        self.state.cancel();
-        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
-    }
-
-    /// Tells the process of the shutdown, unless it has been told.
-    pub(crate) fn notify_of_shutdown(self: &Task) {
-        if self.state.claim_shutdown_notice() {
-            self.cancel(CancelReason::Shutdown);
-        }
-    }
-
-    /// Asks for the process to be replaced; gives the request back when it has ended.
-    pub(crate) fn upgrade(self: &Task, request: UpgradeRequest) -> Result<(), UpgradeRequest> {
-        match self.push_system(Item::Upgrade(Box::new(request))) {
-            Ok(()) => Ok(()),
-            Err(Item::Upgrade(request)) => Err(*request),
-            Err(_) => unreachable!("the mailbox gives back what was pushed"),
-        }
-    }
-
-    /// Lets no further step start; `false` when the process has ended.
-    pub(crate) fn terminate(self: &Task) -> bool {
-        let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_ok()
-    }
-
-    /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
-    pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete();
-        self.refuse_waiters();
-        completed
-    }
-
-    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. Called by
-    /// whoever runs the process.
-    pub(crate) fn release_messages(self: &Task, places: u64) {
-        if places > 0 && self.room.give(places) == Given::Awaited {
-            self.serve_waiters();
-        }
-    }
-
-    fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
-        let limit = self.shared.config.mailbox_limit;
-        limit.is_none_or(|limit| take(&self.room, limit))
-    }
-
-    /// Puts in what is no system event.
-    #[inline]
-    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
-        debug_assert!(!item.is_system(), "it has to be counted");
-        // In its node from the beginning: an item that is moved costs as much as all the rest.
-        self.push_batch(Batch::of(item)).map_err(|mut refused| {
-            let item = refused.pop_front();
-            item.unwrap_or_else(|| unreachable!("the mailbox gives back what was pushed"))
-        })
-    }
-
-    #[inline]
-    fn push_batch(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
-        if self.state.unpark() {
-            self.shared
-                .accounts
-                .accept(self.pid, self.shared.accounts.note(&items));
-            // Nothing is pending in a process that waits, and what others push from now on comes later.
-            // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.append(items)) };
-            self.settle(Wake::Enqueue);
-            return Ok(());
-        }
-        self.push_behind(items)
-    }
-
-    /// Puts items behind others, to a process that somebody has.
-    #[inline(never)]
-    pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<(), Batch<Item>> {
-        let noted = self.shared.accounts.note(&items);
-        let wake = self.state.push_batch(items)?;
-        self.shared.accounts.accept(self.pid, noted);
-        if wake == Wake::Noted {
-            Batch::<Item>::note_behind(self.key());
-        }
-        self.settle(wake);
-        Ok(())
-    }
-
-    /// What the mailbox goes by where its nodes come from.
-    pub(crate) fn key(&self) -> usize {
-        ptr::from_ref(self).addr()
-    }
-
-    /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
-    #[inline(never)]
-    pub(crate) fn complete_behind(self: &Task, completion: Completion) {
-        if let Err(item) = self.push_batch(nodes::of_completion(completion)) {
-            let counters = self.shared.own_counters();
-            counters.stale_completions.bump();
-            self.shared.accounts.refuse_answer();
-            discard(self.pid, counters, item);
-        }
-    }
-
-    /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
-    fn push_system(self: &Task, item: Item) -> Result<(), Item> {
-        let noted = self.shared.accounts.note_item(&item);
-        let wake = self.state.push_system(item)?;
-        self.shared.accounts.accept(self.pid, noted);
-        self.settle_urgent(wake);
-        Ok(())
-    }
-
-    /// Does what a sender owes.
-    #[inline]
-    fn settle(self: &Task, wake: Wake) {
-        if wake == Wake::Enqueue {
-            // SAFETY: that is to say that this thread owns the token. A process that can be woken
-            // has been queued before, by its submitter, who has registered it before that.
-            self.shared.schedule(unsafe { Token::new(self) });
-        }
-    }
-
-    /// Does what the sender of a system event owes.
-    fn settle_urgent(self: &Task, wake: Wake) {
-        if wake == Wake::Enqueue {
-            // SAFETY: as in `settle`.
-            self.shared.schedule_urgent(unsafe { Token::new(self) });
-        }
     }
 }
 

@@ -34,6 +34,7 @@ mod config;
 mod contain;
 mod core;
 mod crew;
+mod delivery;
 mod dispatch;
 mod dump;
 mod exit_slot;

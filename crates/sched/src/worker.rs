@@ -460,6 +460,7 @@ impl<'a> Worker<'a> {
             return Next::OnDuty;
         }
         self.give_away();
+        node_cache::end_runs();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.come_back(next);
@@ -538,6 +539,8 @@ impl<'a> Worker<'a> {
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
+        // Before it is announced: giving memory back takes its time, and may be anybody's code.
+        node_cache::end_runs();
         let searching = std::mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
@@ -551,7 +554,6 @@ impl<'a> Worker<'a> {
 
     /// It is about to block.
     fn fall_asleep(&self) {
-        node_cache::end_runs();
         self.shared.check.end_pick(self.queue.index);
         self.shared.check.audit(self.shared);
     }

@@ -232,6 +232,11 @@ impl Drop for Late {
             assert_eq!(slabs.len(), if is_alive { 1 } else { 3 });
             blocks.into_iter().for_each(InUse::give);
         }
+        for key in (0..100).cycle().take(2_000) {
+            InUse::take_near(Size(0), key, 1).give();
+            note_behind(Size(0), key);
+        }
+        assert_eq!(has_runs(Size(0)), is_alive);
         let (sender, receiver) = channel();
         (0..200).for_each(|item| sender.send(item).unwrap());
         assert!(receiver.try_iter().eq(0..200));

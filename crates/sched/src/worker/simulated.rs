@@ -14,6 +14,7 @@ use crate::shared::Running;
 use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
+use ganger_mpsc::node_cache;
 use std::time::Duration;
 
 /// What a worker goes on with that has been relieved, when it is needed again.
@@ -199,6 +200,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
+                node_cache::end_runs();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;
