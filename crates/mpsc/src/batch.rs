@@ -13,8 +13,8 @@
 //! **Why the walk guesses.** Nodes that were made one after the other are neighbours. A link that has to
 //! be read before the next one can be makes a processor wait; an address that was computed does not,
 //! and a branch on whether the two are the same is free as long as they are. When producers mix they
-//! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing when it is wrong
-//! more often than one time in nine.
+//! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing when it is
+//! often wrong soon after it was wrong.
 
 mod iter;
 
@@ -28,10 +28,9 @@ use std::{mem, ptr};
 /// How many links ahead of it a walk has nodes fetched.
 const AHEAD: isize = 4;
 
-/// As long as a walk has credit for a wrong guess, it guesses: a right one adds one to the credit, up to what it
-/// begins with.
-const WRONG: u32 = 8;
-const CREDIT: u32 = 8 * WRONG;
+/// How often a walk may guess wrong after fewer right guesses than it takes to be worth it.
+const GUESSES: u32 = 8;
+const WORTH: usize = 8;
 
 /// Items in the order in which they were pushed, owned by whoever holds the batch.
 ///
@@ -148,11 +147,14 @@ impl<T> Batch<T> {
     /// The caller owns the chain and gives it away. Its nodes are exposed, and its last link is
     /// null.
     pub(crate) unsafe fn from_newest(newest: *mut Node<T>) -> Self {
-        let newest = Node::revive(newest);
         let mut batch = Self::new();
-        batch.back = newest;
-        let (mut node, mut credit) = (newest, CREDIT);
-        while !node.is_null() {
+        let mut node = Node::revive(newest);
+        if node.is_null() {
+            return batch;
+        }
+        batch.back = node;
+        let (mut guesses, mut wrong) = (GUESSES, 0);
+        loop {
             // SAFETY: a node of the chain, which the caller gave us.
             let older = unsafe {
                 let older = Node::revive(Node::next(node));
@@ -161,16 +163,19 @@ impl<T> Batch<T> {
             };
             batch.front = node;
             batch.len += 1;
+            if older.is_null() {
+                break;
+            }
             let guess = Node::before(node);
-            if credit < WRONG {
+            if guesses == 0 {
                 // One who sends to many in turn leaves the same distance between any two of these.
                 hint::prefetch(Node::ahead(node, older, AHEAD));
             }
-            if credit >= WRONG && guess == older {
-                credit = CREDIT.min(credit + 1);
+            if guesses > 0 && guess == older {
                 node = guess;
             } else {
-                credit = credit.saturating_sub(WRONG);
+                let right = batch.len - mem::replace(&mut wrong, batch.len);
+                guesses = guesses.saturating_sub(u32::from(right < WORTH));
                 // Without it the compiler would see that both are the same.
                 std::hint::black_box(());
                 node = older;
