@@ -22,9 +22,9 @@ pub(crate) struct LocalQueue {
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     /// Turns of the worker that are on its stack.
-    turns: Cell<usize>,
+    turns: Cell<u32>,
     /// How many processes the turn has woken.
-    woken: Cell<usize>,
+    woken: Cell<u32>,
 }
 
 impl LocalQueue {
@@ -39,15 +39,23 @@ impl LocalQueue {
         }
     }
 
-    /// The turn has woken another process. One that wakes many keeps its worker from them for long: thieves
-    /// are to find them exposed, or each that comes for a few interrupts it by a heavy fence.
+    /// The turn is about to wake another process. One that wakes many keeps its worker from them for long:
+    /// thieves are to find them exposed, or each that comes for a few interrupts it by a heavy fence.
+    #[inline]
     pub(crate) fn note_woken(&self) {
         /// So many are exposed at a time.
-        const MANY: usize = 16;
-        self.woken.set(self.woken.get() + 1);
+        const MANY: u32 = 16;
+        self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(MANY) {
-            self.deque.expose();
+            self.expose();
         }
+    }
+
+    /// Apart, so that waking one stays small.
+    #[cold]
+    #[inline(never)]
+    fn expose(&self) {
+        self.deque.expose();
     }
 }
 
@@ -174,7 +182,7 @@ fn count(shared: &Shared, what: Held) -> usize {
 /// How many turns and submissions of `shared` are on this thread's stack.
 pub(crate) fn held(shared: &Shared) -> (usize, usize) {
     let count = |what| count(shared, what);
-    let own = with(shared, |queue| queue.turns.get()).unwrap_or(0);
+    let own = with(shared, |queue| queue.turns.get()).unwrap_or(0) as usize;
     (own + count(Held::Turn), count(Held::Submission))
 }
 

@@ -231,6 +231,7 @@ impl Shared {
         let mut token = Some(token);
         local::with(self, |queue| {
             let is_alone = queue.deque.is_empty();
+            queue.note_woken();
             if let Some(token) = token.take() {
                 self.check.push(queue, token);
             }
@@ -239,7 +240,6 @@ impl Shared {
                 self.idle.defer();
             } else {
                 self.idle.notify();
-                queue.note_woken();
             }
         });
         if let Some(token) = token {
