@@ -95,7 +95,7 @@ impl<T> Batch<T> {
     #[doc(hidden)]
     #[inline]
     #[must_use]
-    pub fn of_near(item: T, key: usize) -> Self {
+    pub fn of_near(item: T, key: u64) -> Self {
         let node = Node::alloc_near(item, key);
         Self {
             front: node,
@@ -108,7 +108,7 @@ impl<T> Batch<T> {
     /// has just pushed.
     #[doc(hidden)]
     #[inline]
-    pub fn note_behind(key: usize) {
+    pub fn note_behind(key: u64) {
         Node::<T>::note_behind(key);
     }
 

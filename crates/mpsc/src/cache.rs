@@ -212,7 +212,7 @@ pub(crate) fn take(size: Size) -> NonNull<u8> {
 
 /// As [`take`], for the node of an item that goes to the queue with that key: see [`Runs`]. O(1).
 #[inline]
-pub(crate) fn take_near(size: Size, key: usize) -> NonNull<u8> {
+pub(crate) fn take_near(size: Size, key: u64) -> NonNull<u8> {
     if has_runs(size) {
         take_of_run(size, key)
     } else {
@@ -230,7 +230,7 @@ pub(crate) fn has_runs(size: Size) -> bool {
 /// As [`take_near`], for a thread that has runs. Apart, so that callers stay small enough to have the item made
 /// in its node.
 #[inline(never)]
-extern "C" fn take_of_run(size: Size, key: usize) -> NonNull<u8> {
+extern "C" fn take_of_run(size: Size, key: u64) -> NonNull<u8> {
     let near = LOCAL.try_with(|local| {
         let runs = &local.runs[size.0];
         let near = runs.take(key, &local.nodes[size.0], size);
@@ -245,7 +245,7 @@ extern "C" fn take_of_run(size: Size, key: usize) -> NonNull<u8> {
 /// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed: see
 /// [`Runs`]. O(1), but for making a table.
 #[inline]
-pub(crate) fn note_behind(size: Size, key: usize) {
+pub(crate) fn note_behind(size: Size, key: u64) {
     // What is gone keeps no runs.
     let _gone = LOCAL.try_with(|local| {
         let runs = &local.runs[size.0];

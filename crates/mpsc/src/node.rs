@@ -56,7 +56,7 @@ impl<T> Node<T> {
     /// As [`alloc`](Self::alloc), for an item that goes to the queue with that key: the nodes of one queue are
     /// near each other.
     #[inline]
-    pub(crate) fn alloc_near(item: T, key: usize) -> *mut Self {
+    pub(crate) fn alloc_near(item: T, key: u64) -> *mut Self {
         const { Self::TAGS_FIT };
         let memory = match Self::SIZE {
             Some(size) => cache::take_near(size, key),
@@ -68,7 +68,7 @@ impl<T> Node<T> {
     /// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed:
     /// see [`alloc_near`](Self::alloc_near).
     #[inline]
-    pub(crate) fn note_behind(key: usize) {
+    pub(crate) fn note_behind(key: u64) {
         if let Some(size) = Self::SIZE {
             cache::note_behind(size, key);
         }

@@ -69,7 +69,7 @@ pub(crate) struct Runs {
     /// Null while there is none. Freed by [`end`](Self::end) alone.
     table: Cell<*mut Table>,
     /// With a table, the queue of the last send; without, the one that was behind the last time.
-    last: Cell<usize>,
+    last: Cell<u64>,
     /// With a table, whether the send before that was to another queue. What is sent to one queue in one go counts
     /// as one.
     is_in_turn: Cell<bool>,
@@ -90,7 +90,7 @@ type Table = [Run; RUNS];
 struct Run {
     blocks: Place,
     /// The queue that it serves.
-    key: Cell<usize>,
+    key: Cell<u64>,
     /// Sends to it in turn since the last decision.
     sends: Cell<u32>,
     /// How often it was behind meanwhile.
@@ -123,7 +123,7 @@ impl Runs {
 
     /// The place for queues of that key.
     #[inline]
-    fn of(&self, key: usize) -> Option<&Run> {
+    fn of(&self, key: u64) -> Option<&Run> {
         // SAFETY: null, or made by `begin` and not freed: only `end` does that, and nobody calls it while using
         // what this returns, because nothing that is called meanwhile is foreign code.
         let table = unsafe { self.table.get().as_ref() }?;
@@ -133,7 +133,7 @@ impl Runs {
     /// A block of the run of the queue with that key, which is the caller's from now on; none if the queue is
     /// to have one from the open set. O(1).
     #[inline]
-    pub(crate) fn take(&self, key: usize, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
+    pub(crate) fn take(&self, key: u64, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
         let run = self.of(key)?;
         let is_in_turn = self.last.replace(key) != key;
         self.is_in_turn.set(is_in_turn);
@@ -174,7 +174,7 @@ impl Runs {
     /// Notes that the consumer of the queue with that key had not been waiting for the item that was pushed. Says
     /// whether to [`begin`](Self::begin). O(1).
     #[inline]
-    pub(crate) fn note_behind(&self, key: usize) -> bool {
+    pub(crate) fn note_behind(&self, key: u64) -> bool {
         let Some(run) = self.of(key) else {
             return self.last.replace(key) != key && self.note_turn();
         };
@@ -258,7 +258,7 @@ impl Run {
     }
 
     /// Somebody sends to another queue than the one that it serves.
-    fn pass(&self, key: usize) {
+    fn pass(&self, key: u64) {
         self.others.set(self.others.get() + 1);
         if self.others.get() >= OTHERS {
             self.key.set(key);
@@ -276,11 +276,11 @@ impl Run {
 
 /// Where in the table.
 #[inline]
-fn place_of(key: usize) -> usize {
+fn place_of(key: u64) -> usize {
     /// Odd, and near the golden ratio (Knuth, "The Art of Computer Programming", volume 3, section 6.4): keys
     /// that are addresses at the same distance from each other come to lie apart.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let hash = (key as u64).wrapping_mul(FACTOR) >> (u64::BITS - RUNS.ilog2());
+    let hash = key.wrapping_mul(FACTOR) >> (u64::BITS - RUNS.ilog2());
     // It fits everywhere.
     usize::try_from(hash).unwrap_or(0) % RUNS
 }

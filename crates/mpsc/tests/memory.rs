@@ -261,7 +261,7 @@ fn a_producer_and_a_consumer_ask_for_little() {
 /// To each of them in turn, while nobody receives; then receives it all.
 fn fan_out(queues: &[Queue<usize>], rounds: usize) {
     for round in 0..rounds {
-        for (key, queue) in queues.iter().enumerate() {
+        for (key, queue) in (0..).zip(queues) {
             if queue.push_batch(Batch::of_near(round, key)).unwrap() == Pushed::Queued {
                 Batch::<usize>::note_behind(key);
             }

@@ -60,7 +60,7 @@ impl ProcessCell {
         match self.push_batch(message) {
             Ok(Wake::Enqueue) => Ok(()),
             Ok(Wake::Noted) => {
-                Batch::<Item>::note_behind(self.key());
+                nodes::note_behind(self.key());
                 Ok(())
             }
             Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
@@ -68,8 +68,8 @@ impl ProcessCell {
     }
 
     /// What the mailbox goes by where nodes for it come from.
-    pub(crate) fn key(&self) -> usize {
-        ptr::from_ref(self).addr()
+    pub(crate) fn key(&self) -> u64 {
+        ptr::from_ref(self).addr() as u64
     }
 
     /// Delivers a message. Never blocks.

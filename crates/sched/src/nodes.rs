@@ -30,19 +30,26 @@ pub(crate) fn put_completion(completion: Completion, place: &mut MaybeUninit<Eve
     }
 }
 
-/// A batch of one message.
+/// A batch of one message, to the process whose mailbox goes by that key.
 #[inline]
-pub(crate) fn of_message(message: Message) -> Batch<Item> {
+pub(crate) fn of_message(message: Message, key: u64) -> Batch<Item> {
     let empty = Message {
         source: None,
         topic: message.topic,
         payloads: Payloads::new(),
     };
-    let mut batch = Batch::of(Item::Event(Event::Message(empty)));
+    let mut batch = Batch::of_near(Item::Event(Event::Message(empty)), key);
     if let Some(Item::Event(Event::Message(place))) = batch.front_mut() {
         replace(place, message);
     }
     batch
+}
+
+/// Notes that the process whose mailbox goes by that key had not been waiting for a message that was just delivered:
+/// nodes for it are to lie side by side, when this thread sends to many in turn.
+#[inline]
+pub(crate) fn note_behind(key: u64) {
+    Batch::<Item>::note_behind(key);
 }
 
 /// The error of a message, which is the only item, that was not taken.

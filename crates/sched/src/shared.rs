@@ -231,7 +231,9 @@ impl Shared {
         let mut token = Some(token);
         local::with(self, |queue| {
             let is_alone = queue.deque.is_empty();
-            queue.note_woken();
+            if !is_alone {
+                queue.note_woken();
+            }
             if let Some(token) = token.take() {
                 self.check.push(queue, token);
             }
@@ -349,10 +351,14 @@ impl Shared {
     #[inline]
     fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         // In its node before anybody is looked up, whom it might keep waiting.
-        let mut message = nodes::of_message(package.message);
+        let key = package.target.id();
+        let mut message = nodes::of_message(package.message, key);
         let put = |task: &Task| task.put(&mut message);
         let kind = match self.registry.read(package.target.id(), put) {
-            Some(Ok(None)) => return Ok(()),
+            Some(Ok(None)) => {
+                nodes::note_behind(key);
+                return Ok(());
+            }
             Some(Ok(Some(token))) => {
                 self.schedule(token);
                 return Ok(());

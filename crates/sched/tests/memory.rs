@@ -181,6 +181,7 @@ fn processes_that_stay_do_not_keep_the_memory_of_those_that_have_gone() {
     );
 }
 
+/// By handle, or by PID.
 #[test]
 fn a_worker_sets_nodes_aside_for_many_that_are_behind_until_it_sleeps() {
     let _alone = alone();
@@ -190,21 +191,25 @@ fn a_worker_sets_nodes_aside_for_many_that_are_behind_until_it_sleeps() {
     let receivers: Vec<_> = (0..300)
         .map(|_| scheduler.submit(waiter(), "main", ()).unwrap())
         .collect();
-    let addresses: Vec<_> = receivers.iter().map(|it| it.address().clone()).collect();
-    let sender = process(move |_, events, out| {
-        events.for_each(drop);
-        for round in 0..20_u64 {
-            for address in &addresses {
-                address.send(Message::new("number", round))?;
+    for by_pid in [false, true] {
+        let addresses: Vec<_> = receivers.iter().map(|it| it.address().clone()).collect();
+        let sender = process(move |ctx, events, out| {
+            events.for_each(drop);
+            for round in 0..20_u64 {
+                for address in &addresses {
+                    if by_pid {
+                        ctx.send(address.pid(), "number", round)?;
+                    } else {
+                        address.send(Message::new("number", round))?;
+                    }
+                }
             }
-        }
-        out.done(tables());
-        Ok(())
-    });
-    assert_eq!(
-        exit_number(scheduler.submit(sender, "main", ()).unwrap()),
-        1
-    );
-    until("the worker sleeps", || tables() == 0);
+            out.done(tables());
+            Ok(())
+        });
+        let sender = scheduler.submit(sender, "main", ()).unwrap();
+        assert_eq!(exit_number(sender), 1, "by PID: {by_pid}");
+        until("the worker sleeps", || tables() == 0);
+    }
     drop(receivers);
 }

@@ -47,7 +47,7 @@ impl InUse {
         Self::new(take(size), size, mark)
     }
 
-    fn take_near(size: Size, key: usize, mark: u8) -> Self {
+    fn take_near(size: Size, key: u64, mark: u8) -> Self {
         Self::new(take_near(size, key), size, mark)
     }
 
@@ -123,7 +123,7 @@ fn giving_asks_for_nothing() {
 enum Op {
     Take(usize, usize),
     /// To so many queues in turn, which are behind or not.
-    Send(usize, usize, bool),
+    Send(usize, u64, bool),
     Give(usize, usize),
     EndRuns,
     Release,
@@ -135,7 +135,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..SIZES, blocks()).prop_map(|(size, blocks)| Op::Take(size, blocks)),
         8 => (0..1_000_usize, blocks()).prop_map(|(from, blocks)| Op::Give(from, blocks)),
-        8 => (0..SIZES, 1..60_usize, any::<bool>()).prop_map(|(size, queues, behind)| Op::Send(size, queues, behind)),
+        8 => (0..SIZES, 1..60_u64, any::<bool>()).prop_map(|(size, queues, behind)| Op::Send(size, queues, behind)),
         1 => Just(Op::EndRuns),
         1 => Just(Op::Release),
         1 => Just(Op::Clear),

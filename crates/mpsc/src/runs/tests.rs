@@ -17,11 +17,11 @@ fn fresh(test: impl FnOnce() + Send + 'static) {
 }
 
 /// Addresses as queues have them that are parts of neighbours.
-fn keys() -> impl Iterator<Item = usize> + Clone {
-    (0..QUEUES).map(|queue| 0x7f00_0000_1000 + queue * 256)
+fn keys() -> impl Iterator<Item = u64> + Clone {
+    (0x7f00_0000_1000..).step_by(256).take(QUEUES)
 }
 
-fn send(key: usize) -> NonNull<u8> {
+fn send(key: u64) -> NonNull<u8> {
     take_near(SIZE, key)
 }
 
@@ -241,7 +241,7 @@ fn a_run_is_one_queue_s() {
                 .filter(move |&key| place_of(key) == place);
             keys.take(3).collect::<Vec<_>>()
         };
-        let keys: Vec<usize> = (0..50).flat_map(of_one_place).collect();
+        let keys: Vec<u64> = (0..50).flat_map(of_one_place).collect();
         let mut taken: Vec<Vec<NonNull<u8>>> = vec![Vec::new(); keys.len()];
         for _ in 0..200 {
             for (key, taken) in keys.iter().zip(&mut taken) {
@@ -263,11 +263,11 @@ fn a_place_serves_another_queue_later() {
         let before = send_in_turn(100, |_| true);
         give_all(before.into_iter().flatten());
         // Others come to the same places.
-        let other = |key: usize| {
+        let other = |key: u64| {
             let mut others = (0x5500_0000_0000..).step_by(16);
             others.find(|&other| place_of(other) == place_of(key))
         };
-        let others: Vec<usize> = keys().filter_map(other).collect();
+        let others: Vec<u64> = keys().filter_map(other).collect();
         let mut taken = vec![Vec::new(); QUEUES];
         for _ in 0..200 {
             for (key, taken) in others.iter().zip(&mut taken) {
@@ -297,12 +297,12 @@ fn who_clears_the_cache_gives_up_its_runs() {
 #[test]
 fn keys_at_the_same_distance_have_places_of_their_own() {
     for distance in [1, 16, 64, 192, 256, 4_096] {
-        let places: std::collections::BTreeSet<_> = (0..QUEUES)
+        let places: std::collections::BTreeSet<_> = (0..QUEUES as u64)
             .map(|queue| place_of(0x7f00_0000_1000 + queue * distance))
             .collect();
         assert!(places.len() > QUEUES * 3 / 4, "{}", places.len());
     }
-    for key in [0, usize::MAX, 1, 1 << (usize::BITS - 1)] {
+    for key in [0, u64::MAX, 1, 1 << 63] {
         assert!(place_of(key) < RUNS);
     }
 }
