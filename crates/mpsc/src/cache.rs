@@ -148,7 +148,8 @@ fn release(keep: fn(NonNull<Slab>)) {
 /// for what [`allocate`] gives. Sizes are 16
 /// bytes, 32 and so on up to 256; larger nodes come from the allocator one by one. What is kept above a
 /// lower limit is used up; [`clear`] returns it at once. Memory that holds an item is not counted: it is
-/// in use, with all of its slab.
+/// in use, with all of its slab. Nor is what a worker of `ganger-sched` sets aside while it sends to many
+/// processes in turn, until it sleeps.
 ///
 /// ```
 /// use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, SLAB_BYTES};
