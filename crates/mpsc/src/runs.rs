@@ -159,7 +159,7 @@ impl Runs {
         if sends < SENDS && !run.has_had_one.get() {
             return None;
         }
-        let gets_one = behind >= sends - sends / SENDS;
+        let gets_one = sends > 0 && behind >= sends - sends / SENDS;
         if gets_one {
             // If there are too few at the moment, the next send asks again.
             let _empty = run.blocks.replace(open.take_run(RUN, LEAST)?);

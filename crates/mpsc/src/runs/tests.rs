@@ -2,7 +2,7 @@
 //! that all come back, is tested where blocks are.
 
 use super::*;
-use crate::cache::{clear, end_runs, give, has_runs, note_behind, take_near};
+use crate::cache::{clear, end_runs, give, has_runs, note_behind, take, take_near};
 use crate::slab::SLAB;
 use std::thread;
 
@@ -228,6 +228,25 @@ fn queues_that_are_sent_to_in_groups_have_runs_when_they_are_behind() {
     fresh(|| {
         let (prompt, all) = send_groups(false);
         assert!(prompt < all / 10, "{prompt} of {all}");
+    });
+}
+
+/// Nothing is sent to it in turn any more.
+#[test]
+fn one_queue_that_has_had_a_run_gets_no_more_of_them() {
+    fresh(|| {
+        let before = send_in_turn(100, |_| true);
+        let key = 0x7f00_0000_1000;
+        let (mut taken, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            taken.push(send(key));
+            others.push(take(SIZE));
+        }
+        assert!(has_runs(SIZE));
+        // But what is left of the run that it has, and one for what was sent in turn since it got that.
+        let links = links_to_neighbours(&taken);
+        assert!(links < 2 * RUN as usize, "{links}");
+        give_all(before.into_iter().flatten().chain(taken).chain(others));
     });
 }
 
