@@ -37,6 +37,10 @@ const PACKAGES: [&str; 5] = [
     "ganger-sched",
 ];
 
+/// Tests that mean nothing under a sanitizer, which has memory of its own: of what is resident.
+const LEFT_OUT: [&str; 1] =
+    ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
@@ -141,6 +145,10 @@ fn run_package(
     let env = sanitizer.env(nightly)?;
     let mut rows: Vec<Row> = Vec::new();
     for test in Test::list(&stderr, &sanitizer.tree(), package)? {
+        if LEFT_OUT.contains(&test.name.as_str()) {
+            println!("left out: {package} {} {}", test.file, test.name);
+            continue;
+        }
         let Run { ending, time, text } = test.run(&env, None);
         let passed = ending == Ending::Passed;
         let found = reports(&text);
@@ -244,6 +252,15 @@ mod tests {
         assert_eq!(sanitizers, [Sanitizer::Thread]);
         assert_eq!(packages, ["ganger-mpsc"]);
         assert!(asked(&["memory"]).is_err());
+    }
+
+    #[test]
+    fn what_is_left_out_is_there() {
+        let file = crate::root::root().join("crates/sched/tests/idle_crowd.rs");
+        let text = std::fs::read_to_string(file).unwrap();
+        for name in LEFT_OUT {
+            assert!(text.contains(&format!("fn {name}(")), "{name}");
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn send(key: u64) -> NonNull<u8> {
 }
 
 /// Sends so many to each in turn; `note` says whether it is behind. What was taken, queue by queue.
+#[must_use]
 fn send_in_turn(rounds: usize, note: impl Fn(usize) -> bool) -> Vec<Vec<NonNull<u8>>> {
     let mut taken = vec![Vec::new(); QUEUES];
     for _ in 0..rounds {
@@ -162,7 +163,7 @@ fn a_table_of_use_stays() {
 fn a_table_of_use_has_the_next_come_soon() {
     fresh(|| {
         for _ in 0..3 {
-            send_in_turn(QUEUES, |_| true);
+            give_all(send_in_turn(QUEUES, |_| true).into_iter().flatten());
             keys()
                 .cycle()
                 .take_while(|_| has_runs(SIZE))

@@ -184,4 +184,6 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     here.send(Message::new("from nobody", ()).to(pid("{there@a|1}")))
         .unwrap();
     assert_eq!(echo.take().remove(0).message.source, None);
+    // Else each would keep the other for ever.
+    assert!(there.remove_peer(node("here")).is_some());
 }
