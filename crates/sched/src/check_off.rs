@@ -1,11 +1,11 @@
 //! What is left of `check` without the feature: nothing but the pushes themselves.
 
 use crate::config::Config;
+use crate::global::GlobalQueue;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
 use crate::urgent::UrgentLane;
-use crossbeam_queue::SegQueue;
 
 pub(crate) struct Check;
 
@@ -46,7 +46,7 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn push_global(&self, global: &SegQueue<Token>, token: Token) {
+    pub(crate) fn push_global(&self, global: &GlobalQueue, token: Token) {
         global.push(token);
     }
 
@@ -56,7 +56,7 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn move_global(&self, global: &SegQueue<Token>, token: Token) {
+    pub(crate) fn move_global(&self, global: &GlobalQueue, token: Token) {
         global.push(token);
     }
 

@@ -7,6 +7,7 @@ use crate::run::Runner;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Steal;
+use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::hint;
 use std::sync::Arc;
 use std::thread;
@@ -54,7 +55,7 @@ fn help(shared: &Arc<Shared>) {
         reap(shared);
         let interval = Deadline::after(INTERVAL);
         let all_ended = shared.live.wait(|| 0, || interval);
-        if all_ended || progress.is_halted() && !shared.has_work() {
+        if all_ended || progress.is_halted() && !has_work_after_halt(shared) {
             return;
         }
     }
@@ -96,6 +97,14 @@ pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
     if shared.shutdown.is_halted() && local::is_outside(shared) {
         reap(shared);
     }
+}
+
+/// Whether something is queued that nobody else ends. To be asked by one who has seen the halt.
+fn has_work_after_halt(shared: &Shared) -> bool {
+    // Ordering: SeqCst, pairs with the one in `Idle::notify_from_outside`: a process is queued, then the halt is
+    // looked at; the halt is seen here, then the queues. One of the two sees the other.
+    fence(Ordering::SeqCst);
+    shared.has_work()
 }
 
 fn steal_anywhere(shared: &Shared) -> Option<Token> {

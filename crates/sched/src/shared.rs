@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
+use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
@@ -23,7 +24,6 @@ use crate::token::Token;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::{Task, local, nodes, reaper};
-use crossbeam_queue::SegQueue;
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) factories: Factories,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
-    pub(crate) global: SegQueue<Token>,
+    pub(crate) global: GlobalQueue,
     /// Processes that a system event has woken, or waits for.
     pub(crate) urgent: UrgentLane,
     /// Of the workers' deques, and of those of their spares.
@@ -105,7 +105,7 @@ impl Shared {
             commands: CommandRegistry::new(),
             factories: Factories::default(),
             registry: Registry::new(),
-            global: SegQueue::new(),
+            global: GlobalQueue::new(),
             urgent: UrgentLane::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),

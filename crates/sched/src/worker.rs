@@ -353,17 +353,17 @@ impl<'a> Worker<'a> {
     }
 
     fn take_global(&self) -> Option<Token> {
-        let first = self.shared.global.pop()?;
-        let limit = self.shared.config.global_batch;
-        let more: SmallVec<[Token; 16]> = std::iter::from_fn(|| self.shared.global.pop())
-            .take(limit)
-            .collect();
-        self.counters.global_picks.add(1 + more.len() as u64);
+        let mut taken: SmallVec<[Token; 17]> = SmallVec::new();
+        let most = 1 + self.shared.config.global_batch;
+        self.shared.global.take(most, |token| taken.push(token));
+        self.counters.global_picks.add(taken.len() as u64);
         // The last one pushed is the first one popped: the order of the global queue is kept.
-        for token in more.into_iter().rev() {
+        while taken.len() > 1
+            && let Some(token) = taken.pop()
+        {
             self.queue.deque.push(token);
         }
-        Some(first)
+        taken.pop()
     }
 
     fn steal(&mut self) -> Option<Token> {

@@ -9,58 +9,29 @@ mod support;
 
 use ganger_sched::{BuildError, Builder, LongStep, Scheduler};
 use std::backtrace::Backtrace;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
 use std::time::{Duration, Instant};
+use support::on_event::{on_event, text_of};
 use support::*;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level};
 
 /// Each report, as text: all fields with their names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-struct Sees;
-
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0 += &format!(" {field}={value:?}");
-    }
-}
-
-impl Subscriber for Sees {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched" && *metadata.level() <= Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        SEEN.lock().unwrap().push(text.0.clone());
-        assert!(!text.0.contains("pid={panics|"), "on purpose: subscriber");
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+fn see(event: &Event<'_>) {
+    let text = text_of(event);
+    SEEN.lock().unwrap().push(text.clone());
+    assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
 /// A scheduler with one worker, whose reports the subscriber sees, one for each long step.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
-    SUBSCRIBES.call_once(|| tracing::subscriber::set_global_default(Sees).unwrap());
+    SUBSCRIBES.call_once(|| {
+        tracing::subscriber::set_global_default(on_event(Level::WARN, see)).unwrap();
+    });
     quiet_panics();
     let builder = Scheduler::builder().workers(1).host(host);
     let scheduler = set(builder.report_interval(Duration::ZERO))
@@ -89,7 +60,7 @@ fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep
         Ok(())
     });
     let waits = scheduler.submit(waits, "main", ()).unwrap();
-    let pid = format!("pid={} ", long.pid());
+    let pid = format!("pid={};", long.pid());
     let report = || {
         let seen = SEEN.lock().unwrap();
         seen.iter().find(|text| text.contains(&pid)).cloned()

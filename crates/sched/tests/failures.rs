@@ -11,46 +11,15 @@ use ganger_sched::{Builder, Scheduler};
 use std::fmt;
 use std::sync::{Mutex, Once};
 use std::time::Duration;
+use support::on_event::{on_event, text_of};
 use support::*;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level};
 
 /// Every event, as text: its level and all fields with their names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-struct Sees;
-
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0 += &format!(" {field}={value:?};");
-    }
-}
-
-impl Subscriber for Sees {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched"
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut text = Text(event.metadata().level().to_string());
-        event.record(&mut text);
-        SEEN.lock().unwrap().push(text.0);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+fn see(event: &Event<'_>) {
+    SEEN.lock().unwrap().push(text_of(event));
 }
 
 /// The events that have all of that in them.
@@ -63,7 +32,9 @@ fn seen(parts: &[&str]) -> Vec<String> {
 /// A scheduler whose events the subscriber sees.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
-    SUBSCRIBES.call_once(|| tracing::subscriber::set_global_default(Sees).unwrap());
+    SUBSCRIBES.call_once(|| {
+        tracing::subscriber::set_global_default(on_event(Level::TRACE, see)).unwrap();
+    });
     quiet_panics();
     let builder = set(Scheduler::builder().workers(1).host(host));
     let scheduler = builder.build().unwrap();

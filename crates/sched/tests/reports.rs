@@ -5,15 +5,13 @@ mod support;
 
 use ganger_proc_api::Process;
 use ganger_sched::{Builder, LongStepKind, ProcessHandle, Scheduler};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, mpsc};
 use std::thread;
 use std::time::Duration;
+use support::on_event::{on_event, text_of};
 use support::*;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Level};
 
 /// Every warning and every report of a long step, as text: the level, and all fields with their names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -21,46 +19,16 @@ static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What the step of the test with the host `held` holds, and the subscriber waits for.
 static HELD: Mutex<()> = Mutex::new(());
 
-struct Sees;
-
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0 += &format!(" {field}={value:?}");
+fn see(event: &Event<'_>) {
+    let text = text_of(event);
+    if *event.metadata().level() > Level::WARN && !text.contains("keeps others waiting") {
+        return;
     }
-}
-
-impl Subscriber for Sees {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched" && *metadata.level() <= Level::DEBUG
+    if text.contains("pid={held|") {
+        drop(HELD.lock());
     }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let level = *event.metadata().level();
-        let mut text = Text(format!("level={level}"));
-        event.record(&mut text);
-        if level > Level::WARN && !text.0.contains("keeps others waiting") {
-            return;
-        }
-        if text.0.contains("pid={held|") {
-            drop(HELD.lock());
-        }
-        SEEN.lock().unwrap().push(text.0.clone());
-        assert!(!text.0.contains("pid={panics|"), "on purpose: subscriber");
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+    SEEN.lock().unwrap().push(text.clone());
+    assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
 /// The events that have that in them.
@@ -83,7 +51,9 @@ fn reports(host: &str) -> Vec<String> {
 /// A scheduler with one worker, whose events the subscriber sees.
 fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     static SUBSCRIBES: Once = Once::new();
-    SUBSCRIBES.call_once(|| tracing::subscriber::set_global_default(Sees).unwrap());
+    SUBSCRIBES.call_once(|| {
+        tracing::subscriber::set_global_default(on_event(Level::DEBUG, see)).unwrap();
+    });
     quiet_panics();
     let builder = set(Scheduler::builder().workers(1).host(host));
     let scheduler = builder.build().unwrap();
@@ -267,10 +237,10 @@ fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
     until("it blocks", || began.load(Ordering::SeqCst));
     // Comes when it has been announced, so that the monitor has to take notice.
     assert_others_run(&scheduler);
-    let pid = format!("pid={} ", polite.pid());
+    let pid = format!("pid={};", polite.pid());
     until("it is reported", || !seen(&pid).is_empty());
     let report = seen(&pid).swap_remove(0);
-    assert!(report.starts_with("level=DEBUG "), "{report}");
+    assert!(report.starts_with("DEBUG "), "{report}");
     // The spare may tell it a moment before the monitor has added it.
     let steps = || scheduler.long_steps().into_iter();
     let step = || steps().find(|step| step.pid == polite.pid());
@@ -281,10 +251,10 @@ fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
     // It has taken no line from one that says nothing.
     let rude = block(&scheduler, "main", || None);
     assert_others_run(&scheduler);
-    let pid = format!("pid={} ", rude.0.pid());
+    let pid = format!("pid={};", rude.0.pid());
     until("it is reported", || !seen(&pid).is_empty());
     let report = seen(&pid).swap_remove(0);
-    assert!(report.starts_with("level=WARN "), "{report}");
+    assert!(report.starts_with("WARN "), "{report}");
     end(rude);
 }
 
@@ -383,7 +353,7 @@ fn it_is_said_once_that_there_are_no_more_spares_until_there_are() {
             .map(|_| block(&scheduler, "main", || None))
             .collect();
         let late = scheduler.submit(quick(), "main", ()).unwrap();
-        let warnings = || seen("max_spares=2 ").len();
+        let warnings = || seen("max_spares=2;").len();
         until("it is said", || warnings() == nth);
         // Not to wait for something, but to give something the time to happen that must not.
         thread::sleep(Duration::from_millis(50));

@@ -26,8 +26,9 @@ fn noter(number: u64, list: &Arc<Mutex<Vec<u64>>>) -> impl ganger_proc_api::Proc
 #[test]
 fn the_global_queue_is_first_in_first_out() {
     // No rotation within the test.
-    let builder = Scheduler::builder().workers(1).rotation(1_000_000);
-    let scheduler = builder.chain_limit(PATIENCE).build().unwrap();
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let builder = builder.rotation(1_000_000).chain_limit(PATIENCE);
+    let scheduler = builder.build().unwrap();
     let list = Arc::default();
     for number in 0..100 {
         drop(scheduler.submit(noter(number, &list), "main", ()).unwrap());

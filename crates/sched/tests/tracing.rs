@@ -7,47 +7,18 @@ use ganger_proc_api::{BoxError, Command, CommandId, Completer};
 use ganger_sched::Scheduler;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use support::on_event::{on_event, text_of};
 use support::*;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level};
 
 static EVENTS: AtomicUsize = AtomicUsize::new(0);
 /// Whether the subscriber panics at every event.
 static PANIC: AtomicBool = AtomicBool::new(false);
 
-struct FormatsAll;
-
-struct Format;
-
-impl Visit for Format {
-    fn record_debug(&mut self, _: &Field, value: &dyn fmt::Debug) {
-        assert!(!format!("{value:?}").contains('\0'));
-    }
-}
-
-impl Subscriber for FormatsAll {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "ganger::sched"
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        EVENTS.fetch_add(1, Ordering::SeqCst);
-        event.record(&mut Format);
-        assert!(!PANIC.load(Ordering::SeqCst), "on purpose: subscriber");
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
+fn format_all(event: &Event<'_>) {
+    EVENTS.fetch_add(1, Ordering::SeqCst);
+    assert!(!text_of(event).contains('\0'));
+    assert!(!PANIC.load(Ordering::SeqCst), "on purpose: subscriber");
 }
 
 /// An error that can't be shown.
@@ -67,7 +38,7 @@ impl std::error::Error for Unshowable {}
 fn users_code_in_events_ends_nothing_but_its_process() {
     const DO: CommandId = CommandId::new(1);
     quiet_panics();
-    tracing::subscriber::set_global_default(FormatsAll).unwrap();
+    tracing::subscriber::set_global_default(on_event(Level::TRACE, format_all)).unwrap();
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let handler = |_: Command, completer: Completer| -> Result<(), BoxError> {
         completer.complete(());

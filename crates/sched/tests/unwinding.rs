@@ -11,7 +11,9 @@ use ganger_sched::{Handle, Scheduler, WeakHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
+use support::on_event::on_event;
 use support::*;
+use tracing::Level;
 
 const DO: CommandId = CommandId::new(1);
 
@@ -20,7 +22,7 @@ const DO: CommandId = CommandId::new(1);
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
-        let idle = Stops(tracing::Level::TRACE, Mutex::default(), Arc::default());
+        let idle = stops(Level::TRACE, Mutex::default(), Arc::default());
         tracing::subscriber::set_global_default(idle).unwrap();
     });
 }
@@ -197,32 +199,20 @@ fn a_predicate_that_panics_takes_nothing() {
 
 /// Stops the scheduler when it is told something at that level: that a process has been started, that the
 /// scheduler is stopping. Once; says how long it took.
-struct Stops(
-    tracing::Level,
-    Mutex<Option<Handle>>,
-    Arc<Mutex<Option<Duration>>>,
-);
-
-impl tracing::Subscriber for Stops {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        if *event.metadata().level() == self.0
-            && let Some(handle) = self.1.lock().unwrap().take()
+fn stops(
+    level: Level,
+    handle: Mutex<Option<Handle>>,
+    lasted: Arc<Mutex<Option<Duration>>>,
+) -> impl tracing::Subscriber + Send + Sync {
+    on_event(Level::TRACE, move |event| {
+        if *event.metadata().level() == level
+            && let Some(handle) = handle.lock().unwrap().take()
         {
             let start = Instant::now();
             handle.stop(Duration::from_secs(2));
-            *self.2.lock().unwrap() = Some(start.elapsed());
+            *lasted.lock().unwrap() = Some(start.elapsed());
         }
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
+    })
 }
 
 /// The submission that is on the stack of a `stop` is nothing to wait for.
@@ -233,7 +223,7 @@ fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() 
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
     let handle = Mutex::new(Some(scheduler.handle()));
-    let stops = Stops(tracing::Level::DEBUG, handle, lasted.clone());
+    let stops = stops(Level::DEBUG, handle, lasted.clone());
     let calls = Calls::new();
     let process = tracing::subscriber::with_default(stops, || {
         scheduler.submit(stubborn(&calls), "main", ()).unwrap()
@@ -255,7 +245,7 @@ fn a_subscriber_that_stops_the_scheduler_while_it_is_stopped_returns() {
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
     let handle = Mutex::new(Some(scheduler.handle()));
-    let stops = Stops(tracing::Level::INFO, handle, lasted.clone());
+    let stops = stops(Level::INFO, handle, lasted.clone());
     let idler = scheduler.submit(waiter(), "main", ()).unwrap();
     let report = tracing::subscriber::with_default(stops, || scheduler.stop(PATIENCE));
     assert_eq!((report.completed, report.forced), (1, 0));

@@ -34,6 +34,7 @@ pub use audit::Summary;
 pub(crate) use marks::ProcessCheck;
 
 use crate::config::Config;
+use crate::global::GlobalQueue;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
@@ -41,7 +42,6 @@ use crate::token::Token;
 use crate::urgent::UrgentLane;
 use crate::worker::URGENT_STREAK;
 use audit::Auditor;
-use crossbeam_queue::SegQueue;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
@@ -234,7 +234,7 @@ impl Check {
     }
 
     /// Pushes a process to the global queue.
-    pub(crate) fn push_global(&self, global: &SegQueue<Token>, token: Token) {
+    pub(crate) fn push_global(&self, global: &GlobalQueue, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };
@@ -256,7 +256,7 @@ impl Check {
     }
 
     /// Moves a process that is queued to the global queue.
-    pub(crate) fn move_global(&self, global: &SegQueue<Token>, token: Token) {
+    pub(crate) fn move_global(&self, global: &GlobalQueue, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };

@@ -2,6 +2,7 @@
 
 mod loom_census;
 mod loom_exit;
+mod loom_fifo;
 mod loom_idle;
 mod loom_lanes;
 mod loom_slots;

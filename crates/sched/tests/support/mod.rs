@@ -1,6 +1,8 @@
 //! What the tests share: processes made of closures, and waiting without sleeping.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod on_event;
+
 use ganger_proc_api::{
     BoxError, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,
 };
