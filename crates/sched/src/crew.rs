@@ -34,26 +34,23 @@
 //! | `report` | whoever relieves a worker | the spare that takes its place, once |
 
 mod calls;
+mod spares;
 mod thread_account;
+mod threads;
 
-use crate::clock::Since;
+pub(crate) use crate::crew::spares::Next;
+pub(crate) use crate::crew::threads::start_worker;
+
 use crate::contain::log;
 use crate::crew::calls::{Announcements, Calls};
+use crate::crew::spares::Spares;
 use crate::crew::thread_account::{computed, is_asleep, thread_id};
 use crate::pinning::Pins;
-use crate::reaper::Counted;
 use crate::reports::{Line, LongStep};
-use crate::shared::Shared;
-use crate::token::Token;
-use crate::worker;
-use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
 use std::collections::VecDeque;
-use std::io;
-use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 use tracing::Level;
 
@@ -110,28 +107,6 @@ pub(crate) struct Relief {
     pub(crate) line: Line,
 }
 
-#[derive(Default)]
-struct Spares {
-    /// Threads that wait.
-    waiting: Vec<usize>,
-    /// Slots without a thread, the next one last.
-    free: Vec<(usize, Deque<Token>)>,
-    /// How many threads there are that wait or are on duty in a worker's place.
-    threads: usize,
-    /// When it was said last that nobody was left when somebody was needed.
-    warned: Option<Since>,
-}
-
-/// What a spare does next.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It is needed.
-    OnDuty,
-    /// It ends: it has not been needed for a while, or the scheduler has halted.
-    Leave,
-}
-
 impl Crew {
     pub(crate) fn new(workers: usize, slots: usize, pins: Option<Pins>) -> Self {
         Self {
@@ -159,21 +134,11 @@ impl Crew {
         self.used.load(Ordering::Acquire)
     }
 
-    /// How many threads there are beyond the workers that were asked for.
-    pub(crate) fn spares(&self) -> usize {
-        lock(&self.spares).threads
-    }
-
     /// How many workers have been relieved and not stood down yet.
     pub(crate) fn relieved(&self) -> usize {
         (0..self.used())
             .filter(|&index| self.is_relieved(index))
             .count()
-    }
-
-    /// Gives the slots of spares their deques.
-    pub(crate) fn set_free(&self, deques: impl DoubleEndedIterator<Item = (usize, Deque<Token>)>) {
-        lock(&self.spares).free.extend(deques.rev());
     }
 
     /// Whether the worker has to stand down.
@@ -311,179 +276,6 @@ impl Crew {
         // Ordering: Relaxed: a hint.
         self.slots[index].overdue.load(Ordering::Relaxed) == turn
     }
-
-    /// Whether the worker may block for as long as it likes: somebody has taken its place, or a spare
-    /// is left that can.
-    pub(crate) fn has_relief(&self, index: usize) -> bool {
-        let spares = lock(&self.spares);
-        self.is_relieved(index) || !spares.waiting.is_empty() || !spares.free.is_empty()
-    }
-
-    /// Whether a spare is left.
-    #[cfg(feature = "sim")]
-    pub(crate) fn has_spare(&self) -> bool {
-        let spares = lock(&self.spares);
-        !spares.waiting.is_empty() || !spares.free.is_empty()
-    }
-
-    /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
-    /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
-    ///
-    /// Starts a thread when none waits.
-    pub(crate) fn relieve(
-        &self,
-        shared: &Arc<Shared>,
-        index: usize,
-        relief: Option<Relief>,
-    ) -> bool {
-        let mut spares = lock(&self.spares);
-        let slot = &self.slots[index];
-        let is_relieved = slot.calls.is_relieved();
-        // By now it may have been relieved by somebody else, and have stood down or left.
-        let is_off =
-            spares.waiting.contains(&index) || spares.free.iter().any(|(free, _)| *free == index);
-        if is_relieved || is_off {
-            return false;
-        }
-        let next = match self.call_spare(shared, &mut spares, index, relief.as_ref()) {
-            Ok(next) => next,
-            Err(error) => {
-                let interval = shared.config.report_interval;
-                let is_due = spares.warned.is_none_or(|at| at.elapsed() >= interval);
-                if is_due {
-                    spares.warned = Some(Since::before(Duration::ZERO));
-                }
-                drop(spares);
-                if is_due {
-                    warn(shared, &error);
-                }
-                return false;
-            }
-        };
-        // Before the worker can know, and say that the step is over.
-        if let Some(Relief { step, turn, line }) = relief {
-            let interval = shared.config.report_interval;
-            shared.reports.add(step, turn, line, interval);
-        }
-        slot.calls.relieve();
-        // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
-        let thread = slot.thread.load(Ordering::Relaxed);
-        if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
-            pins.release(thread);
-        }
-        // Ordering: Release pairs with the Acquire in `is_on_duty`.
-        self.slots[next].on_duty.store(true, Ordering::Release);
-        drop(spares);
-        self.slots[next].parker.unpark();
-        true
-    }
-
-    /// A relieved worker, whose deque is empty, waits until it is needed, for as long as `keep`.
-    pub(crate) fn stand_down(
-        &self,
-        index: usize,
-        keep: Duration,
-        is_halted: impl Fn() -> bool,
-    ) -> Next {
-        let slot = &self.slots[index];
-        self.step_back(index);
-        loop {
-            if self.is_on_duty(index) {
-                self.pin(index);
-                return Next::OnDuty;
-            }
-            let is_needed = is_halted() || slot.parker.park_timeout(keep);
-            if is_needed && !is_halted() {
-                continue;
-            }
-            // Whoever else has taken it out has put it on duty.
-            if self.wait_no_more(index) {
-                // After the halt everybody looks once more: what it has given away when it stood down
-                // may have nobody else.
-                return if is_halted() {
-                    Next::OnDuty
-                } else {
-                    Next::Leave
-                };
-            }
-        }
-    }
-
-    /// A relieved worker waits from now on.
-    pub(crate) fn step_back(&self, index: usize) {
-        let slot = &self.slots[index];
-        let mut spares = lock(&self.spares);
-        // Ordering: Relaxed: the lock orders it.
-        slot.on_duty.store(false, Ordering::Relaxed);
-        slot.calls.stand_down();
-        spares.waiting.push(index);
-    }
-
-    /// Whether one that waited has been put on duty.
-    pub(crate) fn is_on_duty(&self, index: usize) -> bool {
-        // Ordering: Acquire pairs with the Release in `relieve`.
-        self.slots[index].on_duty.load(Ordering::Acquire)
-    }
-
-    /// Takes one out that waits; `false` when it does not.
-    pub(crate) fn wait_no_more(&self, index: usize) -> bool {
-        let mut spares = lock(&self.spares);
-        let place = spares.waiting.iter().position(|&it| it == index);
-        place.map(|place| spares.waiting.remove(place)).is_some()
-    }
-
-    /// The thread of that slot has ended: another may have it.
-    pub(crate) fn leave(&self, index: usize, deque: Deque<Token>) {
-        let mut spares = lock(&self.spares);
-        spares.threads -= 1;
-        spares.free.push((index, deque));
-    }
-
-    /// A thread that waits, or a new one, for the place of that worker, which is to report that.
-    fn call_spare(
-        &self,
-        shared: &Arc<Shared>,
-        spares: &mut Spares,
-        relieved: usize,
-        relief: Option<&Relief>,
-    ) -> Result<usize, NoSpare> {
-        // Ordering: Relaxed: the lock orders it.
-        let place = self.slots[relieved].place.load(Ordering::Relaxed);
-        let give = |next: usize| {
-            // Ordering: Relaxed, as in `pin`.
-            self.slots[next].place.store(place, Ordering::Relaxed);
-            let told = relief.filter(|relief| relief.line != Line::Suppress);
-            *lock(&self.slots[next].report) = told.cloned();
-        };
-        if let Some(next) = spares.waiting.pop() {
-            give(next);
-            return Ok(next);
-        }
-        let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
-        // Before there is a thread, which looks for its report as soon as it runs.
-        give(index);
-        // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
-        self.used.fetch_max(index + 1, Ordering::Release);
-        match start_worker(shared, index, deque) {
-            Ok(()) => {
-                spares.threads += 1;
-                Ok(index)
-            }
-            Err((error, deque)) => {
-                *lock(&self.slots[index].report) = None;
-                spares.free.push((index, deque));
-                Err(NoSpare::System(error))
-            }
-        }
-    }
-
-    /// Lets spares see that the scheduler has halted.
-    pub(crate) fn wake_all(&self) {
-        let waiting = lock(&self.spares).waiting.clone();
-        for index in waiting {
-            self.slots[index].parker.unpark();
-        }
-    }
 }
 
 /// See [`Crew::announce`]; nothing where an outer call has said so already.
@@ -494,72 +286,6 @@ impl Drop for Announced<'_> {
         if let Some(announcements) = self.0 {
             announcements.end();
         }
-    }
-}
-
-/// Why nobody can take a worker's place.
-#[derive(Debug, thiserror::Error)]
-enum NoSpare {
-    #[error(
-        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
-    )]
-    Limit,
-    #[error("the system refuses another thread: {0}")]
-    System(io::Error),
-}
-
-fn warn(shared: &Shared, error: &NoSpare) {
-    let max_spares = shared.config.max_spares;
-    log(Level::WARN, || {
-        tracing::warn!(
-            target: "ganger::sched", max_spares, %error,
-            "steps keep all workers, and processes wait until one returns"
-        );
-    });
-}
-
-/// Starts the thread of a worker.
-///
-/// # Errors
-/// When the system refuses one; with the deque inside.
-pub(crate) fn start_worker(
-    shared: &Arc<Shared>,
-    index: usize,
-    deque: Deque<Token>,
-) -> Result<(), (io::Error, Deque<Token>)> {
-    #[cfg(feature = "sim")]
-    let Some(deque) = crate::sim::hire(index, deque) else {
-        return Ok(());
-    };
-    let name = format!("{}-{index}", shared.config.thread_name);
-    let mut builder = thread::Builder::new().name(name);
-    if let Some(bytes) = shared.config.stack_size {
-        builder = builder.stack_size(bytes);
-    }
-    // Ordering: Relaxed: one that is late only grants another thread.
-    #[cfg(test)]
-    if shared.crew.refuses_threads.load(Ordering::Relaxed) {
-        // More than any system has.
-        builder = builder.stack_size(usize::MAX / 8);
-    }
-    let counted = Counted::new(shared);
-    let mine = Arc::clone(shared);
-    // What a refused thread was to have is dropped with it.
-    let parcel = Arc::new(Mutex::new(Some(deque)));
-    let theirs = Arc::clone(&parcel);
-    let spawned = builder.spawn(move || {
-        let _counted = counted;
-        let deque = lock(&theirs).take();
-        if let Some(deque) = deque {
-            worker::work(mine, index, deque);
-        }
-    });
-    match spawned {
-        Ok(_) => Ok(()),
-        Err(error) => match lock(&parcel).take() {
-            Some(deque) => Err((error, deque)),
-            None => unreachable!("the thread that was to take it was refused"),
-        },
     }
 }
 

@@ -6,6 +6,7 @@ use crate::clock::Deadline;
 use crate::reports::LongStepKind;
 use ganger_proc_api::{BoxError, Events, ExitReason, Pid, Process, StepOutput};
 use std::sync::mpsc;
+use std::thread;
 
 /// Calls the function in its only step.
 struct Once<F>(F);

@@ -1,0 +1,81 @@
+//! The threads of workers: how they start, and what is said when none can.
+
+use crate::contain::log;
+use crate::reaper::Counted;
+use crate::shared::Shared;
+use crate::token::Token;
+use crate::worker;
+use ganger_deque::Worker as Deque;
+#[cfg(test)]
+use ganger_sync::atomic::Ordering;
+use ganger_sync::sync::{Mutex, lock};
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use tracing::Level;
+
+/// Why nobody can take a worker's place.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoSpare {
+    #[error(
+        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
+    )]
+    Limit,
+    #[error("the system refuses another thread: {0}")]
+    System(io::Error),
+}
+
+pub(super) fn warn(shared: &Shared, error: &NoSpare) {
+    let max_spares = shared.config.max_spares;
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", max_spares, %error,
+            "steps keep all workers, and processes wait until one returns"
+        );
+    });
+}
+
+/// Starts the thread of a worker.
+///
+/// # Errors
+/// When the system refuses one; with the deque inside.
+pub(crate) fn start_worker(
+    shared: &Arc<Shared>,
+    index: usize,
+    deque: Deque<Token>,
+) -> Result<(), (io::Error, Deque<Token>)> {
+    #[cfg(feature = "sim")]
+    let Some(deque) = crate::sim::hire(index, deque) else {
+        return Ok(());
+    };
+    let name = format!("{}-{index}", shared.config.thread_name);
+    let mut builder = thread::Builder::new().name(name);
+    if let Some(bytes) = shared.config.stack_size {
+        builder = builder.stack_size(bytes);
+    }
+    // Ordering: Relaxed: one that is late only grants another thread.
+    #[cfg(test)]
+    if shared.crew.refuses_threads.load(Ordering::Relaxed) {
+        // More than any system has.
+        builder = builder.stack_size(usize::MAX / 8);
+    }
+    let counted = Counted::new(shared);
+    let mine = Arc::clone(shared);
+    // What a refused thread was to have is dropped with it.
+    let parcel = Arc::new(Mutex::new(Some(deque)));
+    let theirs = Arc::clone(&parcel);
+    let spawned = builder.spawn(move || {
+        let _counted = counted;
+        let deque = lock(&theirs).take();
+        if let Some(deque) = deque {
+            worker::work(mine, index, deque);
+        }
+    });
+    match spawned {
+        Ok(_) => Ok(()),
+        Err(error) => match lock(&parcel).take() {
+            Some(deque) => Err((error, deque)),
+            None => unreachable!("the thread that was to take it was refused"),
+        },
+    }
+}
