@@ -130,7 +130,7 @@ impl Crew {
 
     /// How many slots have ever had a thread, at the beginning of all.
     pub(crate) fn used(&self) -> usize {
-        // Ordering: Acquire pairs with the Release in `relieve`.
+        // Ordering: Acquire pairs with the Release in `call_spare`.
         self.used.load(Ordering::Acquire)
     }
 
@@ -155,7 +155,7 @@ impl Crew {
 
     /// The worker's thread is this one.
     pub(crate) fn enter(&self, index: usize) {
-        // Ordering: Relaxed: for the monitor's look at the system's account; `relieve` runs later.
+        // Ordering: Relaxed: for the monitor's look at the system's account; `replace` runs later.
         self.slots[index]
             .thread
             .store(thread_id(), Ordering::Relaxed);

@@ -2,14 +2,12 @@
 
 use super::{Crew, Relief};
 use crate::clock::Since;
-use crate::crew::threads::{NoSpare, start_worker, warn};
 use crate::reports::Line;
-use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::lock;
-use std::sync::Arc;
+use std::io;
 use std::time::Duration;
 
 #[derive(Default)]
@@ -33,6 +31,20 @@ pub(crate) enum Next {
     /// It ends: it has not been needed for a while, or the scheduler has halted.
     Leave,
 }
+
+/// Why nobody can take a worker's place.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoSpare {
+    #[error(
+        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
+    )]
+    Limit,
+    #[error("the system refuses another thread: {0}")]
+    System(io::Error),
+}
+
+/// What has come of starting a thread: the deque comes back with the system's refusal.
+pub(crate) type Hired = Result<(), (io::Error, Deque<Token>)>;
 
 impl Crew {
     /// How many threads there are beyond the workers that were asked for.
@@ -62,13 +74,15 @@ impl Crew {
     /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
     /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
     ///
-    /// Starts a thread when none waits.
-    pub(crate) fn relieve(
+    /// `hire` starts a thread, when none waits; `note` has the reason before the worker can know, and say that
+    /// the step is over. Both are called under the lock.
+    pub(crate) fn replace(
         &self,
-        shared: &Arc<Shared>,
         index: usize,
         relief: Option<Relief>,
-    ) -> bool {
+        hire: impl FnOnce(usize, Deque<Token>) -> Hired,
+        note: impl FnOnce(Relief),
+    ) -> Result<bool, NoSpare> {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
         let is_relieved = slot.calls.is_relieved();
@@ -76,28 +90,10 @@ impl Crew {
         let is_off =
             spares.waiting.contains(&index) || spares.free.iter().any(|(free, _)| *free == index);
         if is_relieved || is_off {
-            return false;
+            return Ok(false);
         }
-        let next = match self.call_spare(shared, &mut spares, index, relief.as_ref()) {
-            Ok(next) => next,
-            Err(error) => {
-                let interval = shared.config.report_interval;
-                let is_due = spares.warned.is_none_or(|at| at.elapsed() >= interval);
-                if is_due {
-                    spares.warned = Some(Since::before(Duration::ZERO));
-                }
-                drop(spares);
-                if is_due {
-                    warn(shared, &error);
-                }
-                return false;
-            }
-        };
-        // Before the worker can know, and say that the step is over.
-        if let Some(Relief { step, turn, line }) = relief {
-            let interval = shared.config.report_interval;
-            shared.reports.add(step, turn, line, interval);
-        }
+        let next = self.call_spare(&mut spares, index, relief.as_ref(), hire)?;
+        relief.map(note);
         slot.calls.relieve();
         // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
         let thread = slot.thread.load(Ordering::Relaxed);
@@ -108,7 +104,17 @@ impl Crew {
         self.slots[next].on_duty.store(true, Ordering::Release);
         drop(spares);
         self.slots[next].parker.unpark();
-        true
+        Ok(true)
+    }
+
+    /// Whether it is to be said that nobody was left, which it is once in each interval.
+    pub(super) fn has_to_warn(&self, interval: Duration) -> bool {
+        let mut spares = lock(&self.spares);
+        let is_due = spares.warned.is_none_or(|at| at.elapsed() >= interval);
+        if is_due {
+            spares.warned = Some(Since::before(Duration::ZERO));
+        }
+        is_due
     }
 
     /// A relieved worker, whose deque is empty, waits until it is needed, for as long as `keep`.
@@ -154,7 +160,7 @@ impl Crew {
 
     /// Whether one that waited has been put on duty.
     pub(crate) fn is_on_duty(&self, index: usize) -> bool {
-        // Ordering: Acquire pairs with the Release in `relieve`.
+        // Ordering: Acquire pairs with the Release in `replace`.
         self.slots[index].on_duty.load(Ordering::Acquire)
     }
 
@@ -175,10 +181,10 @@ impl Crew {
     /// A thread that waits, or a new one, for the place of that worker, which is to report that.
     fn call_spare(
         &self,
-        shared: &Arc<Shared>,
         spares: &mut Spares,
         relieved: usize,
         relief: Option<&Relief>,
+        hire: impl FnOnce(usize, Deque<Token>) -> Hired,
     ) -> Result<usize, NoSpare> {
         // Ordering: Relaxed: the lock orders it.
         let place = self.slots[relieved].place.load(Ordering::Relaxed);
@@ -197,7 +203,7 @@ impl Crew {
         give(index);
         // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Release);
-        match start_worker(shared, index, deque) {
+        match hire(index, deque) {
             Ok(()) => {
                 spares.threads += 1;
                 Ok(index)

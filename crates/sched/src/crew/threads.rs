@@ -1,6 +1,8 @@
 //! The threads of workers: how they start, and what is said when none can.
 
 use crate::contain::log;
+use crate::crew::spares::{Hired, NoSpare};
+use crate::crew::{Crew, Relief};
 use crate::reaper::Counted;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -9,23 +11,34 @@ use ganger_deque::Worker as Deque;
 #[cfg(test)]
 use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::{Mutex, lock};
-use std::io;
 use std::sync::Arc;
 use std::thread;
 use tracing::Level;
 
-/// Why nobody can take a worker's place.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoSpare {
-    #[error(
-        "there are as many spare threads as there may be; raise `max_spares`, or block elsewhere"
-    )]
-    Limit,
-    #[error("the system refuses another thread: {0}")]
-    System(io::Error),
+impl Crew {
+    /// Puts a spare on duty in the place of a worker: see [`Crew::replace`]. Starts a thread when none waits.
+    pub(crate) fn relieve(
+        &self,
+        shared: &Arc<Shared>,
+        index: usize,
+        relief: Option<Relief>,
+    ) -> bool {
+        let interval = shared.config.report_interval;
+        let hire = |index, deque| start_worker(shared, index, deque);
+        let note = |Relief { step, turn, line }| shared.reports.add(step, turn, line, interval);
+        match self.replace(index, relief, hire, note) {
+            Ok(is_relieved) => is_relieved,
+            Err(error) => {
+                if self.has_to_warn(interval) {
+                    warn(shared, &error);
+                }
+                false
+            }
+        }
+    }
 }
 
-pub(super) fn warn(shared: &Shared, error: &NoSpare) {
+fn warn(shared: &Shared, error: &NoSpare) {
     let max_spares = shared.config.max_spares;
     log(Level::WARN, || {
         tracing::warn!(
@@ -39,11 +52,7 @@ pub(super) fn warn(shared: &Shared, error: &NoSpare) {
 ///
 /// # Errors
 /// When the system refuses one; with the deque inside.
-pub(crate) fn start_worker(
-    shared: &Arc<Shared>,
-    index: usize,
-    deque: Deque<Token>,
-) -> Result<(), (io::Error, Deque<Token>)> {
+pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Hired {
     #[cfg(feature = "sim")]
     let Some(deque) = crate::sim::hire(index, deque) else {
         return Ok(());
