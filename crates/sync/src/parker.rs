@@ -98,7 +98,7 @@ impl Parker {
     /// Blocks until there is a token, and takes it, or until `timeout` has passed. Returns whether
     /// it took a token.
     ///
-    /// Under loom there is no clock: it waits for the token.
+    /// Under loom there is no clock: it waits for the token, unless `timeout` is zero.
     pub fn park_timeout(&self, timeout: Duration) -> bool {
         if self.take_token() {
             return true;
@@ -173,8 +173,11 @@ impl Parker {
     fn wait_while_parked<'a>(
         &self,
         mut guard: crate::sync::MutexGuard<'a, ()>,
-        _timeout: Duration,
+        timeout: Duration,
     ) -> crate::sync::MutexGuard<'a, ()> {
+        if timeout.is_zero() {
+            return guard;
+        }
         // Ordering: Relaxed, because the caller's swap acquires.
         while self.state.load(Ordering::Relaxed) == PARKED {
             guard = self

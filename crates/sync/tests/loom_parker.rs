@@ -4,6 +4,7 @@
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
+use std::time::Duration;
 
 /// A parker that guards a value: whoever was woken may read what the waker wrote.
 struct Handover {
@@ -51,5 +52,19 @@ fn two_unparks_leave_at_least_one_token() {
         for waker in wakers {
             waker.join().unwrap();
         }
+    });
+}
+
+#[test]
+fn who_has_waited_long_enough_takes_the_token_or_leaves_it() {
+    model::check(3, || {
+        let parker = Arc::new(Parker::new());
+        let waker = {
+            let parker = Arc::clone(&parker);
+            thread::spawn(move || parker.unpark())
+        };
+        let has_taken = parker.park_timeout(Duration::ZERO);
+        waker.join().unwrap();
+        assert_ne!(has_taken, parker.has_token(), "two tokens, or none");
     });
 }
