@@ -25,7 +25,7 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `calls` | under the lock, when a spare goes on duty; the monitor, when there is something to tell; the worker, when it stands down or tells | the worker, after each turn, and before it sleeps |
-//! | `on_duty` | under the lock | the spare that waits |
+//! | `on_duty` | under the lock | the spare that waits; under the lock, who relieves it |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |
@@ -71,6 +71,7 @@ pub(crate) struct Crew {
 #[derive(Default)]
 struct Slot {
     calls: Calls,
+    /// It stands for one of the workers that were asked for, or did until somebody took its place.
     on_duty: AtomicBool,
     announcements: Announcements,
     /// The number of the turn whose time is over, if it is still that one.
@@ -88,8 +89,9 @@ struct Slot {
 
 impl Slot {
     /// Its thread is in no turn until it has found work, however long it takes to start.
-    fn new(place: usize) -> Self {
+    fn new(place: usize, on_duty: bool) -> Self {
         Self {
+            on_duty: AtomicBool::new(on_duty),
             is_looking: AtomicBool::new(true),
             place: AtomicUsize::new(place),
             ..Self::default()
@@ -112,7 +114,7 @@ impl Crew {
         Self {
             workers,
             slots: (0..slots)
-                .map(|slot| CachePadded::new(Slot::new(slot)))
+                .map(|slot| CachePadded::new(Slot::new(slot, slot < workers)))
                 .collect(),
             used: AtomicUsize::new(workers),
             spares: Mutex::new(Spares::default()),
@@ -186,12 +188,16 @@ impl Crew {
         (thread != 0).then_some(thread)
     }
 
+    /// Which of the workers that were asked for it stands for, as its thread knows that goes on duty.
+    pub(crate) fn place(&self, index: usize) -> usize {
+        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty.
+        self.slots[index].place.load(Ordering::Relaxed)
+    }
+
     /// Pins this thread, which goes on duty, to the core of its place, if it has one.
     fn pin(&self, index: usize) {
         let Some(pins) = &self.pins else { return };
-        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty.
-        let place = self.slots[index].place.load(Ordering::Relaxed);
-        if let Err((core, error)) = pins.pin(place) {
+        if let Err((core, error)) = pins.pin(self.place(index)) {
             log(Level::WARN, || {
                 tracing::warn!(
                     target: "ganger::sched", worker = index, core, %error,

@@ -85,11 +85,8 @@ impl Crew {
     ) -> Result<bool, NoSpare> {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        let is_relieved = slot.calls.is_relieved();
-        // By now it may have been relieved by somebody else, and have stood down or left.
-        let is_off =
-            spares.waiting.contains(&index) || spares.free.iter().any(|(free, _)| *free == index);
-        if is_relieved || is_off {
+        // By now it may have been relieved by somebody else, and have stood down, or be about to leave.
+        if slot.calls.is_relieved() || !self.is_on_duty(index) {
             return Ok(false);
         }
         let next = self.call_spare(&mut spares, index, relief.as_ref(), hire)?;
@@ -186,10 +183,9 @@ impl Crew {
         relief: Option<&Relief>,
         hire: impl FnOnce(usize, Deque<Token>) -> Hired,
     ) -> Result<usize, NoSpare> {
-        // Ordering: Relaxed: the lock orders it.
-        let place = self.slots[relieved].place.load(Ordering::Relaxed);
+        let place = self.place(relieved);
         let give = |next: usize| {
-            // Ordering: Relaxed, as in `pin`.
+            // Ordering: Relaxed, as in `place`.
             self.slots[next].place.store(place, Ordering::Relaxed);
             let told = relief.filter(|relief| relief.line != Line::Suppress);
             *lock(&self.slots[next].report) = told.cloned();

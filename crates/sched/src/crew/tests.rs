@@ -126,6 +126,19 @@ fn what_one_relief_had_to_report_is_not_told_at_the_next() {
     assert_eq!(reports, [true, false]);
 }
 
+/// As if the monitor took it for one in the step that it has come out of.
+// pins: G6
+#[test]
+fn who_is_about_to_leave_is_not_relieved() {
+    let scheduler = unstarted();
+    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
+    assert_eq!(crew.stand_down(0, Duration::ZERO, || false), Next::Leave);
+    lock(&crew.spares).waiting.push(1);
+    assert!(!crew.relieve(shared, 0, None), "nobody stands in its place");
+    assert!(!crew.is_relieved(0));
+    assert_eq!(lock(&crew.spares).waiting, [1]);
+}
+
 // pins: D4
 #[test]
 fn a_relieved_worker_looks_once_more_after_the_halt() {
