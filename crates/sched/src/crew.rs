@@ -132,8 +132,9 @@ impl Crew {
 
     /// How many slots have ever had a thread, at the beginning of all.
     pub(crate) fn used(&self) -> usize {
-        // Ordering: Acquire pairs with the Release in `call_spare`.
-        self.used.load(Ordering::Acquire)
+        // Ordering: Relaxed: slots and deques are there from the beginning. Who has to see what a thread has put in
+        // its deque, or that it has looked, is behind a fence or a lock that is behind that, and so behind its start.
+        self.used.load(Ordering::Relaxed)
     }
 
     /// How many workers have been relieved and not stood down yet.
@@ -190,7 +191,8 @@ impl Crew {
 
     /// Which of the workers that were asked for it stands for, as its thread knows that goes on duty.
     pub(crate) fn place(&self, index: usize) -> usize {
-        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty.
+        // Ordering: Relaxed: written before the thread was started or, before that is read, put on duty; for others
+        // the lock orders it.
         self.slots[index].place.load(Ordering::Relaxed)
     }
 

@@ -197,8 +197,8 @@ impl Crew {
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
         // Before there is a thread, which looks for its report as soon as it runs.
         give(index);
-        // Ordering: Release pairs with the Acquire in `used`: thieves look at its deque from now on.
-        self.used.fetch_max(index + 1, Ordering::Release);
+        // Ordering: Relaxed, as in `used`: thieves look at its deque from now on.
+        self.used.fetch_max(index + 1, Ordering::Relaxed);
         match hire(index, deque) {
             Ok(()) => {
                 spares.threads += 1;
