@@ -212,6 +212,16 @@ impl Crew {
         }
     }
 
+    /// The places of all that are on duty at one moment.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> Vec<usize> {
+        let _spares = lock(&self.spares);
+        (0..self.used())
+            .filter(|&index| self.is_on_duty(index) && !self.is_relieved(index))
+            .map(|index| self.place(index))
+            .collect()
+    }
+
     /// Lets spares see that the scheduler has halted.
     pub(crate) fn wake_all(&self) {
         let waiting = lock(&self.spares).waiting.clone();

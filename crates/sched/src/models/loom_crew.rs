@@ -1,0 +1,318 @@
+//! Who is on duty: whoever relieves workers, against workers that end their steps and spares that wait.
+//!
+//! Workers end steps, stand down and report as `worker.rs` does it, on loom's threads; a thread that the system
+//! would start is one of these, or is only counted. Checked: at any moment as many are on duty as were asked for,
+//! each in a place of its own, whoever relieves whom; who is put on duty knows its place, and has what it is to
+//! report, once; a spare that leaves is not put on duty, and its slot is free once; nobody waits after the halt.
+//! A wake-up that is lost leaves a spare waiting for ever, and the model for the spare, which loom reports.
+
+use crate::crew::{Crew, Next, Relief};
+use crate::reports::{Line, LongStep, LongStepKind};
+use crate::token::Token;
+use ganger_deque::Worker as Deque;
+use ganger_proc_api::{HostName, Pid};
+use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::sync::Arc;
+use ganger_sync::{Parker, model, thread};
+// Notes of what has happened, which order nothing.
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Why a worker is relieved: told apart by the turn, with the place that is to be taken for the worker.
+pub(super) fn relief(turn: u64, place: usize) -> Relief {
+    let step = LongStep {
+        pid: Pid::new(HostName::new("model").unwrap(), 1),
+        method: None,
+        worker: place,
+        kind: LongStepKind::Blocked,
+        is_announced: false,
+        lasted: Duration::ZERO,
+        is_over: false,
+        backtrace: None,
+    };
+    let line = Line::Tell { suppressed: 0 };
+    Relief { step, turn, line }
+}
+
+struct World {
+    crew: Crew,
+    is_halted: AtomicBool,
+    notes: Mutex<Notes>,
+    /// There is a new note.
+    noted: Parker,
+}
+
+/// Turns, by their numbers.
+#[derive(Default)]
+struct Notes {
+    /// How often somebody was to be relieved.
+    tried: usize,
+    /// For which a worker was relieved.
+    relieved: Vec<u64>,
+    /// Of which who was put on duty has had the report.
+    told: Vec<u64>,
+    /// Slots for which a thread was started.
+    hired: Vec<usize>,
+}
+
+impl World {
+    /// With as many workers, and free slots up to `slots`.
+    fn new(workers: usize, slots: usize) -> Arc<Self> {
+        let crew = Crew::new(workers, slots, None);
+        crew.set_free((workers..slots).map(|slot| (slot, Deque::new())));
+        Arc::new(Self {
+            crew,
+            is_halted: AtomicBool::new(false),
+            notes: Mutex::default(),
+            noted: Parker::new(),
+        })
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap()
+    }
+
+    /// Relieves a worker; a thread that is started begins with `starts`.
+    fn relieve(&self, index: usize, turn: u64, starts: impl FnOnce(usize, Deque<Token>)) -> bool {
+        let hire = |slot, deque| {
+            self.notes().hired.push(slot);
+            starts(slot, deque);
+            Ok(())
+        };
+        let has_to_wait = |known: Relief| {
+            assert_eq!(known.turn, turn);
+            assert!(!self.crew.is_relieved(index), "it may say that it is over");
+        };
+        let relief = relief(turn, self.crew.place(index));
+        let relieved = self.crew.replace(index, Some(relief), hire, has_to_wait);
+        let is_relieved = relieved.unwrap_or(false);
+        let mut notes = self.notes();
+        notes.tried += 1;
+        notes.relieved.extend(is_relieved.then_some(turn));
+        drop(notes);
+        self.noted.unpark();
+        is_relieved
+    }
+
+    /// As `relieve`, by somebody for whom the system starts threads that never come to anything.
+    fn relieve_alone(&self, index: usize, turn: u64) -> bool {
+        self.relieve(index, turn, |slot, _| self.report(slot))
+    }
+
+    /// A worker goes on duty, and reports whose place it takes.
+    fn report(&self, index: usize) {
+        // First, as it is pinned first: the lock of the report orders more.
+        let place = self.crew.place(index);
+        if let Some(relief) = self.crew.take_report(index) {
+            assert_eq!(place, relief.step.worker, "it knows an old place");
+            self.notes().told.push(relief.turn);
+        }
+        self.noted.unpark();
+    }
+
+    /// A worker's step is over; `false` when it is to leave.
+    fn end_step(&self, index: usize, keep: Duration) -> bool {
+        if self.crew.is_called(index) && self.crew.is_relieved(index) {
+            // Ordering: SeqCst, as the flag that halts the real workers.
+            let is_halted = || self.is_halted.load(Ordering::SeqCst);
+            if self.crew.stand_down(index, keep, is_halted) == Next::Leave {
+                return false;
+            }
+            self.report(index);
+        }
+        true
+    }
+
+    /// As many are on duty as were asked for, each in a place of its own.
+    fn assert_manned(&self) {
+        let mut places = self.crew.places();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..self.crew.workers()));
+    }
+
+    /// Waits until somebody has been relieved, or not, so many times, and whoever was put on duty has come.
+    fn wait_for(&self, tried: usize) {
+        let is_done =
+            |notes: &Notes| notes.tried == tried && notes.told.len() == notes.relieved.len();
+        while !is_done(&self.notes()) {
+            self.noted.park();
+        }
+    }
+
+    fn halt(&self) {
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        self.is_halted.store(true, Ordering::SeqCst);
+        self.crew.wake_all();
+    }
+
+    /// In the end, who was put on duty has had what it is to report, once.
+    fn assert_told(&self) {
+        let Notes {
+            mut told,
+            mut relieved,
+            ..
+        } = std::mem::take(&mut *self.notes());
+        told.sort_unstable();
+        relieved.sort_unstable();
+        assert_eq!(told, relieved);
+    }
+}
+
+/// A thread that does that in the world.
+fn spawn(
+    world: &Arc<World>,
+    run: impl FnOnce(&Arc<World>) -> bool + Send + 'static,
+) -> thread::JoinHandle<bool> {
+    let world = Arc::clone(world);
+    thread::spawn(move || run(&world))
+}
+
+/// The monitor relieves a worker, whose step ends, and the spare that has come says that it is about to block: so
+/// the first is called back if it waits by then.
+// pins: G6
+#[test]
+fn a_worker_that_is_relieved_and_called_back() {
+    model::check(3, || {
+        let world = World::new(1, 2);
+        let first = spawn(&world, |world| world.end_step(0, HOUR));
+        let mut spare = None;
+        let start = |slot, _| {
+            spare = Some(spawn(&world, move |world| {
+                world.report(slot);
+                world.relieve(slot, 2, |_, _| unreachable!("there is no free slot"));
+                world.end_step(slot, HOUR)
+            }));
+        };
+        assert!(world.relieve(0, 1, start));
+        world.wait_for(2);
+        world.assert_manned();
+        world.halt();
+        for thread in [Some(first), spare].into_iter().flatten() {
+            assert!(thread.join().unwrap());
+        }
+        world.assert_told();
+    });
+}
+
+/// The monitor and the step itself have the worker relieved, while that step ends.
+// pins: G6
+#[test]
+fn two_relieve_the_same_worker() {
+    model::check(4, || {
+        let world = World::new(1, 3);
+        let worker = spawn(&world, |world| world.end_step(0, HOUR));
+        let other = spawn(&world, |world| world.relieve_alone(0, 2));
+        let by_this = world.relieve_alone(0, 1);
+        world.assert_manned();
+        assert!(by_this != other.join().unwrap(), "relieved twice, or never");
+        world.halt();
+        assert!(worker.join().unwrap());
+        world.assert_told();
+    });
+}
+
+/// Slot `spare` has had a thread, whose place worker 0 has taken again: it comes out of its step.
+fn with_a_spare_relieved(world: &World, spare: usize) {
+    assert!(world.relieve_alone(0, 1));
+    assert_eq!(world.notes().hired.pop(), Some(spare));
+    world.crew.step_back(0);
+    assert!(world.relieve_alone(spare, 2));
+    world.report(0);
+}
+
+/// A spare that nobody has needed for as long as it waits; whether it has left.
+fn wait_in_vain(world: &World, spare: usize) -> bool {
+    let leaves = !world.end_step(spare, Duration::ZERO);
+    if leaves {
+        world.crew.exit(spare);
+        world.crew.leave(spare, Deque::new());
+    }
+    leaves
+}
+
+/// Two workers are relieved when there is one spare, which is about to leave.
+// pins: G6
+#[test]
+fn a_spare_that_leaves_against_two_who_need_it() {
+    model::check(4, || {
+        let world = World::new(2, 3);
+        with_a_spare_relieved(&world, 2);
+        let spare = spawn(&world, |world| wait_in_vain(world, 2));
+        let other = spawn(&world, |world| world.relieve_alone(1, 4));
+        let mut relieved = usize::from(world.relieve_alone(0, 3));
+        world.assert_manned();
+        relieved += usize::from(other.join().unwrap());
+        let has_left = spare.join().unwrap();
+        let hired = world.notes().hired.len();
+        assert_eq!(
+            relieved,
+            usize::from(!has_left) + hired,
+            "on duty and gone, or neither"
+        );
+        assert_eq!(world.crew.spares(), relieved);
+        // Whose place has not been taken can be relieved by the slot's next thread, once.
+        let more = [0, 1].map(|index| world.relieve_alone(index, 5));
+        let free = usize::from(has_left) - hired;
+        assert_eq!(more.into_iter().filter(|&it| it).count(), free);
+        world.assert_manned();
+        world.assert_told();
+    });
+}
+
+/// The monitor takes a spare for one in a step that has ended since.
+// pins: G6
+#[test]
+fn who_leaves_is_not_relieved() {
+    model::check(4, || {
+        let world = World::new(1, 3);
+        with_a_spare_relieved(&world, 1);
+        let spare = spawn(&world, |world| wait_in_vain(world, 1));
+        assert!(!world.relieve_alone(1, 3), "nobody needs it");
+        world.assert_manned();
+        assert!(spare.join().unwrap());
+        assert!(!world.crew.is_relieved(1));
+        world.assert_told();
+    });
+}
+
+/// A worker's step ends when somebody takes its place, and there is something to tell as well.
+// pins: G6
+#[test]
+fn who_is_called_to_both() {
+    model::check(4, || {
+        let world = World::new(1, 2);
+        let worker = spawn(&world, |world| {
+            let _untold = world.crew.take_untold(0);
+            wait_in_vain(world, 0)
+        });
+        let monitor = spawn(&world, |world| world.relieve_alone(0, 1));
+        world.crew.have_told(relief(2, 0));
+        assert!(monitor.join().unwrap());
+        let has_left = worker.join().unwrap();
+        assert_ne!(
+            has_left,
+            world.crew.is_relieved(0),
+            "a call has been lost, or come back"
+        );
+        world.assert_manned();
+        world.assert_told();
+    });
+}
+
+/// The scheduler halts while a worker stands down, and while it is called back.
+// pins: D4
+#[test]
+fn nobody_waits_after_the_halt() {
+    model::check(4, || {
+        let world = World::new(1, 2);
+        assert!(world.relieve_alone(0, 1));
+        let worker = spawn(&world, |world| world.end_step(0, HOUR));
+        let monitor = spawn(&world, |world| world.relieve_alone(1, 2));
+        world.halt();
+        assert!(worker.join().unwrap());
+        monitor.join().unwrap();
+        world.assert_told();
+    });
+}
