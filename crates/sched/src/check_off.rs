@@ -46,7 +46,7 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn push_global(&self, global: &GlobalQueue, token: Token) {
+    pub(crate) fn push_global(&self, global: &GlobalQueue<Token>, token: Token) {
         global.push(token);
     }
 
@@ -56,7 +56,7 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn move_global(&self, global: &GlobalQueue, token: Token) {
+    pub(crate) fn move_global(&self, global: &GlobalQueue<Token>, token: Token) {
         global.push(token);
     }
 

@@ -1,46 +1,125 @@
 //! The global queue: new processes, and processes that are woken from outside of any worker; first in, first out.
+//!
+//! **Problem.** What is started, or woken, from outside of any worker goes through one queue, a million times in a
+//! row when somebody starts a million processes. So a push has to be cheap, also beside those who take. And who is
+//! suspended in the middle of one must hide nobody else's process: workers would go on with others meanwhile, and
+//! it would wait for more picks than is promised (G4), or they would wait for a thread that is no part of the scheduler.
+//!
+//! **Rejected.**
+//! - *crossbeam's `SegQueue`*: who has claimed a slot and is suspended before it has filled it stops all who take.
+//!   And its blocks are given back to the allocator by workers, while those who push ask for some: they then wait for
+//!   one another in there.
+//! - *A lock around a deque*: a submitter that is preempted inside of it stops everybody.
+//!
+//! **Push**: to a mailbox ([`Queue`]), which hides nothing and takes one read-modify-write.
+//!
+//! **Take**, under a lock that those who push do not know: from the front, which is what has been taken out of the
+//! mailbox. When that is used up, all that is in the mailbox becomes the front.
+//!
+//! **Why nothing is missed** by who looks whether something is queued: it looks at the mailbox first. What it does
+//! not see there any more has become the front, and who makes it that says before that there is one.
+//!
+//! To turn a million round that have been pushed takes some milliseconds, once; nobody takes one meanwhile.
 
-use crate::cell::ProcessCell;
-use crate::fifo::Fifo;
-use crate::token::Token;
+use ganger_mpsc::{Batch, Queue};
+use ganger_sync::CachePadded;
+use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
+use ganger_sync::sync::{Mutex, lock};
 
-pub(crate) struct GlobalQueue(Fifo<ProcessCell>);
+pub(crate) struct GlobalQueue<T> {
+    /// Written by those who push, and by who takes all of it.
+    pushed: CachePadded<Queue<T>>,
+    front: CachePadded<Front<T>>,
+}
 
-impl GlobalQueue {
+/// What has been taken out of the mailbox, and by no worker yet.
+struct Front<T> {
+    /// How many there are, or at least one while it is being filled. Written under the lock.
+    left: AtomicUsize,
+    batch: Mutex<Batch<T>>,
+}
+
+impl<T> GlobalQueue<T> {
     pub(crate) fn new() -> Self {
-        Self(Fifo::new())
+        Self {
+            pushed: CachePadded::new(Queue::new()),
+            front: CachePadded::new(Front {
+                left: AtomicUsize::new(0),
+                batch: Mutex::new(Batch::new()),
+            }),
+        }
     }
 
-    /// Puts a process behind the others. To be followed by a wake-up, or by this worker's own look.
+    /// Puts one behind the others. To be followed by a wake-up, or by this worker's own look.
     #[inline]
-    pub(crate) fn push(&self, token: Token) {
-        self.0.push(token.into_raw());
+    pub(crate) fn push(&self, item: T) {
+        let pushed = self.pushed.push(item);
+        debug_assert!(pushed.is_ok(), "nobody closes it");
     }
 
-    /// Takes so many processes at the most, the first ones, and hands each to `give`. It may find fewer than
-    /// there are, when one of them is being pushed.
-    #[inline]
-    pub(crate) fn take(&self, most: usize, mut give: impl FnMut(Token)) {
-        // SAFETY: what is pushed are tokens, and each is taken once.
-        self.0
-            .take(most, |raw| give(unsafe { Token::from_raw(raw) }));
+    /// Takes so many at the most, the first ones, and hands each to `give`, which must not use the queue. Blocks
+    /// while another thread takes some.
+    pub(crate) fn take(&self, most: usize, mut give: impl FnMut(T)) {
+        if self.is_empty() {
+            return;
+        }
+        let mut batch = lock(&self.front.batch);
+        for _ in 0..most {
+            if batch.is_empty() {
+                self.refill(&mut batch);
+            }
+            let Some(item) = batch.pop_front() else {
+                break;
+            };
+            give(item);
+        }
+        // Ordering: Relaxed: who looks whether something is queued may see it late.
+        self.front.left.store(batch.len(), Ordering::Relaxed);
     }
 
-    /// Takes the first process, as [`take`](Self::take) does.
-    pub(crate) fn pop(&self) -> Option<Token> {
+    /// Takes the first one, as [`take`](Self::take) does.
+    pub(crate) fn pop(&self) -> Option<T> {
         let mut first = None;
-        self.take(1, |token| first = Some(token));
+        self.take(1, |item| first = Some(item));
         first
     }
 
-    /// How many are queued, or about to be.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    /// Makes all that has been pushed the front.
+    fn refill(&self, batch: &mut Batch<T>) {
+        // Ordering: Relaxed, because the fence orders it.
+        self.front.left.store(1, Ordering::Relaxed);
+        // Ordering: Release pairs with the Acquire in `is_empty`: who sees that the mailbox is empty now sees this.
+        fence(Ordering::Release);
+        *batch = self.pushed.drain();
     }
 
-    /// Whether nothing is queued, or about to be.
+    /// How many are queued. O(n) in what has been pushed since somebody has taken the front; blocks as `take` does.
+    pub(crate) fn len(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        let mut batch = lock(&self.front.batch);
+        let mut pushed = Batch::new();
+        self.refill(&mut pushed);
+        batch.append(pushed);
+        // Ordering: Relaxed, as in `take`.
+        self.front.left.store(batch.len(), Ordering::Relaxed);
+        batch.len()
+    }
+
+    /// Whether nothing is queued.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        if !self.pushed.is_empty() {
+            return false;
+        }
+        // Ordering: Acquire pairs with the Release in `refill`. That a push is seen, the fences in `idle.rs` see to,
+        // for one that falls asleep and for the last searcher; any other may be late.
+        fence(Ordering::Acquire);
+        // Ordering: Relaxed, because the fence orders it.
+        self.front.left.load(Ordering::Relaxed) == 0
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -39,7 +39,6 @@ mod dispatch;
 mod dump;
 mod exit_slot;
 mod factories;
-mod fifo;
 mod finish;
 mod forced;
 mod gauge;

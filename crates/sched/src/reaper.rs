@@ -55,8 +55,14 @@ fn help(shared: &Arc<Shared>) {
         reap(shared);
         let interval = Deadline::after(INTERVAL);
         let all_ended = shared.live.wait(|| 0, || interval);
-        if all_ended || progress.is_halted() && !has_work_after_halt(shared) {
+        if all_ended {
             return;
+        }
+        if progress.is_halted() {
+            fence_after_halt();
+            if !shared.has_work() {
+                return;
+            }
         }
     }
 }
@@ -95,16 +101,16 @@ fn reap(shared: &Arc<Shared>) {
 /// and in the middle of nothing: nobody else may look.
 pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
     if shared.shutdown.is_halted() && local::is_outside(shared) {
+        fence_after_halt();
         reap(shared);
     }
 }
 
-/// Whether something is queued that nobody else ends. To be asked by one who has seen the halt.
-fn has_work_after_halt(shared: &Shared) -> bool {
+/// Comes between the halt, when it has been seen, and the last look at the queues.
+pub(crate) fn fence_after_halt() {
     // Ordering: SeqCst, pairs with the one in `Idle::notify_from_outside`: a process is queued, then the halt is
     // looked at; the halt is seen here, then the queues. One of the two sees the other.
     fence(Ordering::SeqCst);
-    shared.has_work()
 }
 
 fn steal_anywhere(shared: &Shared) -> Option<Token> {

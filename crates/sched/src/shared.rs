@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) factories: Factories,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
-    pub(crate) global: GlobalQueue,
+    pub(crate) global: GlobalQueue<Token>,
     /// Processes that a system event has woken, or waits for.
     pub(crate) urgent: UrgentLane,
     /// Of the workers' deques, and of those of their spares.

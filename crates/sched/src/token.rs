@@ -30,21 +30,6 @@ impl Token {
         Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
     }
 
-    /// The token as a pointer, which stands for it until [`from_raw`](Self::from_raw).
-    #[inline]
-    pub(crate) fn into_raw(self) -> NonNull<ProcessCell> {
-        self.0
-    }
-
-    /// The token that the pointer stands for.
-    ///
-    /// # Safety
-    /// It is from [`into_raw`](Self::into_raw), and used here once.
-    #[inline]
-    pub(crate) unsafe fn from_raw(raw: NonNull<ProcessCell>) -> Self {
-        Self(raw)
-    }
-
     /// The process, to be checked while it is queued.
     #[cfg(feature = "check")]
     pub(crate) fn cell(&self) -> &ProcessCell {

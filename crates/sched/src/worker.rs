@@ -32,6 +32,7 @@ use crate::crew::{Next, Relief};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::monitor::nanos;
+use crate::reaper::fence_after_halt;
 use crate::reports::{Line, LongStep};
 use crate::run::Runner;
 use crate::shared::Shared;
@@ -205,15 +206,13 @@ impl<'a> Worker<'a> {
     #[inline]
     fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
         if let Some(token) = self.look() {
-            if std::mem::take(&mut self.is_looking) {
-                self.shared.crew.set_looking(self.queue.index, false);
-            }
-            self.shared.check.pick(self.queue.index, &token);
-            return Looked::Found(token);
+            return self.take_off(token);
         }
         self.look_on();
         if self.shared.shutdown.is_halted() {
-            return Looked::Halted;
+            // What has been queued since, before the halt.
+            fence_after_halt();
+            return self.look().map_or(Looked::Halted, |it| self.take_off(it));
         }
         *empty_looks = empty_looks.saturating_add(1);
         Looked::Nothing(if *empty_looks < self.shared.config.spin_looks {
@@ -223,6 +222,16 @@ impl<'a> Worker<'a> {
         } else {
             Rest::Sleep
         })
+    }
+
+    /// It looks no more, and is about to run that one.
+    #[inline]
+    fn take_off(&mut self, token: Token) -> Looked {
+        if std::mem::take(&mut self.is_looking) {
+            self.shared.crew.set_looking(self.queue.index, false);
+        }
+        self.shared.check.pick(self.queue.index, &token);
+        Looked::Found(token)
     }
 
     /// It has found a process: it searches no more, and wakes somebody for what is left.

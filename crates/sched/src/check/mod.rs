@@ -234,7 +234,7 @@ impl Check {
     }
 
     /// Pushes a process to the global queue.
-    pub(crate) fn push_global(&self, global: &GlobalQueue, token: Token) {
+    pub(crate) fn push_global(&self, global: &GlobalQueue<Token>, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };
@@ -256,7 +256,7 @@ impl Check {
     }
 
     /// Moves a process that is queued to the global queue.
-    pub(crate) fn move_global(&self, global: &GlobalQueue, token: Token) {
+    pub(crate) fn move_global(&self, global: &GlobalQueue<Token>, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };

@@ -3,7 +3,7 @@
 mod loom_census;
 mod loom_crew;
 mod loom_exit;
-mod loom_fifo;
+mod loom_global;
 mod loom_idle;
 mod loom_lanes;
 mod loom_slots;

@@ -1,0 +1,132 @@
+//! The global queue: those who push, those who take, and who looks whether it is empty.
+
+use crate::global::GlobalQueue;
+use ganger_sync::atomic::{AtomicBool, Ordering, fence};
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+
+type Queue = Arc<GlobalQueue<u32>>;
+
+fn queue() -> Queue {
+    Arc::new(GlobalQueue::new())
+}
+
+fn pushes<const N: usize>(queue: &Queue, values: [u32; N]) -> thread::JoinHandle<()> {
+    let queue = Arc::clone(queue);
+    thread::spawn(move || values.into_iter().for_each(|value| queue.push(value)))
+}
+
+fn take(queue: &Queue, most: usize, taken: &mut Vec<u32>) {
+    queue.take(most, |value| taken.push(value));
+}
+
+/// Takes what is left; nobody pushes any more.
+fn rest(queue: &Queue, mut taken: Vec<u32>) -> Vec<u32> {
+    let all = taken.len() + queue.len();
+    take(queue, usize::MAX, &mut taken);
+    assert_eq!((taken.len(), queue.is_empty()), (all, true));
+    taken
+}
+
+// pins: G3
+#[test]
+fn two_who_push_against_one_who_takes() {
+    model::check(3, || {
+        let queue = queue();
+        let pushers = [[1, 2], [11, 12]].map(|values| pushes(&queue, values));
+        let mut taken = Vec::new();
+        take(&queue, 1, &mut taken);
+        take(&queue, 2, &mut taken);
+        for pusher in pushers {
+            pusher.join().unwrap();
+        }
+        let taken = rest(&queue, taken);
+        for values in [[1, 2], [11, 12]] {
+            let of_one = taken.iter().filter(|value| values.contains(value));
+            assert!(of_one.eq(&values), "{taken:?}");
+        }
+        assert_eq!(taken.len(), 4);
+    });
+}
+
+// pins: G3
+#[test]
+fn two_who_take_against_one_who_pushes() {
+    model::check(3, || {
+        let queue = queue();
+        queue.push(1);
+        let pusher = pushes(&queue, [2, 3]);
+        let taker = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                let mut taken = Vec::new();
+                take(&queue, 2, &mut taken);
+                taken
+            })
+        };
+        let mut own = Vec::new();
+        take(&queue, 2, &mut own);
+        pusher.join().unwrap();
+        let others = taker.join().unwrap();
+        assert!(own.is_sorted() && others.is_sorted(), "{own:?} {others:?}");
+        let mut all = rest(&queue, own);
+        all.extend(others);
+        all.sort_unstable();
+        assert_eq!(all, [1, 2, 3]);
+    });
+}
+
+/// With fences as in `idle.rs`: somebody pushes and then looks whether anybody sleeps; somebody says that it sleeps
+/// and then looks whether something is queued. A third one takes the first, and with that moves the others.
+// pins: G2
+#[test]
+fn who_falls_asleep_sees_what_is_queued_or_is_seen() {
+    model::check(4, || {
+        let queue = queue();
+        queue.push(1);
+        let is_asleep = Arc::new(AtomicBool::new(false));
+        let pusher = {
+            let (queue, is_asleep) = (Arc::clone(&queue), Arc::clone(&is_asleep));
+            thread::spawn(move || {
+                queue.push(2);
+                // Ordering: SeqCst, as in `Idle::notify_from_outside`.
+                fence(Ordering::SeqCst);
+                // Ordering: Relaxed, because the fence orders it.
+                is_asleep.load(Ordering::Relaxed)
+            })
+        };
+        let taker = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.pop())
+        };
+        // Ordering: Relaxed, because the fence orders it.
+        is_asleep.store(true, Ordering::Relaxed);
+        // Ordering: SeqCst, as the heavy fence in `Idle::sleep`.
+        fence(Ordering::SeqCst);
+        let is_empty = queue.is_empty();
+        let is_seen = pusher.join().unwrap();
+        assert_eq!(taker.join().unwrap(), Some(1));
+        assert!(
+            !is_empty || is_seen,
+            "a worker sleeps beside what was pushed"
+        );
+        assert_eq!(rest(&queue, Vec::new()), [2]);
+    });
+}
+
+/// As above, while somebody counts what is queued.
+// pins: G2
+#[test]
+fn who_counts_hides_nothing() {
+    model::check(4, || {
+        let queue = queue();
+        queue.push(1);
+        let counter = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.len())
+        };
+        assert!(!queue.is_empty());
+        assert_eq!(counter.join().unwrap(), 1);
+        assert_eq!(rest(&queue, Vec::new()), [1]);
+    });
+}
