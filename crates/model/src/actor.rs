@@ -5,6 +5,7 @@ use crate::far;
 use crate::handlers::id_of;
 use crate::notes::{Note, Number, Outcome, Seen};
 use crate::plan::{Act, Kind, Manners, Nature, Passed, Start};
+use crate::threads::give_way;
 use crate::waits;
 use crate::world::World;
 use ganger_proc_api::{
@@ -12,7 +13,7 @@ use ganger_proc_api::{
     UpgradeRequest,
 };
 use std::panic::resume_unwind;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 pub(crate) struct Actor {
     world: Arc<World>,
@@ -23,6 +24,8 @@ pub(crate) struct Actor {
     holds: bool,
     /// The yield after which it finishes.
     last_wish: Option<Number>,
+    /// There while this is.
+    life: Arc<()>,
 }
 
 /// What a step has come to.
@@ -47,7 +50,17 @@ impl Actor {
             ctx: None,
             holds: false,
             last_wish: None,
+            life: Arc::new(()),
         }
+    }
+
+    pub(crate) fn number(&self) -> Number {
+        self.number
+    }
+
+    /// Can be upgraded while this is there.
+    pub(crate) fn life(&self) -> Weak<()> {
+        Arc::downgrade(&self.life)
     }
 
     /// Does what an event asks for.
@@ -133,8 +146,9 @@ impl Actor {
                 }
             }),
             Act::Spawn(nature, start) => {
-                calls::submit(&world, nature, start, None, |actor, method| {
-                    ctx.submit(actor, method, ())
+                calls::submit(&world, nature, start, None, |actor, method, input| {
+                    let pid = ctx.submit(actor, method, input)?;
+                    Ok((pid, None))
                 });
             }
             Act::Cancel(to) => self.with_handle(to, calls::cancel),
@@ -157,6 +171,10 @@ impl Process for Actor {
         self.world.note(Note::Init(pid, self.number, start));
         if self.nature.probes {
             calls::probe(&self.world, pid);
+        }
+        if !self.world.is_simulated() {
+            // Who asks for the same PID at once finds it taken, and nobody there.
+            give_way();
         }
         match start {
             Start::InitFails => Err(self.number.to_string().into()),

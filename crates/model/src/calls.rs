@@ -5,10 +5,9 @@ use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded
 use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
 use crate::world::World;
 use ganger_proc_api::{
-    Completer, Package, Pid, Process, SendError, SubmitError, SubmitErrorKind, Symbol,
-    UpgradeRequest,
+    Completer, Package, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
 };
-use ganger_sched::{Handle, UpgradeRefused, UpgradeRefusedKind};
+use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
 
 /// The factory that makes processes.
@@ -45,6 +44,9 @@ pub(crate) fn start_of(method: &str) -> Start {
     found.map_or(Start::InitFails, |&(start, _)| start)
 }
 
+/// A process that has been submitted: its PID, and its handle, if it is not detached.
+pub(crate) type Submission = (Pid, Option<ProcessHandle>);
+
 /// The one of those PIDs that is meant.
 pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     let state = world.state();
@@ -52,51 +54,72 @@ pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     (count > 0).then(|| state.pids[usize::from(to) % count])
 }
 
-/// Submits a process by way of `through`, which returns its PID.
+/// Submits a process by way of `through`, which is given its input, and returns its PID.
 pub(crate) fn submit(
     world: &Arc<World>,
     nature: Nature,
     start: Start,
     chosen: Option<Pid>,
-    through: impl FnOnce(Actor, Symbol) -> Result<Pid, SubmitError>,
+    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
 ) {
     let number = world.number();
     let expected = world.ask(
         |answer| Call::Submit(number, start, answer),
         |spec| spec.submit(number, chosen, start),
     );
-    let result = through(Actor::new(world, number, nature), method_of(start));
-    let found = match result {
-        Ok(pid) => {
-            let is_chosen = chosen.is_none_or(|chosen| chosen == pid);
-            world.compare("the PID that was asked for (P1)", Some(true), is_chosen);
-            world.state().pids.push(pid);
+    let actor = Actor::new(world, number, nature);
+    let found = match try_to_submit(world, actor, start, chosen, through) {
+        Ok(submission) => {
+            world.keep(submission);
             Submitted::Started
         }
-        Err(error) => {
-            let found = match &error.kind {
-                SubmitErrorKind::Stopping => Submitted::Stopping,
-                SubmitErrorKind::LimitReached { .. } => Submitted::LimitReached,
-                SubmitErrorKind::AlreadyExists(_) => Submitted::AlreadyExists,
-                SubmitErrorKind::InitFailed(_) => Submitted::InitFailed,
-                SubmitErrorKind::InitPanicked(_) => Submitted::InitPanicked,
-                SubmitErrorKind::StartRefused(_) => Submitted::StartRefused,
-                SubmitErrorKind::StartPanicked(_) => Submitted::StartPanicked,
-                _ => Submitted::Otherwise,
-            };
-            let is_lost = matches!(
-                found,
-                Submitted::InitPanicked | Submitted::StartRefused | Submitted::StartPanicked
-            );
-            let comes_back = error.into_process().is_some();
-            world.compare("the process comes back (P1)", Some(!is_lost), comes_back);
-            found
-        }
+        Err(refused) => refused,
     };
+    world.reach("a submit (P1, P13, P14, D1)", expected, found);
+}
+
+/// Submits a process by way of `through`, and looks whether it has the PID that was asked for, or comes back whole.
+pub(crate) fn try_to_submit(
+    world: &World,
+    actor: Actor,
+    start: Start,
+    chosen: Option<Pid>,
+    through: impl FnOnce(Actor, Symbol, Number) -> Result<Submission, SubmitError>,
+) -> Result<Submission, Submitted> {
+    let (number, life) = (actor.number(), actor.life());
+    let error = match through(actor, method_of(start), number) {
+        Ok(submission) => {
+            let is_chosen = chosen.is_none_or(|chosen| chosen == submission.0);
+            world.compare("the PID that was asked for (P1)", Some(true), is_chosen);
+            return Ok(submission);
+        }
+        Err(error) => error,
+    };
+    let found = Submitted::refused(&error.kind);
+    let is_lost = matches!(
+        found,
+        Submitted::InitPanicked | Submitted::StartRefused | Submitted::StartPanicked
+    );
+    let parts = error.into_parts();
+    let comes_back = parts.is_some();
+    world.compare("the process comes back (P1)", Some(!is_lost), comes_back);
+    let has_input = found != Submitted::InitFailed;
+    let input = parts
+        .as_ref()
+        .and_then(|(_, input)| input.first()?.as_u64());
+    let expected = (comes_back && has_input).then_some(number);
+    world.compare("the input that comes back (P1)", Some(expected), input);
+    let lives = life.strong_count();
+    drop(parts);
+    world.compare(
+        "the process that comes back is that one, and there is no other (P1)",
+        Some((usize::from(comes_back), 0)),
+        (lives, life.strong_count()),
+    );
     if matches!(found, Submitted::StartRefused | Submitted::StartPanicked) {
         world.tell("rolled back", |spec| spec.rolled_back(number));
     }
-    world.reach("a submit (P1, P13, P14, D1)", expected, found);
+    Err(found)
 }
 
 /// Submits a process from outside.
@@ -107,16 +130,25 @@ pub(crate) fn submit_from_outside(
     start: Start,
     chosen: Option<u64>,
 ) {
-    let chosen = chosen.map(|id| Pid::new(handle.host_name(), id));
-    submit(world, nature, start, chosen, |actor, method| {
-        let process = match chosen {
-            Some(pid) => handle.submit_as(pid, actor, method, ()),
-            None => handle.submit(actor, method, ()),
-        }?;
-        let pid = process.pid();
-        world.keep(process);
-        Ok(pid)
+    let chosen = chosen.map(|id| world.pid(handle, id));
+    submit(world, nature, start, chosen, |actor, method, input| {
+        submit_to(handle, chosen, actor, method, input)
     });
+}
+
+/// Submits a process to the scheduler, under that PID if there is one.
+pub(crate) fn submit_to(
+    handle: &Handle,
+    chosen: Option<Pid>,
+    actor: Actor,
+    method: Symbol,
+    input: Number,
+) -> Result<Submission, SubmitError> {
+    let process = match chosen {
+        Some(pid) => handle.submit_as(pid, actor, method, input),
+        None => handle.submit(actor, method, input),
+    }?;
+    Ok((process.pid(), Some(process)))
 }
 
 /// Sends a message that has its receiver do that.

@@ -16,7 +16,7 @@ mod world;
 pub use pid_text::check_pid_text;
 pub use plan::{
     Act, Answer, Far, KINDS, Kind, MOST, Manners, Nature, Next, Op, Passed, Place, Plan, Start,
-    Target,
+    Target, Way,
 };
 pub use play::{Played, play, play_bytes};
 pub use threads::play_on_threads;

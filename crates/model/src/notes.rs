@@ -2,7 +2,8 @@
 
 use crate::plan::{Act, Far, Kind, Place, Start};
 use ganger_proc_api::{
-    CancelReason, CommandError, Event, ExitReason, Payload, Pid, SendErrorKind, UpgradeError,
+    CancelReason, CommandError, Event, ExitReason, Payload, Pid, SendErrorKind, SubmitErrorKind,
+    UpgradeError,
 };
 
 /// Tells messages, yields, processes and whatever else from one another: none is given twice.
@@ -80,6 +81,7 @@ pub(crate) enum Call {
     Wait(Pid, Number, Act, Option<Sent>),
     GiveUp(Number),
     Volley(Pid, Vec<Vec<Number>>, Option<usize>),
+    Crowd(Vec<Number>),
     Far(Number, Far, Option<Sent>),
     Place(Place, bool, Option<bool>),
 }
@@ -161,6 +163,33 @@ impl Seen {
     /// Whether it overtakes the others.
     pub(crate) fn is_system(self) -> bool {
         matches!(self, Self::Control(_) | Self::Cancel(_) | Self::Shutdown)
+    }
+}
+
+impl Submitted {
+    /// What a submit returns that nothing keeps from that start.
+    pub(crate) fn after(start: Start) -> Self {
+        match start {
+            Start::Well => Self::Started,
+            Start::InitFails => Self::InitFailed,
+            Start::InitPanics => Self::InitPanicked,
+            Start::Refused => Self::StartRefused,
+            Start::HookPanics => Self::StartPanicked,
+        }
+    }
+
+    /// Why a process was not started.
+    pub(crate) fn refused(kind: &SubmitErrorKind) -> Self {
+        match kind {
+            SubmitErrorKind::Stopping => Self::Stopping,
+            SubmitErrorKind::LimitReached { .. } => Self::LimitReached,
+            SubmitErrorKind::AlreadyExists(_) => Self::AlreadyExists,
+            SubmitErrorKind::InitFailed(_) => Self::InitFailed,
+            SubmitErrorKind::InitPanicked(_) => Self::InitPanicked,
+            SubmitErrorKind::StartRefused(_) => Self::StartRefused,
+            SubmitErrorKind::StartPanicked(_) => Self::StartPanicked,
+            _ => Self::Otherwise,
+        }
     }
 }
 

@@ -86,6 +86,44 @@ pub enum Op {
     Far(Target, Far),
     /// A place beyond the scheduler is there from now on, or is not.
     Place(Place, bool),
+    /// Several submit processes at once, every second of each under a PID of the scheduler's choice, and the
+    /// others under PIDs that all of them ask for.
+    Crowd {
+        /// What the processes are like.
+        nature: Nature,
+        /// The entry point of every third of all.
+        start: Start,
+        /// How many submit.
+        submitters: usize,
+        /// How many processes each of them submits.
+        each: usize,
+        /// The first of the ids that they ask for.
+        first: u64,
+    },
+    /// Several senders send to one process at once, and wait for room for each message.
+    Press {
+        /// To whom.
+        to: Target,
+        /// How many there are.
+        senders: usize,
+        /// How many messages each of them sends.
+        each: usize,
+        /// What the process has to do at every third message.
+        act: Act,
+        /// How the process comes to take them.
+        way: Way,
+    },
+}
+
+/// How a process comes to take messages that wait for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It takes them all the while.
+    Open,
+    /// It takes none until there is no room for more; then a control message has it do that.
+    Then(Act),
+    /// It takes none until there is no room for more; then it is terminated.
+    Terminated,
 }
 
 /// A package to a place beyond the scheduler.
@@ -256,162 +294,6 @@ pub const KINDS: [Kind; 9] = [
     Kind::Terminates,
 ];
 
-const STARTS: [Start; 8] = [
-    Start::Well,
-    Start::Well,
-    Start::Well,
-    Start::Well,
-    Start::InitFails,
-    Start::InitPanics,
-    Start::Refused,
-    Start::HookPanics,
-];
-
-/// What is mixed in among the messages of several senders.
-const MIXED_IN: [Act; 8] = [
-    Act::Note,
-    Act::GoOn,
-    Act::Ask(Kind::AtOnce),
-    Act::Hold,
-    Act::Note,
-    Act::Ask(Kind::Drops),
-    Act::Finish,
-    Act::Panic,
-];
-
-impl Plan {
-    /// The plan that these bytes are.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        let mut records = bytes.chunks_exact(4).map(|it| [it[0], it[1], it[2], it[3]]);
-        let [sizes, limits, low, high] = records.next().unwrap_or_default();
-        let limit = |number: u8, base: usize| (number > 0).then(|| base + usize::from(number));
-        Self {
-            seed: u64::from(u16::from_le_bytes([low, high])),
-            workers: 1 + usize::from(sizes % 3),
-            batch: [256, 1, 2, 5][usize::from(sizes / 3 % 4)],
-            mailbox: limit(limits % 4, 0),
-            processes: limit(limits / 4 % 4, 2),
-            blocks: usize::from(sizes / 12 % 4).checked_sub(1),
-            ops: records.take(MOST).map(Op::from_record).collect(),
-        }
-    }
-}
-
-impl Op {
-    fn from_record([op, to, what, how]: [u8; 4]) -> Self {
-        if op / 32 == 7 {
-            return Self::among_others(op % 32, to, what, how);
-        }
-        match op % 32 {
-            0 | 1 => Self::Settle,
-            2..=5 => Self::Move(usize::from(to)),
-            6..=9 => Self::Submit {
-                nature: Nature::from_byte(to),
-                start: STARTS[usize::from(what % 8)],
-                chosen: (how % 4 == 3).then_some(u64::from(how / 4 % 3)),
-            },
-            10..=22 => Self::Send {
-                to,
-                act: Act::from_bytes(what, how),
-                control: op / 32 % 4 == 3,
-            },
-            23 | 24 => Self::Cancel(to),
-            25 => Self::Terminate(to),
-            26 | 27 => Self::Upgrade(to, Next::from_byte(what)),
-            28..=30 => Self::Complete(
-                usize::from(to),
-                [Answer::Result, Answer::Error, Answer::Dropped][usize::from(what % 3)],
-            ),
-            _ => Self::Stop([0, 50, 3_600_000_000][usize::from(what % 3)]),
-        }
-    }
-
-    /// What has to do with others: several senders, those who wait, and other places.
-    fn among_others(op: u8, to: u8, what: u8, how: u8) -> Self {
-        match op {
-            0..=9 => Self::Wait(to, Act::from_bytes(what, how)),
-            10..=13 => Self::GiveUp(usize::from(to)),
-            14..=17 => Self::Volley {
-                to,
-                senders: 2 + usize::from(how % 3),
-                each: 1 + usize::from(how / 3 % 8),
-                act: MIXED_IN[usize::from(what % 8)],
-            },
-            18..=26 => Self::Far(to, Far::from_byte(what)),
-            _ => Self::Place(Place::from_byte(what), how % 2 == 1),
-        }
-    }
-}
-
-impl Far {
-    fn from_byte(byte: u8) -> Self {
-        Self {
-            place: Place::from_byte(byte),
-            is_refused: byte / 3 % 4 == 3,
-            control: byte / 12 % 3 == 2,
-        }
-    }
-}
-
-impl Place {
-    fn from_byte(byte: u8) -> Self {
-        [Self::Host, Self::Peer, Self::Elsewhere][usize::from(byte % 3)]
-    }
-}
-
-impl Nature {
-    fn from_byte(byte: u8) -> Self {
-        let manners = [Manners::Finishes, Manners::Ignores, Manners::CleansUp];
-        Self {
-            manners: manners[usize::from(byte % 3)],
-            probes: byte / 3 % 2 == 1,
-        }
-    }
-}
-
-impl Next {
-    fn from_byte(byte: u8) -> Self {
-        match byte % 8 {
-            0..=2 => Self::Process(Start::Well),
-            3 => Self::Process(Start::InitFails),
-            4 => Self::Process(Start::InitPanics),
-            5 => Self::Factory,
-            6 => Self::PanickingFactory,
-            _ => Self::UnknownFactory,
-        }
-    }
-}
-
-impl Act {
-    fn from_bytes(what: u8, how: u8) -> Self {
-        match what % 24 {
-            0 | 1 => Self::Note,
-            2 => Self::Far(Far::from_byte(how)),
-            3 | 4 => Self::Hold,
-            5 | 6 => Self::Release,
-            7..=11 => Self::Ask(KINDS[usize::from(how % 9)]),
-            12 => Self::GoOn,
-            13 => Self::Finish,
-            14 => Self::Fail,
-            15 => Self::Panic,
-            16 | 17 => Self::Become(Next::from_byte(how)),
-            18..=20 => {
-                let passed = [Passed::Note, Passed::Finish, Passed::Ask, Passed::Control];
-                let passed = passed[usize::from(how % 4)];
-                if what % 24 == 20 {
-                    Self::Wait(how / 4, passed)
-                } else {
-                    Self::Pass(how / 4, passed)
-                }
-            }
-            21 => Self::Spawn(Nature::from_byte(how), STARTS[usize::from(how / 8 % 8)]),
-            22 => Self::Cancel(how),
-            _ => Self::Terminate(how),
-        }
-    }
-}
-
 impl From<Passed> for Act {
     fn from(passed: Passed) -> Self {
         match passed {
@@ -422,5 +304,4 @@ impl From<Passed> for Act {
     }
 }
 
-#[cfg(test)]
-mod tests;
+mod bytes;

@@ -4,7 +4,7 @@ use crate::calls::{self, aim};
 use crate::far;
 use crate::handlers::{Hooks, register, register_factories};
 use crate::notes::Call;
-use crate::plan::{Act, Answer, Op, Plan};
+use crate::plan::{Act, Answer, Nature, Op, Plan, Start, Way};
 use crate::spec::Limits;
 use crate::waits;
 use crate::world::{Hub, World};
@@ -63,16 +63,8 @@ pub fn play(plan: &Plan) -> Played {
     });
     let hooks = Arc::clone(&hub);
     let sim = sim.builder(move |builder| {
-        let builder = builder.event_batch(limits.batch).keep_spares(BRIEFLY);
-        let builder = builder.lifecycle(Hooks(Arc::clone(&hooks)));
-        let builder = match limits.mailbox {
-            Some(limit) => builder.mailbox_limit(limit),
-            None => builder,
-        };
-        match limits.processes {
-            Some(limit) => builder.max_processes(limit),
-            None => builder,
-        }
+        let builder = limits.set(builder.keep_spares(BRIEFLY));
+        builder.lifecycle(Hooks(Arc::clone(&hooks)))
     });
     let report = sim.run(|rt| {
         let mut is_stopped = false;
@@ -151,6 +143,57 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
             });
         }
         Op::Place(place, is_there) => far::set(world, rt, place, is_there),
+        Op::Crowd {
+            nature,
+            start,
+            submitters,
+            each,
+            first,
+        } => crowd(world, rt, nature, start, [submitters, each], first),
+        Op::Press {
+            to,
+            senders,
+            each,
+            act,
+            way,
+        } => _ = aim(to).map(|to| press(world, rt, to, senders * each, act, way)),
+    }
+}
+
+/// Several submit in turns, while others move.
+fn crowd(
+    world: &Arc<World>,
+    rt: &Rt<'_>,
+    nature: Nature,
+    start: Start,
+    [submitters, each]: [usize; 2],
+    first: u64,
+) {
+    for turn in 0..each * submitters {
+        let nth = turn as u64 / submitters as u64;
+        let start = if turn % 3 == 2 { start } else { Start::Well };
+        let chosen = nth.is_multiple_of(2).then_some(first + nth / 2);
+        calls::submit_from_outside(world, rt, nature, start, chosen);
+        (0..rt.choose(4)).for_each(|_| _ = rt.step());
+    }
+}
+
+/// So many senders wait for room at once. There are no threads that could block: each has a future instead.
+fn press(world: &World, rt: &Rt<'_>, to: Pid, senders: usize, act: Act, way: Way) {
+    let takes = if way == Way::Open {
+        Act::Release
+    } else {
+        Act::Hold
+    };
+    calls::send_from_outside(world, rt, to, takes, true);
+    for nth in 0..senders {
+        (0..rt.choose(4)).for_each(|_| _ = rt.step());
+        waits::begin(world, rt, to, if nth % 3 == 2 { act } else { Act::Note });
+    }
+    match way {
+        Way::Open => {}
+        Way::Then(act) => calls::send_from_outside(world, rt, to, act, true),
+        Way::Terminated => calls::terminate(world, rt, to),
     }
 }
 

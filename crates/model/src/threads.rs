@@ -2,28 +2,38 @@
 //!
 //! Each of these worlds waits after each thing that it has done until nothing is left to happen in it; so there is
 //! one order of what happens in it, and the specification says what that has to be. Between the worlds there is none:
-//! workers, queues, tables, pools and the mailboxes' memory are shared. The one thing that several threads do at once
-//! in a world is to send to one process: what each of them sends arrives in its order, in whatever order among the rest.
+//! workers, queues, tables, pools and the mailboxes' memory are shared. What several threads do at once in a world is
+//! to send to one process (`volley`), also where they block until there is room (`press`), and to submit (`crowd`).
 //!
 //! What would have two processes of a world run at once is left out: what they send to, start, cancel and terminate
-//! from inside of steps. So are limits, which count what happens after a step has written down its end. A shutdown
-//! comes when all have ended.
+//! from inside of steps. A shutdown comes when all have ended. A limit of processes is all worlds' together: there is
+//! one where there is one world.
+
+mod crowd;
+mod press;
+mod volley;
 
 use crate::calls::{self, aim};
 use crate::handlers::{Hooks, register, register_factories};
-use crate::notes::{Call, Number, Sent};
 use crate::plan::{Act, Answer, Op, Plan};
 use crate::spec::{Counts, Limits};
+use crate::waits;
 use crate::world::{Hub, World};
-use ganger_proc_api::{Package, Pid};
-use ganger_sched::{Handle, Scheduler};
+use ganger_proc_api::Pid;
+use ganger_sched::{Handle, ProcessState, Scheduler};
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Barrier};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 /// After which time nothing will happen any more.
 const IN_VAIN: Duration = Duration::from_secs(60);
+/// For how long nobody looks at a process that others should have got to by now, and how often somebody does, without
+/// that at first.
+const BRIEFLY: Duration = Duration::from_millis(1);
+const YIELDS: u32 = 1_000;
+const LOOKS: u32 = YIELDS + 60_000;
 
 /// Does what the plans say to one scheduler, at once, with that many workers.
 ///
@@ -33,18 +43,20 @@ const IN_VAIN: Duration = Duration::from_secs(60);
 /// When anything is not as it has to be: says what, and what had happened before.
 pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     let hub = Arc::new(Hub::default());
-    let batch = plans.first().map_or(256, |plan| plan.batch);
-    let builder = Scheduler::builder().workers(workers).event_batch(batch);
+    let limits = Limits {
+        batch: plans.first().map_or(256, |plan| plan.batch),
+        mailbox: plans.first().and_then(|plan| plan.mailbox),
+        processes: match plans {
+            [plan] => plan.processes,
+            _ => None,
+        },
+    };
+    let builder = limits.set(Scheduler::builder().workers(workers));
     let builder = builder.lifecycle(Hooks(Arc::clone(&hub)));
     let Ok(scheduler) = builder.build() else {
         panic!("these settings are right");
     };
     hub.connect(&scheduler, None);
-    let limits = Limits {
-        batch,
-        mailbox: None,
-        processes: None,
-    };
     let worlds: Vec<_> = (0..plans.len())
         .map(|nth| World::new(&hub, nth, limits))
         .collect();
@@ -59,7 +71,7 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
             scope.spawn(move || {
                 for &op in &plan.ops {
                     act(world, handle, op);
-                    world.wait_until_settled(IN_VAIN);
+                    wait_until_quiet(world, handle);
                     world.assert_right();
                 }
                 end(world, handle);
@@ -82,35 +94,101 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     worlds.iter().flat_map(|world| world.reached()).collect()
 }
 
+/// Blocks until nothing is left to happen in that world, and what can be looked at is as it has to be.
+fn wait_until_quiet(world: &World, handle: &Handle) {
+    world.wait_until_settled(IN_VAIN);
+    let (living, limits) = {
+        let spec = &world.state().spec;
+        (spec.living(), spec.limits())
+    };
+    // A step writes down its end before the scheduler has done what that owes.
+    let waits_as = |(pid, ..): (Pid, u32, bool, bool)| {
+        let it = handle.process(pid)?;
+        let is_blocked = it.state == ProcessState::Blocked;
+        let waits = is_blocked || it.state == ProcessState::Idle;
+        waits.then_some((it.pid, it.incarnation, it.is_cancelled, is_blocked))
+    };
+    for expected in living {
+        let mut looks = 0;
+        while !world.is_broken() && waits_as(expected) != Some(expected) {
+            looks += 1;
+            if looks < YIELDS {
+                thread::yield_now();
+            } else if looks < LOOKS {
+                thread::park_timeout(BRIEFLY);
+            } else {
+                world.compare(
+                    "it waits (P3, P15)",
+                    Some(Some(expected)),
+                    waits_as(expected),
+                );
+            }
+        }
+    }
+    if !world.is_broken() {
+        waits::look_at_all(world);
+    }
+    // Who has ended gives its place back after the hook has been told.
+    if limits.processes.is_some() && !world.is_broken() {
+        world.check_handles();
+    }
+}
+
+/// What so many threads, one for each of these, come to with `f`, which calls what it is given to go on when all do.
+fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -> Vec<R> {
+    let barrier = Barrier::new(all.len());
+    let meet = || {
+        // Who comes last has not slept: the others wake up first.
+        if barrier.wait().is_leader() {
+            give_way();
+        }
+    };
+    let run = &|it| f(it, &meet);
+    thread::scope(|scope| {
+        let threads: Vec<_> = all.iter().map(|it| scope.spawn(move || run(it))).collect();
+        let results = threads.into_iter().map(ScopedJoinHandle::join);
+        results
+            .map(|result| result.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// Lets other threads come as far as this one.
+pub(crate) fn give_way() {
+    (0..20).for_each(|_| thread::yield_now());
+}
+
 /// Ends what is left.
 fn end(world: &World, handle: &Handle) {
     while !world.state().kept.is_empty() {
         calls::complete_kept(world, 0, Answer::Dropped);
-        world.wait_until_settled(IN_VAIN);
+        wait_until_quiet(world, handle);
     }
+    end_all(world, handle);
+    world.assert_right();
+}
+
+/// Terminates all processes of a world.
+fn end_all(world: &World, handle: &Handle) {
     let living = world.state().spec.living();
     for (pid, ..) in living {
         calls::terminate(world, handle, pid);
-        world.wait_until_settled(IN_VAIN);
+        wait_until_quiet(world, handle);
     }
-    world.assert_right();
 }
 
 /// One thing, from outside.
 fn act(world: &Arc<World>, handle: &Handle, op: Op) {
     let aim = |to| aim(world, to);
     match op {
-        Op::Submit { nature, start, .. } => {
-            calls::submit_from_outside(world, handle, nature, start, None);
-        }
+        Op::Submit {
+            nature,
+            start,
+            chosen,
+        } => calls::submit_from_outside(world, handle, nature, start, chosen),
         Op::Send { to, act, control } => {
-            let act = match act {
-                Act::Pass(..) | Act::Wait(..) | Act::Spawn(..) => Act::Note,
-                Act::Far(_) | Act::Cancel(_) | Act::Terminate(_) => Act::Note,
-                act => act,
-            };
             if let Some(to) = aim(to) {
-                calls::send_from_outside(world, handle, to, act, control);
+                calls::send_from_outside(world, handle, to, inside_of_one(act), control);
             }
         }
         Op::Cancel(to) => _ = aim(to).map(|to| calls::cancel(world, handle, to)),
@@ -124,68 +202,40 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
             act,
         } => {
             if let Some(to) = aim(to) {
-                volley(world, handle, to, [senders, 25 * each], act);
+                volley::send(world, handle, to, [senders, 25 * each], act);
             }
         }
-        Op::Settle | Op::Move(_) | Op::Stop(_) => {}
-        Op::Wait(..) | Op::GiveUp(_) | Op::Far(..) | Op::Place(..) => {}
-    }
-}
-
-/// So many threads, each of which sends so many messages to one process.
-fn volley(world: &World, handle: &Handle, to: Pid, [senders, each]: [usize; 2], act: Act) {
-    let streams: Vec<Vec<Number>> = (0..senders)
-        .map(|_| (0..each).map(|_| world.number()).collect())
-        .collect();
-    for &number in streams.iter().flatten() {
-        let act = if number % 3 == 0 { act } else { Act::Note };
-        world.state().acts.insert(number, act);
-    }
-    let receiver = world.ask(
-        |answer| Call::Volley(to, streams.clone(), answer.flatten()),
-        |spec| spec.volley(to, &streams),
-    );
-    let begin = &Barrier::new(senders);
-    let accepted: Vec<usize> = thread::scope(|scope| {
-        let all: Vec<_> = streams
-            .iter()
-            .map(|stream| {
-                scope.spawn(move || {
-                    begin.wait();
-                    send_in_order(world, handle, to, stream)
-                })
-            })
-            .collect();
-        all.into_iter().map(|it| it.join().unwrap_or(0)).collect()
-    });
-    match receiver.flatten() {
-        Some(nth) => {
-            world.wait_until_settled(IN_VAIN);
-            world.tell("a volley is over", |spec| {
-                spec.volley_over(nth, &accepted, each)
-            });
+        Op::Press {
+            to,
+            senders,
+            each,
+            act,
+            way,
+        } => {
+            if let Some(to) = aim(to) {
+                press::send(world, handle, to, [senders, each], act, way);
+            }
         }
-        None => world.compare("nobody takes them (R2)", Some(vec![0; senders]), accepted),
+        Op::Crowd {
+            nature,
+            start,
+            submitters,
+            each,
+            first,
+        } => crowd::submit(world, handle, nature, start, [submitters, each], first),
+        Op::Wait(to, act) => {
+            _ = aim(to).map(|to| waits::begin(world, handle, to, inside_of_one(act)));
+        }
+        Op::GiveUp(nth) => waits::give_up(world, nth),
+        Op::Settle | Op::Move(_) | Op::Stop(_) | Op::Far(..) | Op::Place(..) => {}
     }
 }
 
-/// Sends these; returns how many are accepted before its receiver has ended.
-fn send_in_order(world: &World, handle: &Handle, to: Pid, stream: &[Number]) -> usize {
-    let mut accepted = 0;
-    for (nth, &number) in stream.iter().enumerate() {
-        let sent = handle.send(Package::new(to, to, "act", number));
-        let found = calls::come_back(world, number, sent);
-        let is_right = match found {
-            Sent::Accepted => accepted == nth,
-            found => matches!(found, Sent::Closed | Sent::NotFound),
-        };
-        world.compare(
-            "nobody comes back (P14)",
-            Some((found, true)),
-            (found, is_right),
-        );
-        world.reach("a send among others (R2)", None, found);
-        accepted += usize::from(found == Sent::Accepted);
+/// What a step does, unless it has to do with another process.
+fn inside_of_one(act: Act) -> Act {
+    match act {
+        Act::Pass(..) | Act::Wait(..) | Act::Spawn(..) => Act::Note,
+        Act::Far(_) | Act::Cancel(_) | Act::Terminate(_) => Act::Note,
+        act => act,
     }
-    accepted
 }

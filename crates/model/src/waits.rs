@@ -25,8 +25,8 @@ struct Woken(AtomicBool);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        // Ordering: Relaxed: in a simulation there is one thread.
-        self.0.store(true, Ordering::Relaxed);
+        // Ordering: Release pairs with the Acquire in `look_at_all`: whoever has been woken sees why.
+        self.0.store(true, Ordering::Release);
     }
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn look_at_all(world: &World) {
     let mut all = std::mem::take(&mut world.state().waiting);
     all.retain_mut(|waiting| {
         let expected = world.state().spec.became(waiting.number);
-        // Ordering: Relaxed, as above.
-        let is_woken = waiting.woken.0.swap(false, Ordering::Relaxed);
+        // Ordering: Acquire, as above.
+        let is_woken = waiting.woken.0.swap(false, Ordering::Acquire);
         let is_over = expected != Sent::Waits;
         world.compare("who has waited is woken (P13)", Some(is_over), is_woken);
         let found = waiting.look(world);
@@ -89,4 +89,11 @@ pub(crate) fn give_up(world: &World, nth: usize) {
     let number = waiting.number;
     world.ask(|_| Call::GiveUp(number), |spec| spec.give_up(number));
     drop(waiting);
+}
+
+/// Gives all of them up.
+pub(crate) fn give_all_up(world: &World) {
+    while !world.state().waiting.is_empty() {
+        give_up(world, 0);
+    }
 }

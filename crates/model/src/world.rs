@@ -6,6 +6,7 @@
 //! A scheduler with threads has several worlds, each with processes of its own. In each of them one thing is called
 //! at a time, so that there is an order of what happens in it.
 
+use crate::calls::Submission;
 use crate::notes::{End, Note, Number};
 use crate::plan::{Act, Nature};
 use crate::spec::{Broken, Limits, Spec};
@@ -13,7 +14,7 @@ use crate::waits::Waiting;
 use ganger_proc_api::{Completer, Pid, Symbol};
 use ganger_sched::{Handle, ProcessHandle, WeakHandle};
 use ganger_sim::SimClock;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) struct State {
     pub(crate) kept: Vec<(Number, Completer)>,
     pub(crate) waiting: Vec<Waiting>,
     handles: Vec<ProcessHandle>,
-    ends: HashMap<Pid, Vec<End>>,
+    ends: HashMap<Pid, VecDeque<End>>,
     /// What calls have returned, and how processes have ended.
     reached: BTreeSet<String>,
 }
@@ -124,6 +125,11 @@ impl World {
         Symbol::intern(&text).unwrap_or(Symbol::new(name))
     }
 
+    /// Whether its scheduler is one of a simulation, and has no threads.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.hub.clock().is_some()
+    }
+
     fn now(&self) -> Duration {
         self.hub.clock().map_or(Duration::ZERO, SimClock::now)
     }
@@ -143,7 +149,7 @@ impl World {
         let now = self.now();
         let mut state = self.state();
         if let Note::Ended(pid, end) = note {
-            state.ends.entry(pid).or_default().push(end);
+            state.ends.entry(pid).or_default().push_back(end);
             state.reached.insert(end.name().to_owned());
         }
         let result = state.spec.note(&note, now);
@@ -213,40 +219,56 @@ impl World {
         self.state().reached.clone()
     }
 
-    pub(crate) fn keep(&self, handle: ProcessHandle) {
-        self.state().handles.push(handle);
+    /// A process has been submitted.
+    pub(crate) fn keep(&self, (pid, handle): Submission) {
+        let mut state = self.state();
+        state.pids.push(pid);
+        state.handles.extend(handle);
     }
 
-    /// Compares what the handles say with what the hook was told.
+    /// The PID of a number that this world chooses: none that another chooses.
+    pub(crate) fn pid(&self, handle: &Handle, id: u64) -> Pid {
+        Pid::new(handle.host_name(), 100 * self.name as u64 + id)
+    }
+
+    /// Compares what the handles of processes that have ended say with what the hook was told; blocks until they do.
     pub(crate) fn check_handles(&self) {
-        let handles = std::mem::take(&mut self.state().handles);
-        let found: Vec<_> = handles
-            .into_iter()
-            .map(|handle| (handle.pid(), End::of(&handle.wait())))
-            .collect();
-        let mut ends = self.state().ends.clone();
-        for ends in ends.values_mut() {
-            ends.reverse();
-        }
-        for (pid, end) in found {
-            let told = ends.get_mut(&pid).and_then(Vec::pop);
+        let all = std::mem::take(&mut self.state().handles);
+        for handle in all {
+            let pid = handle.pid();
+            if self.state().spec.is_there(pid) {
+                self.state().handles.push(handle);
+                continue;
+            }
+            let end = End::of(&handle.wait());
+            let told = (self.state().ends.get_mut(&pid)).and_then(VecDeque::pop_front);
             self.compare("an exit reason (P12)", Some((pid, told)), (pid, Some(end)));
         }
     }
 
     /// Blocks until the specification has nothing to wait for, or something is wrong; for schedulers with threads.
-    ///
-    /// # Panics
-    /// After that time.
+    /// After that time, that is wrong.
     pub(crate) fn wait_until_settled(&self, at_most: Duration) {
-        let is_over = |state: &mut State| state.broken.is_some() || state.spec.is_settled();
-        let state = self.state();
-        let waited = (self.changed).wait_timeout_while(state, at_most, |state| !is_over(state));
-        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        if waited.timed_out() {
-            let result = state.spec.settled();
-            state.write("waited in vain", result);
+        if !self.wait_until(at_most, Spec::is_settled) {
+            self.tell("waited in vain", Spec::settled);
         }
+    }
+
+    /// Blocks until the specification says so, or something is wrong; `false` after that time.
+    pub(crate) fn wait_until(
+        &self,
+        at_most: Duration,
+        mut is_so: impl FnMut(&mut Spec) -> bool,
+    ) -> bool {
+        let mut goes_on = |state: &mut State| state.broken.is_none() && !is_so(&mut state.spec);
+        let waited = (self.changed).wait_timeout_while(self.state(), at_most, &mut goes_on);
+        let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        !waited.timed_out()
+    }
+
+    /// Something is wrong.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.state().broken.is_some()
     }
 
     /// # Panics

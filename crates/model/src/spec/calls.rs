@@ -31,13 +31,7 @@ impl Spec {
             Stage::Submitted
         };
         self.processes.insert(process, stage);
-        Ok(refused.unwrap_or(match start {
-            Start::Well => Submitted::Started,
-            Start::InitFails => Submitted::InitFailed,
-            Start::InitPanics => Submitted::InitPanicked,
-            Start::Refused => Submitted::StartRefused,
-            Start::HookPanics => Submitted::StartPanicked,
-        }))
+        Ok(refused.unwrap_or(Submitted::after(start)))
     }
 
     /// A message or a control message is sent.

@@ -1,7 +1,7 @@
 //! What may happen to a process, and when.
 
-use super::life::{Life, Phase};
-use super::{Broken, Spec, Stage};
+use super::life::{Life, Phase, messages_among};
+use super::{Broken, Limits, Spec, Stage};
 use crate::notes::{End, Finished, Heir, Number, Outcome, Seen};
 use crate::plan::{Kind, Start};
 use ganger_proc_api::Pid;
@@ -16,9 +16,7 @@ impl Spec {
         }
         match stage {
             Some(Stage::Submitted) => {
-                if self.visible.contains_key(&pid) {
-                    return Err(format!("{pid} is there already (P14)"));
-                }
+                self.claim(pid)?;
                 let nth = self.lives.len();
                 self.lives.push(Life::new(pid, process));
                 let fails = matches!(start, Start::InitFails | Start::InitPanics);
@@ -82,19 +80,26 @@ impl Spec {
         let nth = self.lives.iter().position(|life| life.process == process);
         let nth = nth.ok_or_else(|| format!("{process} was not initialised (P1)"))?;
         let Life { pid, phase, .. } = self.lives[nth];
-        if !matches!(phase, Phase::Closes(_)) {
+        if phase != Phase::RolledBack {
             return Err(format!(
                 "{process} has been refused, and is not closed (P1)"
             ));
         }
-        self.visible.remove(&pid);
+        // Another may have the PID by now.
+        if self.visible.get(&pid) == Some(&nth) {
+            self.visible.remove(&pid);
+        }
         Ok(())
     }
 
     /// A step begins.
     pub(super) fn step(&mut self, pid: Pid, process: Number, shown: &[Seen]) -> Result<(), Broken> {
-        let batch = self.limits.batch;
+        let Limits { batch, mailbox, .. } = self.limits;
         let life = self.find(pid)?;
+        let messages = messages_among(shown);
+        if mailbox.is_some_and(|limit| messages > limit) {
+            return Err(format!("{pid} has {messages} messages at once (P13)"));
+        }
         if life.process != process {
             return Err(format!("{pid} is {}, not {process} (P11)", life.process));
         }
@@ -226,7 +231,7 @@ impl Spec {
             (Phase::Waits, None) if may_force => Phase::Closes(End::Terminated),
             (Phase::Refused, _) => {
                 self.counts.undelivered += life.unseen().0;
-                Phase::Closes(End::Terminated)
+                Phase::RolledBack
             }
             (phase, _) => return Err(format!("{process} is closed at {phase:?} (P2)")),
         };

@@ -1,6 +1,7 @@
 //! One process, as it has to be: what has arrived for it, and what it may be shown of that.
 
 use super::Broken;
+use super::streams::Stream;
 use crate::notes::{End, Heir, Number, Seen};
 use crate::plan::Kind;
 use ganger_proc_api::Pid;
@@ -31,6 +32,8 @@ pub(super) enum Phase {
     Starting,
     /// The hook has refused it.
     Refused,
+    /// It has been closed for that.
+    RolledBack,
     /// Between steps.
     Waits,
     /// Inside of one.
@@ -59,8 +62,8 @@ pub(super) struct Life {
     pub(super) is_told: bool,
     /// Messages that wait for room.
     pub(super) waiting: VecDeque<Number>,
-    /// What each of several who send at once has still to send, or has sent.
-    pub(super) streams: Vec<VecDeque<Seen>>,
+    /// What each of several sends who send at once.
+    pub(super) streams: Vec<Stream>,
     /// Messages, and control messages, that no step has taken.
     pub(super) places: [usize; 2],
     /// Yields whose completions no step has been shown.
@@ -104,7 +107,7 @@ impl Life {
 
     /// Whether its mailbox takes anything.
     pub(super) fn is_open(&self) -> bool {
-        !matches!(self.phase, Phase::Closes(_))
+        !matches!(self.phase, Phase::Closes(_) | Phase::RolledBack)
     }
 
     fn arrived<T>(&mut self, it: T) -> Arrived<T> {
@@ -188,6 +191,11 @@ impl Life {
         Ok(stale)
     }
 
+    /// How many messages have been shown and not taken.
+    pub(super) fn messages_left(&self) -> usize {
+        messages_among(&self.left)
+    }
+
     /// A step takes one of those that it has been shown.
     pub(super) fn take(&mut self, seen: Seen) -> Result<(), Broken> {
         let place = self.left.iter().position(|&it| it == seen);
@@ -238,8 +246,8 @@ impl Life {
         if let Some(next) = self.fresh.front() {
             return Some(format!("{next:?}"));
         }
-        if let Some(next) = self.streams.iter().find_map(VecDeque::front) {
-            return Some(format!("{next:?}"));
+        if let Some(next) = self.next_in_a_stream() {
+            return Some(format!("{next}"));
         }
         self.must_step.then(|| "it is to be stepped".to_owned())
     }
@@ -258,4 +266,10 @@ impl Life {
             _ => (messages, completions),
         })
     }
+}
+
+/// How many of these are messages.
+pub(super) fn messages_among(seen: &[Seen]) -> usize {
+    let is_message = |seen: &&Seen| matches!(seen, Seen::Message(_));
+    seen.iter().filter(is_message).count()
 }

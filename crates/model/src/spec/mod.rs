@@ -11,17 +11,22 @@
 //! Of what happens it says whether it may happen now (`events`); where several orders are right, what happens
 //! decides which it is. When nobody can move any more, nothing may be left that should have happened, and all that
 //! can be looked at has to be as it is here.
+//!
+//! What several threads do at once on their own, they say when it is over (`streams`, `crowd`): which of them is accepted
+//! is left open until then, and whether that can be right is said then.
 
 mod calls;
+mod crowd;
 mod events;
 mod life;
 mod routes;
+mod streams;
 mod waits;
 
 use crate::notes::{Note, Number};
 use crate::plan::Kind;
 use ganger_proc_api::Pid;
-use ganger_sched::WorkerStats;
+use ganger_sched::{Builder, WorkerStats};
 use life::{Life, Phase};
 use routes::Routes;
 use std::collections::HashMap;
@@ -31,12 +36,29 @@ use std::time::Duration;
 /// What is wrong.
 pub(crate) type Broken = String;
 
+pub(crate) use crowd::Asked;
+
 /// Limits of the scheduler.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) batch: usize,
     pub(crate) mailbox: Option<usize>,
     pub(crate) processes: Option<usize>,
+}
+
+impl Limits {
+    /// A scheduler that has these.
+    pub(crate) fn set(self, builder: Builder) -> Builder {
+        let builder = builder.event_batch(self.batch);
+        let builder = match self.mailbox {
+            Some(limit) => builder.mailbox_limit(limit),
+            None => builder,
+        };
+        match self.processes {
+            Some(limit) => builder.max_processes(limit),
+            None => builder,
+        }
+    }
 }
 
 macro_rules! counts {
@@ -200,6 +222,15 @@ impl Spec {
             .collect();
         living.sort_unstable();
         living
+    }
+
+    /// Whether there is a process of that PID.
+    pub(crate) fn is_there(&self, pid: Pid) -> bool {
+        self.visible.contains_key(&pid)
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// What has to be counted, once all is settled.

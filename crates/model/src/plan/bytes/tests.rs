@@ -32,6 +32,8 @@ fn there_is_a_byte_for_each_operation_and_each_act() {
     has(|op| matches!(op, Op::Volley { .. }));
     has(|op| matches!(op, Op::Far(..)));
     has(|op| matches!(op, Op::Place(..)));
+    has(|op| matches!(op, Op::Crowd { .. }));
+    has(|op| matches!(op, Op::Press { .. }));
     let acts = (0..=255).flat_map(|what| (0..=255).map(move |how| Act::from_bytes(what, how)));
     let mut kinds: Vec<_> = acts
         .filter_map(|act| match act {

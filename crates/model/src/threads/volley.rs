@@ -1,0 +1,90 @@
+//! So many threads, each of which sends so many messages to one process.
+
+use super::{IN_VAIN, at_once};
+use crate::calls;
+use crate::notes::{Call, Number, Sent};
+use crate::plan::Act;
+use crate::waits;
+use crate::world::World;
+use ganger_proc_api::{Package, Pid, SendError};
+use ganger_sched::Handle;
+
+/// The messages of so many senders, every third of which has its receiver do that.
+pub(super) fn streams(world: &World, [senders, each]: [usize; 2], act: Act) -> Vec<Vec<Number>> {
+    let stream = |_| (0..each).map(|_| world.number()).collect();
+    let streams: Vec<Vec<Number>> = (0..senders).map(stream).collect();
+    for &number in streams.iter().flatten() {
+        let act = if number % 3 == 0 { act } else { Act::Note };
+        world.state().acts.insert(number, act);
+    }
+    streams
+}
+
+/// Several begin to send these to a process, for room with which nobody waits by then; which that is, if it is there.
+pub(super) fn begin(world: &World, to: Pid, streams: &[Vec<Number>]) -> Option<usize> {
+    waits::give_all_up(world);
+    let receiver = world.ask(
+        |answer| Call::Volley(to, streams.to_vec(), answer.flatten()),
+        |spec| spec.volley(to, streams),
+    );
+    receiver.flatten()
+}
+
+/// All have sent to that process, and that has become of each message.
+pub(super) fn end(world: &World, receiver: Option<usize>, sent: &[Vec<(Number, Sent)>]) {
+    let accepted = |stream: &Vec<(Number, Sent)>| {
+        let accepted = stream.iter().filter(|(_, sent)| *sent == Sent::Accepted);
+        accepted.map(|&(number, _)| number).collect()
+    };
+    let accepted: Vec<Vec<Number>> = sent.iter().map(accepted).collect();
+    let Some(nth) = receiver else {
+        let is_taken = accepted.iter().any(|stream| !stream.is_empty());
+        return world.compare("nobody takes them (R2)", Some(false), is_taken);
+    };
+    world.tell("all have sent", |spec| spec.volley_sent(nth, &accepted));
+    world.wait_until_settled(IN_VAIN);
+    let is_gone = |&(_, sent): &(Number, Sent)| matches!(sent, Sent::Closed | Sent::NotFound);
+    let is_said_to_be_gone = sent.iter().flatten().any(is_gone);
+    world.tell("a volley is over", |spec| {
+        spec.volley_over(nth, is_said_to_be_gone)
+    });
+}
+
+/// So many threads send so many messages each.
+pub(super) fn send(world: &World, handle: &Handle, to: Pid, sizes: [usize; 2], act: Act) {
+    let streams = streams(world, sizes, act);
+    let receiver = begin(world, to, &streams);
+    let sent = at_once(&streams, |stream, meet| {
+        meet();
+        let send = |package| handle.send(package);
+        send_in_order(world, to, stream, "a send among others (R2)", send)
+    });
+    end(world, receiver, &sent);
+}
+
+/// Sends these; nobody comes back who has ended, and there is no room only where there is a limit.
+pub(super) fn send_in_order(
+    world: &World,
+    to: Pid,
+    stream: &[Number],
+    what: &'static str,
+    send: impl Fn(Package) -> Result<(), SendError>,
+) -> Vec<(Number, Sent)> {
+    let is_limited = world.state().spec.limits().mailbox.is_some();
+    let mut is_gone = false;
+    let mut sent = Vec::with_capacity(stream.len());
+    for &number in stream {
+        let result = send(Package::new(to, to, "act", number));
+        let found = calls::come_back(world, number, result);
+        let is_right = match found {
+            Sent::Accepted => !is_gone,
+            Sent::Full => !is_gone && is_limited,
+            found => matches!(found, Sent::Closed | Sent::NotFound),
+        };
+        is_gone |= matches!(found, Sent::Closed | Sent::NotFound);
+        world.compare(what, Some((found, true)), (found, is_right));
+        world.reach(what, None, found);
+        sent.push((number, found));
+    }
+    sent
+}
