@@ -24,6 +24,8 @@ pub(crate) struct Actor {
     holds: bool,
     /// The yield after which it finishes.
     last_wish: Option<Number>,
+    /// Its `init` lets others come as far.
+    gives_way: bool,
     /// There while this is.
     life: Arc<()>,
 }
@@ -50,7 +52,16 @@ impl Actor {
             ctx: None,
             holds: false,
             last_wish: None,
+            gives_way: false,
             life: Arc::new(()),
+        }
+    }
+
+    /// Lets others go on in `init`, so that who asks for the same PID at once finds it taken, and nobody there.
+    pub(crate) fn gives_way(self) -> Self {
+        Self {
+            gives_way: true,
+            ..self
         }
     }
 
@@ -172,8 +183,7 @@ impl Process for Actor {
         if self.nature.probes {
             calls::probe(&self.world, pid);
         }
-        if !self.world.is_simulated() {
-            // Who asks for the same PID at once finds it taken, and nobody there.
+        if self.gives_way {
             give_way();
         }
         match start {

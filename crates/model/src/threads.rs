@@ -22,6 +22,7 @@ use crate::world::{Hub, World};
 use ganger_proc_api::Pid;
 use ganger_sched::{Handle, ProcessState, Scheduler};
 use std::collections::BTreeSet;
+use std::hint;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Barrier};
 use std::thread::{self, ScopedJoinHandle};
@@ -29,11 +30,12 @@ use std::time::Duration;
 
 /// After which time nothing will happen any more.
 const IN_VAIN: Duration = Duration::from_secs(60);
-/// For how long nobody looks at a process that others should have got to by now, and how often somebody does, without
-/// that at first.
-const BRIEFLY: Duration = Duration::from_millis(1);
-const YIELDS: u32 = 1_000;
+/// How often somebody looks at once at a process that others should have got to by now, then lets others go first, and
+/// then looks after that time only.
+const SPINS: u32 = 500;
+const YIELDS: u32 = SPINS + 500;
 const LOOKS: u32 = YIELDS + 60_000;
+const BRIEFLY: Duration = Duration::from_millis(1);
 
 /// Does what the plans say to one scheduler, at once, with that many workers.
 ///
@@ -112,7 +114,9 @@ fn wait_until_quiet(world: &World, handle: &Handle) {
         let mut looks = 0;
         while !world.is_broken() && waits_as(expected) != Some(expected) {
             looks += 1;
-            if looks < YIELDS {
+            if looks < SPINS {
+                hint::spin_loop();
+            } else if looks < YIELDS {
                 thread::yield_now();
             } else if looks < LOOKS {
                 thread::park_timeout(BRIEFLY);
@@ -155,7 +159,7 @@ fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -
 
 /// Lets other threads come as far as this one.
 pub(crate) fn give_way() {
-    (0..20).for_each(|_| thread::yield_now());
+    (0..5).for_each(|_| thread::yield_now());
 }
 
 /// Ends what is left.

@@ -125,11 +125,6 @@ impl World {
         Symbol::intern(&text).unwrap_or(Symbol::new(name))
     }
 
-    /// Whether its scheduler is one of a simulation, and has no threads.
-    pub(crate) fn is_simulated(&self) -> bool {
-        self.hub.clock().is_some()
-    }
-
     fn now(&self) -> Duration {
         self.hub.clock().map_or(Duration::ZERO, SimClock::now)
     }

@@ -67,7 +67,7 @@ pub(super) fn submit(
 
 fn submit_one(world: &Arc<World>, handle: &Handle, nature: Nature, planned: Planned) -> Done {
     let (process, start, chosen) = planned;
-    let actor = Actor::new(world, process, nature);
+    let actor = Actor::new(world, process, nature).gives_way();
     let submission = try_to_submit(world, actor, start, chosen, |actor, method, input| {
         submit_to(handle, chosen, actor, method, input)
     });
