@@ -5,8 +5,8 @@ use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
 use std::cell::{Cell, RefCell};
-use std::ptr;
 use std::sync::Arc;
+use std::{mem, ptr};
 
 thread_local! {
     /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
@@ -147,6 +147,18 @@ pub(crate) fn hold_turn<'a>(shared: &Shared, queue: Option<&'a LocalQueue>) -> H
 pub(crate) struct HoldTurn<'a> {
     queue: Option<&'a LocalQueue>,
     _elsewhere: Option<Hold>,
+}
+
+impl HoldTurn<'_> {
+    /// Drops it. On a worker that is no call, as it is otherwise.
+    #[inline]
+    pub(crate) fn end(self) {
+        if let Some(queue) = self.queue {
+            queue.turns.set(queue.turns.get() - 1);
+            // The other part is of threads that are no workers.
+            mem::forget(self);
+        }
+    }
 }
 
 impl Drop for HoldTurn<'_> {

@@ -135,9 +135,12 @@ impl<'a> Runner<'a> {
             // SAFETY: as above.
             Leave::RequeueUrgent => shared.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
-                finish(shared, counters, &task, &mut buffers.end, guard, worker);
+                return finish(shared, counters, &task, &mut buffers.end, guard, worker);
             }
         }
+        let (held, running) = guard;
+        held.end();
+        running.end();
     }
 }
 

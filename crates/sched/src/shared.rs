@@ -28,6 +28,7 @@ use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ganger_sync::{CachePadded, sync};
+use std::mem;
 use std::sync::Arc;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
@@ -407,6 +408,18 @@ impl Shared {
 pub(crate) enum Running<'a> {
     Worker(&'a AtomicU64),
     Elsewhere(&'a sync::Mutex<Vec<u64>>, u64),
+}
+
+impl Running<'_> {
+    /// Drops it. Where that is a store it is no call, as it is otherwise.
+    #[inline]
+    pub(crate) fn end(self) {
+        if let Self::Worker(slot) = self {
+            // Ordering: Relaxed: for reports only.
+            slot.store(NOTHING, Ordering::Relaxed);
+            mem::forget(self);
+        }
+    }
 }
 
 impl Drop for Running<'_> {

@@ -24,7 +24,7 @@ const ROUNDS: u64 = 8_192;
 const ALIKE: f64 = 0.2;
 
 /// How many instructions are tried as the one that a round begins with.
-const CANDIDATES: usize = 32;
+const CANDIDATES: usize = 128;
 
 /// What there is of a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
