@@ -24,7 +24,7 @@
 use ganger_mpsc::{Batch, Queue};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::sync::{Mutex, MutexGuard, lock};
 
 pub(crate) struct GlobalQueue<T> {
     /// Written by those who push, and by who takes all of it.
@@ -63,7 +63,7 @@ impl<T> GlobalQueue<T> {
         if self.is_empty() {
             return;
         }
-        let mut batch = lock(&self.front.batch);
+        let mut batch = self.lock_front();
         for _ in 0..most {
             if batch.is_empty() {
                 self.refill(&mut batch);
@@ -73,8 +73,7 @@ impl<T> GlobalQueue<T> {
             };
             give(item);
         }
-        // Ordering: Relaxed: who looks whether something is queued may see it late.
-        self.front.left.store(batch.len(), Ordering::Relaxed);
+        self.note_left(&batch);
     }
 
     /// Takes the first one, as [`take`](Self::take) does.
@@ -82,6 +81,20 @@ impl<T> GlobalQueue<T> {
         let mut first = None;
         self.take(1, |item| first = Some(item));
         first
+    }
+
+    fn lock_front(&self) -> MutexGuard<'_, Batch<T>> {
+        let batch = lock(&self.front.batch);
+        // Ordering: Acquire pairs with the Release in `note_left`. The lock does the same, but ThreadSanitizer does not
+        // see that of one who has waited for it.
+        let _left = self.front.left.load(Ordering::Acquire);
+        batch
+    }
+
+    /// Says how many there are, before the lock is given back.
+    fn note_left(&self, batch: &Batch<T>) {
+        // Ordering: Release, as above. Who looks whether something is queued may see it late.
+        self.front.left.store(batch.len(), Ordering::Release);
     }
 
     /// Makes all that has been pushed the front.
@@ -98,12 +111,11 @@ impl<T> GlobalQueue<T> {
         if self.is_empty() {
             return 0;
         }
-        let mut batch = lock(&self.front.batch);
+        let mut batch = self.lock_front();
         let mut pushed = Batch::new();
         self.refill(&mut pushed);
         batch.append(pushed);
-        // Ordering: Relaxed, as in `take`.
-        self.front.left.store(batch.len(), Ordering::Relaxed);
+        self.note_left(&batch);
         batch.len()
     }
 
