@@ -91,7 +91,7 @@ impl<T> GlobalQueue<T> {
         batch
     }
 
-    /// Says how many there are, before the lock is given back.
+    /// Says how many there are: last of all before the lock is given back.
     fn note_left(&self, batch: &Batch<T>) {
         // Ordering: Release, as above. Who looks whether something is queued may see it late.
         self.front.left.store(batch.len(), Ordering::Release);
@@ -115,8 +115,9 @@ impl<T> GlobalQueue<T> {
         let mut pushed = Batch::new();
         self.refill(&mut pushed);
         batch.append(pushed);
+        let left = batch.len();
         self.note_left(&batch);
-        batch.len()
+        left
     }
 
     /// Whether nothing is queued.

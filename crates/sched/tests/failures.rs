@@ -194,9 +194,12 @@ fn a_contained_panic_is_logged_with_the_process_that_it_is_of() {
 #[test]
 fn a_stop_names_the_first_processes_that_it_has_forced() {
     let scheduler = started("forcing", |builder| builder);
-    let calls = Calls::new();
     let stubborn: Vec<_> = (0..10)
-        .map(|_| scheduler.submit(stubborn(&calls), "stays", ()).unwrap())
+        .map(|_| {
+            // Of its own, since calls of one are not to overlap.
+            let calls = Calls::new();
+            scheduler.submit(stubborn(&calls), "stays", ()).unwrap()
+        })
         .collect();
     let report = scheduler.stop(Duration::ZERO);
     assert_eq!(report.forced + report.stuck.len() as u64, 10);
