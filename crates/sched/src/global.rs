@@ -27,24 +27,36 @@ use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
 use ganger_sync::sync::{Mutex, MutexGuard, lock};
 
 pub(crate) struct GlobalQueue<T> {
-    /// Written by those who push, and by who takes all of it.
-    pushed: CachePadded<Queue<T>>,
+    pushed: CachePadded<Pushed<T>>,
     front: CachePadded<Front<T>>,
+}
+
+/// Written by those who push; the mailbox also by who takes all of it.
+struct Pushed<T> {
+    mailbox: Queue<T>,
+    /// How many have ever been pushed, or are about to be.
+    count: AtomicUsize,
 }
 
 /// What has been taken out of the mailbox, and by no worker yet.
 struct Front<T> {
     /// How many there are, or at least one while it is being filled. Written under the lock.
     left: AtomicUsize,
+    /// How many have ever been taken. Written under the lock, so that who counts needs none and stops nobody.
+    taken: AtomicUsize,
     batch: Mutex<Batch<T>>,
 }
 
 impl<T> GlobalQueue<T> {
     pub(crate) fn new() -> Self {
         Self {
-            pushed: CachePadded::new(Queue::new()),
+            pushed: CachePadded::new(Pushed {
+                mailbox: Queue::new(),
+                count: AtomicUsize::new(0),
+            }),
             front: CachePadded::new(Front {
                 left: AtomicUsize::new(0),
+                taken: AtomicUsize::new(0),
                 batch: Mutex::new(Batch::new()),
             }),
         }
@@ -53,7 +65,9 @@ impl<T> GlobalQueue<T> {
     /// Puts one behind the others. To be followed by a wake-up, or by this worker's own look.
     #[inline]
     pub(crate) fn push(&self, item: T) {
-        let pushed = self.pushed.push(item);
+        // Ordering: Relaxed: the auditor's versions order it; for display nothing has to.
+        self.pushed.count.fetch_add(1, Ordering::Relaxed);
+        let pushed = self.pushed.mailbox.push(item);
         debug_assert!(pushed.is_ok(), "nobody closes it");
     }
 
@@ -64,6 +78,8 @@ impl<T> GlobalQueue<T> {
             return;
         }
         let mut batch = self.lock_front();
+        // Ordering: Relaxed: the lock orders it.
+        let mut taken = self.front.taken.load(Ordering::Relaxed);
         for _ in 0..most {
             if batch.is_empty() {
                 self.refill(&mut batch);
@@ -71,8 +87,11 @@ impl<T> GlobalQueue<T> {
             let Some(item) = batch.pop_front() else {
                 break;
             };
+            taken = taken.wrapping_add(1);
             give(item);
         }
+        // Ordering: Relaxed, as in `push`.
+        self.front.taken.store(taken, Ordering::Relaxed);
         self.note_left(&batch);
     }
 
@@ -103,27 +122,27 @@ impl<T> GlobalQueue<T> {
         self.front.left.store(1, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire in `is_empty`: who sees that the mailbox is empty now sees this.
         fence(Ordering::Release);
-        *batch = self.pushed.drain();
+        *batch = self.pushed.mailbox.drain();
     }
 
-    /// How many are queued. O(n) in what has been pushed since somebody has taken the front; blocks as `take` does.
+    /// How many are queued, or about to be. O(1); stops nobody.
     pub(crate) fn len(&self) -> usize {
-        if self.is_empty() {
-            return 0;
-        }
-        let mut batch = self.lock_front();
-        let mut pushed = Batch::new();
-        self.refill(&mut pushed);
-        batch.append(pushed);
-        let left = batch.len();
-        self.note_left(&batch);
-        left
+        // Ordering: Relaxed, as in `push`. First, so that none is counted as taken only.
+        let taken = self.front.taken.load(Ordering::Relaxed);
+        // Ordering: Relaxed, as in `push`.
+        let left = self
+            .pushed
+            .count
+            .load(Ordering::Relaxed)
+            .wrapping_sub(taken);
+        // Without an order between the two it may be less than none.
+        left.cast_signed().max(0).cast_unsigned()
     }
 
     /// Whether nothing is queued.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        if !self.pushed.is_empty() {
+        if !self.pushed.mailbox.is_empty() {
             return false;
         }
         // Ordering: Acquire pairs with the Release in `refill`. That a push is seen, the fences in `idle.rs` see to,

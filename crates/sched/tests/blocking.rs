@@ -61,6 +61,9 @@ fn others_run_while_a_step_blocks_the_only_worker() {
     // More of them where everything is slow, and a quick one is taken for long.
     assert_eq!((stats.workers, stats.spares >= 1), (1, true));
     assert!(stats.total.blocked_steps + stats.total.long_steps >= 1);
+    let mut steps = scheduler.long_steps();
+    steps.retain(|step| step.pid == blocked.pid());
+    assert_eq!(steps.len(), 1, "{steps:?}");
     release.send(()).unwrap();
     assert_eq!(exit_number(blocked), 1);
 }

@@ -110,7 +110,7 @@ pub(super) const LEAST: [Least; 13] = [
         allocations: 0.0,
         why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
-              and one of the workload's own. Here such threads share a count and a cache with a \
+              and one of the workload's own. Here such threads share two counts and a cache with a \
               lock as well, and the end takes more, as above.",
     },
     Least {

@@ -36,6 +36,17 @@ proptest! {
     }
 }
 
+/// Somebody looks at the scheduler while a thread is suspended that takes.
+// pins: P15
+#[test]
+fn who_counts_waits_for_nobody() {
+    let queue = GlobalQueue::new();
+    (0..3).for_each(|item| queue.push(item));
+    assert_eq!(queue.pop(), Some(0));
+    let _taking = lock(&queue.front.batch);
+    assert_eq!((queue.len(), queue.is_empty()), (2, false));
+}
+
 // pins: G3
 #[test]
 fn of_many_who_push_and_take_each_item_comes_out_once_and_in_order() {
