@@ -113,6 +113,7 @@ impl StepOutput {
 
     /// Wait for any event. Of several outcomes the last one counts: this one takes back an earlier
     /// [`done`](Self::done).
+    #[inline]
     pub fn idle(&mut self) {
         self.outcome = Outcome::Idle;
     }

@@ -108,8 +108,9 @@ impl<T> Contained<T> {
         Self(Some(value))
     }
 
-    fn take(mut self) -> Option<T> {
-        self.0.take()
+    fn take(self) -> Option<T> {
+        // There is nothing to drop then.
+        ManuallyDrop::new(self).0.take()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The part of a process that only its runner touches: the state machine itself, the events that
 //! have left the mailbox, and the yields that have not completed.
 
+use crate::Task;
 use crate::answer::AnswerPlace;
 use crate::contain::{discard, discard_each};
 use crate::dispatch::Inline;
@@ -36,6 +37,9 @@ pub(crate) struct Core {
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
+    /// A reference to the process itself, which its next completer may have: to count another one costs more
+    /// than a short handler. None once the process has ended.
+    pub(crate) itself: Option<Task>,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
 }
@@ -65,6 +69,7 @@ impl Core {
                         pending: _,
                         aside: _,
                         yields: _,
+                        itself: _,
                         must_step: _,
                     }: &Self| ();
         // SAFETY: parts of the place, which is the caller's.
@@ -73,6 +78,7 @@ impl Core {
             (&raw mut (*place).pending).write(Batch::new());
             (&raw mut (*place).aside).write(None);
             (&raw mut (*place).yields).write(Outstanding::default());
+            (&raw mut (*place).itself).write(None);
             (&raw mut (*place).must_step).write(true);
         }
     }

@@ -38,11 +38,12 @@ mod spares;
 mod thread_account;
 mod threads;
 
+pub(crate) use crate::crew::calls::Calls;
 pub(crate) use crate::crew::spares::Next;
 pub(crate) use crate::crew::threads::start_worker;
 
 use crate::contain::log;
-use crate::crew::calls::{Announcements, Calls};
+use crate::crew::calls::Announcements;
 use crate::crew::spares::Spares;
 use crate::crew::thread_account::{computed, is_asleep, thread_id};
 use crate::pinning::Pins;
@@ -150,10 +151,9 @@ impl Crew {
         self.slots[index].calls.is_relieved()
     }
 
-    /// Whether the worker has to do something else than take turns: stand down, or report a step.
-    #[inline]
-    pub(crate) fn is_called(&self, index: usize) -> bool {
-        self.slots[index].calls.is_any()
+    /// What the worker has to do besides taking turns: stand down, or report a step.
+    pub(crate) fn calls(&self, index: usize) -> &Calls {
+        &self.slots[index].calls
     }
 
     /// The worker's thread is this one.

@@ -5,6 +5,7 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::discard;
 use crate::core::Item;
+use crate::local;
 use crate::nodes;
 use crate::room::{Given, Room};
 use crate::state::Wake;
@@ -13,6 +14,7 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{
     CancelReason, Completion, Event, Message, SendError, SendErrorKind, UpgradeRequest,
 };
+use std::sync::Arc;
 use std::{mem, ptr};
 
 impl ProcessCell {
@@ -182,16 +184,27 @@ impl ProcessCell {
     #[inline]
     fn push_batch(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
         if self.state.unpark() {
-            self.shared
-                .accounts
-                .accept(self.pid, self.shared.accounts.note(&items));
-            // Nothing is pending in a process that waits, and what others push from now on comes later.
-            // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.append(items)) };
-            self.settle(Wake::Enqueue);
+            // SAFETY: this thread owns the run token.
+            self.shared.schedule(unsafe { self.put_first(items) });
             return Ok(Wake::Enqueue);
         }
         self.push_behind(items)
+    }
+
+    /// Puts items into a process that has been waiting. Returns its token.
+    ///
+    /// # Safety
+    /// This thread owns the run token, and has not queued the process.
+    #[inline]
+    unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
+        let noted = self.shared.accounts.note(&items);
+        self.shared.accounts.accept(self.pid, noted);
+        // Nothing is pending in a process that waits, and what others push from now on comes later.
+        // SAFETY: as this function's.
+        unsafe { self.with_core(|core| core.pending.append(items)) };
+        // SAFETY: as above. A process that can be woken has been queued before, by its submitter, who has
+        // registered it before that.
+        unsafe { Token::new(self) }
     }
 
     /// Puts items behind others, to a process that somebody has, and does what that owes.
@@ -205,14 +218,32 @@ impl ProcessCell {
     }
 
     /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
+    ///
+    /// A process that waits is woken with the reference that its completer had, for its next completer.
     #[inline(never)]
-    pub(crate) fn complete_behind(self: &Task, completion: Completion) {
-        if let Err(item) = self.push_batch(nodes::of_completion(completion)) {
-            let counters = self.shared.own_counters();
-            counters.stale_completions.bump();
-            self.shared.accounts.refuse_answer();
-            discard(self.pid, counters, item);
+    pub(crate) fn complete_behind(self: Task, completion: Completion) {
+        let answer = nodes::of_completion(completion);
+        if !self.state.unpark() {
+            if let Err(answer) = self.push_behind(answer) {
+                let counters = self.shared.own_counters();
+                counters.stale_completions.bump();
+                self.shared.accounts.refuse_answer();
+                discard(self.pid, counters, answer);
+            }
+            return;
         }
+        // SAFETY: this thread owns the run token.
+        let token = unsafe { self.put_first(answer) };
+        local::with_any(|queue| match queue {
+            // The worker keeps the scheduler alive, when the process is not this thread's any more.
+            Some(queue) if queue.is_of(&self.shared) => {
+                let cell = Arc::as_ptr(&self);
+                // SAFETY: this thread owns the run token, and the reference keeps the process alive.
+                unsafe { (*cell).with_core(|core| core.itself = Some(self)) };
+                queue.shared.schedule_here(queue, token);
+            }
+            _ => self.shared.schedule(token),
+        });
     }
 
     /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.

@@ -108,9 +108,6 @@ pub(crate) struct Inline {
     /// How many more of these there are, with nothing else before them: so many are the first of what is
     /// pending.
     pub(crate) answers: usize,
-    /// A reference to the process that its next completer may have: to count another one costs
-    /// more than a short handler.
-    spare: Option<Task>,
 }
 
 impl Inline {
@@ -160,9 +157,6 @@ impl Inline {
     pub(crate) fn end(&mut self, core: &mut Core) {
         self.put_back(core);
         self.answers = 0;
-        if self.spare.is_some() {
-            self.spare = None;
-        }
     }
 }
 
@@ -212,7 +206,7 @@ fn dispatch_one(
     // What has arrived before its answer stays before it, and so does an answer to another yield.
     core.receive(&task.state);
     inline.put_back(core);
-    let sink = inline.spare.take().unwrap_or_else(|| Arc::clone(task));
+    let sink = (core.itself.take()).unwrap_or_else(|| Arc::clone(task));
     let call = Call {
         cell: Arc::as_ptr(task),
         tag,
@@ -224,7 +218,7 @@ fn dispatch_one(
     let id = command.get().id;
     let error = call.make(task, command, sink, counters);
     let answer = call.answer.get();
-    inline.spare = call.task.into_inner();
+    core.itself = call.task.into_inner();
     match (answer, error) {
         (Answer::Given, error) => {
             if let Some(error) = error {

@@ -4,9 +4,10 @@
 use crate::Task;
 use crate::contain::{contain_and_report, discard, discard_each, log, text_of_chain};
 use crate::core::{Item, count};
-use crate::local::{self, HoldTurn};
-use crate::shared::{Running, Shared};
+use crate::local;
+use crate::shared::Shared;
 use crate::stats::Counters;
+use crate::turns::InTurn;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
@@ -68,7 +69,7 @@ pub(crate) fn finish(
     counters: &Counters,
     task: &Task,
     end: &mut Option<ExitReason>,
-    turn: (HoldTurn<'_>, Running<'_>),
+    turn: InTurn<'_>,
     worker: Option<usize>,
 ) {
     let (terminated, rest) = task.complete();
@@ -81,6 +82,7 @@ pub(crate) fn finish(
     let (process, mut items) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
+            core.itself = None;
             (core.process.take(), core.take_events())
         })
     };

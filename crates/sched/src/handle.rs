@@ -42,8 +42,9 @@ impl Handle {
     /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
     /// because the scheduler has been started.
     ///
-    /// A handler that needs the scheduler keeps a [`WeakHandle`]: one that keeps a `Handle` keeps
-    /// itself alive, and with it the memory of a scheduler that has been stopped.
+    /// A handler that needs the scheduler keeps a [`WeakHandle`], by which it reaches its processes, too: one
+    /// that keeps a `Handle`, or an [`Address`](crate::Address) of a process of the same scheduler, keeps itself
+    /// alive, and with it the memory of a scheduler that has been stopped.
     pub fn register(
         &self,
         id: impl Into<CommandId>,

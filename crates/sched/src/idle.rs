@@ -346,6 +346,7 @@ impl Idle {
 
     /// Wakes the monitor, if it sleeps because there was nothing to watch.
     #[cold]
+    #[inline(never)]
     pub(crate) fn rouse(&self) {
         // Ordering: SeqCst, one order with `doze`.
         if self.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {

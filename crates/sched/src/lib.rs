@@ -71,6 +71,7 @@ mod stats;
 mod still;
 mod submit;
 mod token;
+mod turns;
 mod upgrade;
 mod urgent;
 mod waiters;

@@ -5,8 +5,8 @@ use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
 use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::Arc;
-use std::{mem, ptr};
 
 thread_local! {
     /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
@@ -37,6 +37,25 @@ impl LocalQueue {
             turns: Cell::new(0),
             woken: Cell::new(0),
         }
+    }
+
+    /// The worker begins a turn.
+    #[inline]
+    pub(crate) fn begin_turn(&self) {
+        self.turns.set(self.turns.get() + 1);
+        self.woken.set(0);
+    }
+
+    /// A turn of the worker is over.
+    #[inline]
+    pub(crate) fn end_turn(&self) {
+        self.turns.set(self.turns.get() - 1);
+    }
+
+    /// Whether it is one of that scheduler's.
+    #[inline]
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
 
     /// The turn is about to wake another process. One that wakes many keeps its worker from them for long:
@@ -94,10 +113,15 @@ pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Opti
 /// Calls `f` with this thread's queue, if it is a worker of `shared`.
 #[inline]
 pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
+    with_any(|queue| f(queue.filter(|queue| queue.is_of(shared))))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of some scheduler.
+#[inline]
+pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
     // back what was there before.
-    let queue = unsafe { CURRENT.get().as_ref() };
-    f(queue.filter(|queue| ptr::eq(Arc::as_ptr(&queue.shared), shared)))
+    f(unsafe { CURRENT.get().as_ref() })
 }
 
 /// Why something that counts as live can't end before this thread returns to it.
@@ -127,44 +151,6 @@ impl Drop for Hold {
     fn drop(&mut self) {
         if self.0 {
             let _ = HELD.try_with(|held| held.borrow_mut().pop());
-        }
-    }
-}
-
-/// As [`hold`], for a turn on the worker that has the queue, or on a thread that has none.
-pub(crate) fn hold_turn<'a>(shared: &Shared, queue: Option<&'a LocalQueue>) -> HoldTurn<'a> {
-    if let Some(queue) = queue {
-        queue.turns.set(queue.turns.get() + 1);
-        queue.woken.set(0);
-    }
-    HoldTurn {
-        queue,
-        _elsewhere: queue.is_none().then(|| hold(shared, Held::Turn)),
-    }
-}
-
-/// See [`hold_turn`].
-pub(crate) struct HoldTurn<'a> {
-    queue: Option<&'a LocalQueue>,
-    _elsewhere: Option<Hold>,
-}
-
-impl HoldTurn<'_> {
-    /// Drops it. On a worker that is no call, as it is otherwise.
-    #[inline]
-    pub(crate) fn end(self) {
-        if let Some(queue) = self.queue {
-            queue.turns.set(queue.turns.get() - 1);
-            // The other part is of threads that are no workers.
-            mem::forget(self);
-        }
-    }
-}
-
-impl Drop for HoldTurn<'_> {
-    fn drop(&mut self) {
-        if let Some(queue) = self.queue {
-            queue.turns.set(queue.turns.get() - 1);
         }
     }
 }

@@ -8,7 +8,7 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{
     Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind,
 };
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{self, MaybeUninit};
 
 /// A batch of one completion.
 #[inline]
@@ -65,9 +65,9 @@ pub(crate) fn refused(kind: SendErrorKind, mut refused: Batch<Item>, target: &Pi
 /// would be moved once more.
 #[inline]
 fn replace<T>(place: &mut T, value: T) {
-    let value = ManuallyDrop::new(value);
     // SAFETY: both are there; what is moved is not dropped here, nor is what is overwritten.
-    unsafe { move_words((&raw const value).cast::<T>(), place) };
+    unsafe { move_words(&raw const value, place) };
+    mem::forget(value);
 }
 
 /// Moves a value, word by word.

@@ -13,67 +13,115 @@ use std::collections::HashSet;
 /// From so many on, a hash set takes over from a list.
 const MANY: usize = 32;
 
+/// No yield has this number.
+const NONE: u64 = 0;
+
 #[derive(Default)]
 pub(crate) struct Outstanding {
-    next: u64,
-    few: SmallVec<[u64; 2]>,
-    #[expect(
-        clippy::box_collection,
-        reason = "a thin pointer: almost no process needs it"
-    )]
-    many: Option<Box<HashSet<u64>>>,
+    /// The number of the newest yield.
+    newest: u64,
+    /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
+    one: u64,
+    /// The others. Once there is a list, it stays: whoever had two at once has them again. A thin pointer.
+    others: Option<Box<Others>>,
+}
+
+enum Others {
+    Few(SmallVec<[u64; 6]>),
+    Many(HashSet<u64>),
 }
 
 impl Outstanding {
     /// The number of a new yield, which is not in the set. O(1).
     #[inline]
     pub(crate) fn number(&mut self) -> u64 {
-        let token = self.next;
-        self.next += 1;
-        token
+        self.newest += 1;
+        self.newest
     }
 
     /// Takes a yield in, which is not in the set. O(1).
+    #[inline]
     pub(crate) fn insert(&mut self, token: u64) {
-        if let Some(many) = &mut self.many {
-            many.insert(token);
-        } else if self.few.len() < MANY {
-            self.few.push(token);
+        if self.one == NONE {
+            self.one = token;
         } else {
-            self.many = Some(Box::new(self.few.drain(..).chain([token]).collect()));
+            self.insert_among_others(token);
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn insert_among_others(&mut self, token: u64) {
+        self.others.get_or_insert_default().insert(token);
+    }
+
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
+    #[inline]
     pub(crate) fn finish(&mut self, token: u64) -> bool {
-        if let Some(many) = &mut self.many {
-            let found = many.remove(&token);
-            if many.is_empty() {
-                self.many = None;
-            }
-            return found;
-        }
-        if *self.few == [token] {
-            self.few.clear();
+        if self.one == token && token != NONE {
+            self.one = NONE;
             return true;
         }
-        match self.few.iter().position(|&t| t == token) {
-            Some(at) => {
-                self.few.swap_remove(at);
-                true
-            }
-            None => false,
-        }
+        self.finish_among_others(token)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_among_others(&mut self, token: u64) -> bool {
+        let others = self.others.as_mut();
+        others.is_some_and(|others| others.finish(token))
     }
 
     /// Forgets all yields: their completions are stale from now on.
     pub(crate) fn forget_all(&mut self) {
-        self.few.clear();
-        self.many = None;
+        self.one = NONE;
+        self.others = None;
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.few.is_empty() && self.many.is_none()
+        self.one == NONE && (self.others.as_ref()).is_none_or(|others| others.is_empty())
+    }
+}
+
+impl Default for Others {
+    fn default() -> Self {
+        Self::Few(SmallVec::new())
+    }
+}
+
+impl Others {
+    fn insert(&mut self, token: u64) {
+        match self {
+            Self::Few(few) if few.len() < MANY => few.push(token),
+            Self::Few(few) => *self = Self::Many(few.drain(..).chain([token]).collect()),
+            Self::Many(many) => {
+                many.insert(token);
+            }
+        }
+    }
+
+    fn finish(&mut self, token: u64) -> bool {
+        match self {
+            Self::Few(few) => {
+                let at = few.iter().position(|&it| it == token);
+                at.map(|at| few.swap_remove(at)).is_some()
+            }
+            Self::Many(many) => {
+                let found = many.remove(&token);
+                if many.is_empty() {
+                    *self = Self::default();
+                }
+                found
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Few(few) => few.is_empty(),
+            Self::Many(many) => many.is_empty(),
+        }
     }
 }
 

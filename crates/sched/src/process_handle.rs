@@ -14,7 +14,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap; it keeps a few bytes of the process
-/// alive after its end.
+/// alive after its end, and the memory of the scheduler, as a [`Handle`](crate::Handle) does: what the scheduler
+/// itself keeps for ever, such as a handler, is better off with a [`WeakHandle`](crate::WeakHandle) and a PID.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) task: Task,

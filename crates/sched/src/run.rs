@@ -5,11 +5,12 @@ use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered, Shown};
 use crate::dispatch::{Inline, dispatch};
 use crate::finish::finish;
-use crate::local::{self, LocalQueue};
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::state::{Begin, Leave, Waiting};
 use crate::stats::Counters;
 use crate::token::Token;
+use crate::turns::{InTurn, Seat};
 use crate::upgrade::upgrade;
 use ganger_proc_api::{Events, ExitReason, Outcome, StepOutput};
 use std::mem;
@@ -18,8 +19,9 @@ use std::sync::Arc;
 /// Runs processes, one at a time, with buffers that it reuses.
 pub(crate) struct Runner<'a> {
     shared: &'a Arc<Shared>,
-    /// The queue of the worker that this thread is, if so.
-    queue: Option<&'a LocalQueue>,
+    /// Of the worker that this thread is, if so.
+    seat: Option<Seat<'a>>,
+    counters: &'a Counters,
     buffers: Buffers,
 }
 
@@ -54,7 +56,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
         Self {
             shared,
-            queue,
+            seat: queue.map(Seat::new),
+            counters: shared.counters.of(queue.map(|queue| queue.index)),
             buffers: Buffers::default(),
         }
     }
@@ -72,8 +75,7 @@ impl<'a> Runner<'a> {
 
     #[cold]
     fn start_afresh(&mut self) {
-        let worker = self.queue.map(|queue| queue.index);
-        let counters = self.shared.counters.of(worker);
+        let counters = self.counters;
         counters.panics.bump();
         // Each alone: a second panic on the way out of one would end the program.
         let Buffers {
@@ -92,55 +94,51 @@ impl<'a> Runner<'a> {
         task.check.begin();
         let Self {
             shared,
-            queue,
+            seat,
+            counters,
             buffers,
         } = self;
-        let worker = queue.map(|queue| queue.index);
-        let counters = shared.counters.of(worker);
+        let queue = seat.map(|seat| seat.queue);
         #[cfg(not(feature = "sim"))]
         counters.turns.bump();
         #[cfg(feature = "sim")]
         if !crate::sim::has_begun() {
             counters.turns.bump();
         }
-        let guard = (
-            local::hold_turn(shared, *queue),
-            shared.running(worker, task.pid),
-        );
-        let turn = match task.state.begin() {
+        let turn = InTurn::begin(shared, *seat, task.pid);
+        let ends = match task.state.begin() {
             Begin::Terminate => buffers.end(ExitReason::Terminated),
             // SAFETY: the process came from a queue, which handed its run token over, and `begin`
             // has moved it to `Running`, which is left below. What runs inside reaches the process
             // through its context, mailbox and state only.
             Begin::Step => unsafe {
-                task.with_core(|core| buffers.turn(shared, *queue, &task, core, counters))
+                task.with_core(|core| buffers.turn(shared, queue, &task, core, counters))
             },
         };
-        if turn != Turn::End && shared.shutdown.is_halted() {
+        if ends != Turn::End && shared.shutdown.is_halted() {
             // Nobody would give it another turn.
             task.terminate();
         }
         task.check.end();
-        let leave = match turn {
+        let worker = || queue.map(|queue| queue.index);
+        let leave = match ends {
             Turn::Ready | Turn::Answered => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
             Turn::End => {
-                return finish(shared, counters, &task, &mut buffers.end, guard, worker);
+                return finish(shared, counters, &task, &mut buffers.end, turn, worker());
             }
         };
         match leave {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
-            Leave::Requeue => shared.requeue(*queue, unsafe { Token::new(&task) }),
+            Leave::Requeue => shared.requeue(queue, unsafe { Token::new(&task) }),
             // SAFETY: as above.
             Leave::RequeueUrgent => shared.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
-                return finish(shared, counters, &task, &mut buffers.end, guard, worker);
+                return finish(shared, counters, &task, &mut buffers.end, turn, worker());
             }
         }
-        let (held, running) = guard;
-        held.end();
-        running.end();
+        turn.end();
     }
 }
 

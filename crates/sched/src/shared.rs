@@ -21,18 +21,15 @@ use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
+use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::{Task, local, nodes, reaper};
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
-use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::{CachePadded, sync};
-use std::mem;
 use std::sync::Arc;
-
-/// No process has this id: the scheduler counts from 2^32 up, and never gets there.
-const NOTHING: u64 = u64::MAX;
 
 pub(crate) struct Shared {
     pub(crate) host: HostName,
@@ -69,10 +66,7 @@ pub(crate) struct Shared {
     pub(crate) report: Report,
     /// Held while the workers are started.
     pub(crate) starting: std::sync::Mutex<()>,
-    /// The id of the process that each worker runs.
-    running: Box<[CachePadded<AtomicU64>]>,
-    /// The ids of those that other threads run, which happens in a shutdown only.
-    running_elsewhere: sync::Mutex<Vec<u64>>,
+    pub(crate) turns: Turns,
     pub(crate) pool: Pool,
     /// The workers' deques, until `start` hands them out.
     unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
@@ -123,10 +117,7 @@ impl Shared {
             shutdown: Progress::default(),
             report: Report::default(),
             starting: std::sync::Mutex::default(),
-            running_elsewhere: sync::Mutex::new(Vec::new()),
-            running: (0..slots)
-                .map(|_| CachePadded::new(AtomicU64::new(NOTHING)))
-                .collect(),
+            turns: Turns::new(slots),
             pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
             started: AtomicBool::new(false),
@@ -175,44 +166,22 @@ impl Shared {
         task
     }
 
-    /// Says that this thread runs the process, until the guard is dropped.
-    pub(crate) fn running(&self, worker: Option<usize>, pid: Pid) -> Running<'_> {
-        match worker {
-            Some(index) => {
-                let slot = &self.running[index];
-                // Ordering: Relaxed: for reports only.
-                slot.store(pid.id(), Ordering::Relaxed);
-                Running::Worker(slot)
-            }
-            None => {
-                sync::lock(&self.running_elsewhere).push(pid.id());
-                Running::Elsewhere(&self.running_elsewhere, pid.id())
-            }
-        }
-    }
-
     /// The process that the worker runs at this moment.
     pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
-        // Ordering: Relaxed: for reports only.
-        let id = self.running[worker].load(Ordering::Relaxed);
-        (id != NOTHING).then(|| Pid::new(self.host, id))
+        let id = self.turns.on(worker)?;
+        Some(Pid::new(self.host, id))
     }
 
     /// Whether the worker is in the turn of that number, with that process.
     pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
         let turns = &self.counters.of(Some(worker)).turns;
-        turns.get() == turn && self.running_on(worker) == Some(pid)
+        turns.get() == turn && self.turns.on(worker) == Some(pid.id())
     }
 
     /// The processes that are inside a call at this moment.
     pub(crate) fn running_pids(&self) -> Vec<Pid> {
-        // Ordering: Relaxed: for reports only.
-        let ids = self.running.iter().map(|slot| slot.load(Ordering::Relaxed));
-        let ids = ids.filter(|&id| id != NOTHING);
-        let elsewhere = sync::lock(&self.running_elsewhere).clone();
-        ids.chain(elsewhere)
-            .map(|id| Pid::new(self.host, id))
-            .collect()
+        let ids = self.turns.ids().into_iter();
+        ids.map(|id| Pid::new(self.host, id)).collect()
     }
 
     /// Which worker this thread is, if so.
@@ -227,28 +196,37 @@ impl Shared {
 
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
     /// thread, or else in the global queue. Wakes a worker if one should look.
+    #[inline]
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
-        let _pushing = self.check.begin_push(|| self.own_index());
-        let mut token = Some(token);
-        local::with(self, |queue| {
-            let is_alone = queue.deque.is_empty();
-            if !is_alone {
-                queue.note_woken();
-            }
-            if let Some(token) = token.take() {
-                self.check.push(queue, token);
-            }
-            if is_alone {
-                // This worker takes it itself, as soon as its step is over.
-                self.idle.defer();
-            } else {
-                self.idle.notify();
-            }
+        local::with_either(self, |queue| match queue {
+            Some(queue) => self.schedule_here(queue, token),
+            None => self.schedule_from_outside(token),
         });
-        if let Some(token) = token {
-            self.check.push_global(&self.global, token);
-            self.idle.notify_from_outside();
-            reaper::reap_after_halt(self);
+    }
+
+    /// As [`schedule`](Self::schedule), on a thread that is no worker.
+    #[inline(never)]
+    fn schedule_from_outside(self: &Arc<Self>, token: Token) {
+        let _pushing = self.check.begin_push(|| None);
+        self.check.push_global(&self.global, token);
+        self.idle.notify_from_outside();
+        reaper::reap_after_halt(self);
+    }
+
+    /// As [`schedule`](Self::schedule), on the worker that has the queue.
+    #[inline]
+    pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
+        let _pushing = self.check.begin_push(|| Some(queue.index));
+        let is_alone = queue.deque.is_empty();
+        if !is_alone {
+            queue.note_woken();
+        }
+        self.check.push(queue, token);
+        if is_alone {
+            // This worker takes it itself, as soon as its step is over.
+            self.idle.defer();
+        } else {
+            self.idle.notify();
         }
     }
 
@@ -400,39 +378,6 @@ impl Shared {
             SendErrorKind::HostNotFound
         } else {
             SendErrorKind::NodeNotFound
-        }
-    }
-}
-
-/// See [`Shared::running`].
-pub(crate) enum Running<'a> {
-    Worker(&'a AtomicU64),
-    Elsewhere(&'a sync::Mutex<Vec<u64>>, u64),
-}
-
-impl Running<'_> {
-    /// Drops it. Where that is a store it is no call, as it is otherwise.
-    #[inline]
-    pub(crate) fn end(self) {
-        if let Self::Worker(slot) = self {
-            // Ordering: Relaxed: for reports only.
-            slot.store(NOTHING, Ordering::Relaxed);
-            mem::forget(self);
-        }
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        match self {
-            // Ordering: Relaxed: for reports only.
-            Self::Worker(slot) => slot.store(NOTHING, Ordering::Relaxed),
-            Self::Elsewhere(ids, mine) => {
-                let mut ids = sync::lock(ids);
-                if let Some(at) = ids.iter().position(|id| id == mine) {
-                    ids.swap_remove(at);
-                }
-            }
         }
     }
 }

@@ -28,12 +28,13 @@
 //! sleep at once, somebody who pushes one process after the other would find it asleep each time that
 //! the searcher has found the last one.
 
-use crate::crew::{Next, Relief};
+mod duty;
+
+use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::monitor::nanos;
 use crate::reaper::fence_after_halt;
-use crate::reports::{Line, LongStep};
 use crate::run::Runner;
 use crate::shared::Shared;
 #[cfg(feature = "sim")]
@@ -73,7 +74,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         }
         while let Some(token) = worker.next() {
             runner.run(token);
-            if worker.shared.crew.is_called(index) && worker.answer() == Next::Leave {
+            if worker.calls.is_any() && worker.answer() == Next::Leave {
                 worker.has_left = true;
                 break;
             }
@@ -132,6 +133,7 @@ struct Worker<'a> {
     queue: &'a LocalQueue,
     shared: &'a Shared,
     counters: &'a Counters,
+    calls: &'a Calls,
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
@@ -157,6 +159,7 @@ impl<'a> Worker<'a> {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
+            calls: shared.crew.calls(queue.index),
             last_rotation: shared.time.nanos(),
             chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
@@ -186,7 +189,7 @@ impl<'a> Worker<'a> {
                 Looked::Nothing(Rest::Spin) => hint::spin_loop(),
                 Looked::Nothing(Rest::Yield) => thread::yield_now(),
                 Looked::Nothing(Rest::Sleep) => {
-                    if self.shared.crew.is_called(self.queue.index) {
+                    if self.calls.is_any() {
                         if std::mem::take(&mut self.searching) {
                             self.shared.idle.end_search(|| self.shared.has_work());
                         }
@@ -284,32 +287,39 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
-        if let Some(token) = self.rotate() {
+        if self.oldest_is_next
+            && let Some(token) = self.end_rotation()
+        {
+            return Some(token);
+        }
+        self.picks_since_rotation += 1;
+        let now = self.shared.time.nanos();
+        if (self.picks_since_rotation >= self.shared.config.rotation
+            || now.saturating_sub(self.last_rotation) >= self.chain_limit)
+            && let Some(token) = self.rotate(now)
+        {
             return Some(token);
         }
         if let Some(token) = self.queue.deque.pop() {
             self.counters.local_picks.bump();
             return Some(token);
         }
-        self.oldest_is_next = false;
-        self.take_global().or_else(|| self.steal())
+        self.look_elsewhere()
     }
 
-    fn rotate(&mut self) -> Option<Token> {
-        if self.oldest_is_next {
-            self.oldest_is_next = false;
-            if let Some(token) = self.take_oldest() {
-                self.counters.local_picks.bump();
-                return Some(token);
-            }
-        }
-        self.picks_since_rotation += 1;
-        let now = self.shared.time.nanos();
-        if self.picks_since_rotation < self.shared.config.rotation
-            && now.saturating_sub(self.last_rotation) < self.chain_limit
-        {
-            return None;
-        }
+    /// The second half of a rotation.
+    #[cold]
+    #[inline(never)]
+    fn end_rotation(&mut self) -> Option<Token> {
+        self.oldest_is_next = false;
+        let oldest = self.take_oldest()?;
+        self.counters.local_picks.bump();
+        Some(oldest)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn rotate(&mut self, now: u64) -> Option<Token> {
         self.picks_since_rotation = 0;
         self.last_rotation = now;
         self.counters.rotations.bump();
@@ -359,6 +369,13 @@ impl<'a> Worker<'a> {
                 Steal::Retry => hint::spin_loop(),
             }
         }
+    }
+
+    /// The rungs below the own deque.
+    #[inline(never)]
+    fn look_elsewhere(&mut self) -> Option<Token> {
+        self.oldest_is_next = false;
+        self.take_global().or_else(|| self.steal())
     }
 
     fn take_global(&self) -> Option<Token> {
@@ -422,128 +439,23 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the search, and wakes somebody for what is left.
+    #[inline]
     fn found(&mut self) {
-        if std::mem::take(&mut self.searching) {
-            // What it is called to it does after its turn; somebody who sleeps could do it now.
-            let is_called = || self.shared.crew.is_called(self.queue.index);
-            (self.shared.idle).end_search(|| self.shared.has_work() || is_called());
+        if self.searching {
+            self.end_search();
         }
         if !self.queue.deque.is_empty() && self.shared.idle.notify() {
             self.queue.deque.expose();
         }
     }
 
-    /// It is called to something else than turns.
     #[cold]
-    fn answer(&mut self) -> Next {
-        if self.shared.crew.is_relieved(self.queue.index) {
-            return self.stand_down();
-        }
-        self.report_untold();
-        // A subscriber may have taken its time.
-        if self.shared.crew.is_relieved(self.queue.index) {
-            return self.stand_down();
-        }
-        Next::OnDuty
-    }
-
-    /// Somebody has taken this worker's place: leaves what it has to the others, and waits until it is
-    /// needed.
-    fn stand_down(&mut self) -> Next {
-        loop {
-            let next = self.stand_down_once();
-            let is_halted = self.shared.shutdown.is_halted();
-            // A subscriber may take its time, so that somebody takes the place of who tells. Nobody would report
-            // a turn that it took then.
-            if next == Next::Leave || is_halted || !self.shared.crew.is_relieved(self.queue.index) {
-                return next;
-            }
-        }
-    }
-
-    fn stand_down_once(&mut self) -> Next {
-        let shared = self.shared;
-        shared.reports.end(self.queue.index);
-        if shared.shutdown.is_halted() {
-            // Whatever is queued is to be run once more, and then all is over.
-            return Next::OnDuty;
-        }
-        self.give_away();
-        node_cache::end_runs();
-        let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
-        let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
-        self.come_back(next);
-        next
-    }
-
-    fn give_away(&mut self) {
-        let shared = self.shared;
-        self.look_on();
-        // After a turn nobody has said yet that this worker moves processes.
-        shared.check.begin_pick(self.queue.index);
-        while let Some(token) = self.take_oldest() {
-            shared.check.move_global(&shared.global, token);
-        }
-        shared.idle.notify_from_outside();
-        shared.check.end_pick(self.queue.index);
-    }
-
-    fn come_back(&mut self, next: Next) {
-        self.picks_since_rotation = 0;
-        self.last_rotation = self.shared.time.nanos();
-        self.oldest_is_next = false;
-        // One that leaves tells nothing: the monitor would take it for a worker on duty that is stuck.
-        if next == Next::OnDuty {
-            self.report();
-            self.shared.check.begin_pick(self.queue.index);
-        }
-    }
-
-    /// Reports the step whose worker's place this one has taken, if so, and what else there is to report.
-    ///
-    /// Not the monitor: a subscriber may wait for what that very step holds. Then this worker is relieved
-    /// in turn, as if it were in a turn.
-    fn report(&mut self) {
-        let relief = self.shared.crew.take_report(self.queue.index);
-        if let Some(relief) = relief {
-            self.tell(relief);
-        }
-        self.report_untold();
-    }
-
-    /// Reports steps of workers whose places others have taken before.
-    fn report_untold(&mut self) {
-        while let Some(relief) = self.shared.crew.take_untold(self.queue.index) {
-            self.tell(relief);
-        }
-    }
-
-    fn tell(&mut self, relief: Relief) {
-        let Relief {
-            step,
-            turn,
-            line: Line::Tell { suppressed },
-        } = relief
-        else {
-            return;
-        };
-        self.is_looking = false;
-        self.shared.crew.set_looking(self.queue.index, false);
-        let backtrace = self.backtrace(&step, turn);
-        step.log(suppressed, backtrace.as_deref());
-        self.look_on();
-    }
-
-    /// Where the step is, if backtraces are taken and it is still in that turn of its worker; and adds it
-    /// to what is known of the step.
-    fn backtrace(&self, step: &LongStep, turn: u64) -> Option<Arc<str>> {
-        let (shared, worker) = (self.shared, step.worker);
-        let backtraces = shared.backtraces.as_ref()?;
-        let is_current = || shared.is_in_turn(worker, turn, step.pid);
-        let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(worker, f);
-        let backtrace = backtraces.of(worker, is_current, with_thread)?;
-        shared.reports.set_backtrace(worker, turn, &backtrace);
-        Some(backtrace)
+    #[inline(never)]
+    fn end_search(&mut self) {
+        self.searching = false;
+        // What it is called to it does after its turn; somebody who sleeps could do it now.
+        let is_called = || self.calls.is_any();
+        (self.shared.idle).end_search(|| self.shared.has_work() || is_called());
     }
 
     fn sleep(&mut self) {
@@ -555,7 +467,7 @@ impl<'a> Worker<'a> {
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted(),
-            || self.shared.has_work() || self.shared.crew.is_called(self.queue.index),
+            || self.shared.has_work() || self.calls.is_any(),
             || self.fall_asleep(),
         );
         self.wake_up(woken);

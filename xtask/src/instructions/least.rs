@@ -38,7 +38,7 @@ pub(super) const LEAST: [Least; 13] = [
         rmws: 0.0,
         allocations: 0.0,
         why: "Nobody else knows of the completer yet, so that the answer changes nothing shared \
-              (P6). What is counted is a turn's reference for its completers.",
+              (P6).",
     },
     Least {
         act: "send",

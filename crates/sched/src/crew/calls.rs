@@ -13,12 +13,12 @@ const TELL: u32 = 2;
 
 /// What a worker is called to.
 #[derive(Default)]
-pub(super) struct Calls(AtomicU32);
+pub(crate) struct Calls(AtomicU32);
 
 impl Calls {
     /// Whether it is called to anything.
     #[inline]
-    pub(super) fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         // Ordering: Relaxed: one who reads it late does so after the next step. Who is about to sleep reads it
         // behind the heavy fence of `Idle::look_again`, which pairs with the light one of `Idle::notify`,
         // before which the monitor has written it; and the last who searches, for whose sake others sleep,

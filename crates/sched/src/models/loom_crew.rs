@@ -114,7 +114,7 @@ impl World {
 
     /// A worker's step is over; `false` when it is to leave.
     fn end_step(&self, index: usize, keep: Duration) -> bool {
-        if self.crew.is_called(index) && self.crew.is_relieved(index) {
+        if self.crew.calls(index).is_any() && self.crew.is_relieved(index) {
             // Ordering: SeqCst, as the flag that halts the real workers.
             let is_halted = || self.is_halted.load(Ordering::SeqCst);
             if self.crew.stand_down(index, keep, is_halted) == Next::Leave {

@@ -24,7 +24,7 @@ impl Telling {
         let mut searching = false;
         // Ordering: SeqCst, as the flag that halts the real workers.
         let is_over = || self.is_over.load(Ordering::SeqCst);
-        let is_called = || self.crew.is_called(index);
+        let is_called = || self.crew.calls(index).is_any();
         while !is_over() {
             if !searching && self.idle.begin_search() {
                 searching = true;

@@ -10,9 +10,9 @@ use crate::crew::Next;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::run::Runner;
-use crate::shared::Running;
 use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
+use crate::turns::Running;
 use ganger_deque::Worker as Deque;
 use ganger_mpsc::node_cache;
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl<'a> Simulated<'a> {
                 let time = Duration::from_micros(sim::pick(micros) as u64);
                 let pid = token.cell().pid;
                 self.worker.counters.turns.bump();
-                let running = self.queue.shared.running(Some(index), pid);
+                let running = self.queue.shared.turns.begin(Some(index), pid);
                 let until = self.clock.now().saturating_add(time);
                 self.phase = Phase::Blocks(token, until, running);
                 Did::Blocked(pid)
@@ -243,7 +243,7 @@ impl<'a> Simulated<'a> {
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved(Then::Looks)
         } else {
-            if self.queue.shared.crew.is_called(self.queue.index) {
+            if self.worker.calls.is_any() {
                 self.worker.report_untold();
             }
             Phase::Looks(0)

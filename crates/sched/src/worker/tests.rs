@@ -1,6 +1,8 @@
 use super::*;
 use crate::Scheduler;
+use crate::crew::Relief;
 use crate::reports::LongStepKind;
+use crate::reports::{Line, LongStep};
 use crate::still::Still;
 use ganger_proc_api::Pid;
 use std::process::Command;
@@ -38,9 +40,9 @@ fn who_leaves_tells_nothing_and_who_comes_back_does() {
     let (scheduler, queue) = with_something_untold(2);
     let mut worker = Worker::new(&queue);
     worker.come_back(Next::Leave);
-    assert!(scheduler.shared.crew.is_called(1));
+    assert!(scheduler.shared.crew.calls(1).is_any());
     worker.come_back(Next::OnDuty);
-    assert!(!scheduler.shared.crew.is_called(1));
+    assert!(!scheduler.shared.crew.calls(1).is_any());
     assert!(scheduler.shared.crew.take_untold(1).is_none());
 }
 

@@ -55,11 +55,11 @@ impl Bench {
     }
 
     /// The worker begins a turn of a process with that number, and the monitor sees it.
-    fn begin(&self, monitor: &mut Monitor<'_, Hands<'_>>, id: u64) -> crate::shared::Running<'_> {
+    fn begin(&self, monitor: &mut Monitor<'_, Hands<'_>>, id: u64) -> crate::turns::Running<'_> {
         self.crew().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);
-        let running = self.shared.running(Some(0), pid);
+        let running = self.shared.turns.begin(Some(0), pid);
         monitor.look();
         running
     }
@@ -107,10 +107,10 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(bench.reported(), reported);
     assert_eq!(bench.scheduler.stats().total.long_steps, 1);
     // Whoever is the first to end a turn tells it, once.
-    assert!(bench.crew().is_called(1));
+    assert!(bench.crew().calls(1).is_any());
     let told = bench.crew().take_untold(1).unwrap();
     assert_eq!(told.step, reported[0]);
-    assert!(!bench.crew().is_called(1));
+    assert!(!bench.crew().calls(1).is_any());
     assert!(bench.crew().take_untold(0).is_none());
     // The next turn is another.
     drop(running);
@@ -134,7 +134,7 @@ fn what_a_step_does_while_it_is_about_to_block_is_not_reported() {
         drop(bench.crew().announce(0));
     }
     assert_eq!(bench.reported(), []);
-    assert!(!bench.crew().is_called(1));
+    assert!(!bench.crew().calls(1).is_any());
 }
 
 // pins: G6
