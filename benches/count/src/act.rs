@@ -27,6 +27,8 @@ pub enum Act {
     SpawnOutside,
     /// A command whose handler answers at once.
     Command,
+    /// A command that another process answers.
+    Ask,
     /// A push and a pop of a deque.
     Deque,
     /// A send to a mailbox and its receipt.
@@ -35,7 +37,7 @@ pub enum Act {
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Step,
         Self::Send,
         Self::SendBlocked,
@@ -47,6 +49,7 @@ impl Act {
         Self::Spawn,
         Self::SpawnOutside,
         Self::Command,
+        Self::Ask,
         Self::Deque,
         Self::Mailbox,
     ];
@@ -72,6 +75,7 @@ impl Act {
             Self::Spawn => "spawn",
             Self::SpawnOutside => "spawn-outside",
             Self::Command => "command",
+            Self::Ask => "ask",
             Self::Deque => "deque",
             Self::Mailbox => "mailbox",
         }
@@ -100,6 +104,9 @@ impl Act {
                 "a thread that is no worker submits a process, which runs once and ends"
             }
             Self::Command => "a command, its handler, the completion, and the step that takes it",
+            Self::Ask => {
+                "a command, a message to another process, the answer in its step, and the step that takes it"
+            }
             Self::Deque => "a push and a pop of a deque that has up to 8 items",
             Self::Mailbox => "a send to a mailbox and its receipt",
         }

@@ -1,10 +1,11 @@
-//! A handler that answers at once, and one that never does.
+//! A handler that answers at once, one that never does, and one that leaves it to a process.
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Process, StepOutput,
+    BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
 };
-use ganger_sched::Scheduler;
+use ganger_sched::{Address, Scheduler};
+use std::cell::Cell;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +14,14 @@ const ECHO: CommandId = CommandId::new(1);
 
 /// Not answered until [`Held::release`].
 pub(crate) const HOLD: CommandId = CommandId::new(2);
+
+/// Answered by the process that is sent a message in the same step.
+const ASK: CommandId = CommandId::new(3);
+
+thread_local! {
+    /// Of a command that the next process is to answer: there is one worker.
+    static ASKED: Cell<Option<Completer>> = const { Cell::new(None) };
+}
 
 /// The completers of the commands that have not been answered.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +53,11 @@ pub(crate) fn register(scheduler: &Scheduler) -> Result<Held, BoxError> {
         Ok(())
     };
     scheduler.register(HOLD, "hold", hold)?;
+    let ask = |_: Command, completer: Completer| {
+        ASKED.set(Some(completer));
+        Ok(())
+    };
+    scheduler.register(ASK, "ask", ask)?;
     Ok(held)
 }
 
@@ -72,6 +86,61 @@ impl Process for Asker {
         } else {
             out.yield_command(Command::new(ECHO, self.left), 0);
             out.wait_for_yields();
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn ask(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
+    let server = worker.submit(Server { left: commands })?;
+    let asker = worker.submit(Client {
+        server: server.address().clone(),
+        left: commands,
+    })?;
+    [server, asker].into_iter().try_for_each(ended)
+}
+
+/// Yields so many commands, each after the answer to the one before, and tells the server.
+struct Client {
+    server: Address,
+    left: u64,
+}
+
+impl Process for Client {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        for event in events {
+            if let Event::Completion(completion) = event {
+                completion.result?;
+                self.left -= 1;
+            }
+        }
+        if self.left == 0 {
+            out.done(());
+        } else {
+            self.server.send(Message::new("asked", ()))?;
+            out.yield_command(Command::new(ASK, ()), 0);
+            out.wait_for_yields();
+        }
+        Ok(())
+    }
+}
+
+/// Answers so many commands.
+struct Server {
+    left: u64,
+}
+
+impl Process for Server {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            if let Event::Message(_) = event {
+                ASKED.take().ok_or("nothing has been asked")?.complete(());
+                self.left -= 1;
+            }
+        }
+        if self.left == 0 {
+            out.done(());
         }
         Ok(())
     }

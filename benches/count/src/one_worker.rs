@@ -57,6 +57,7 @@ impl OneWorker {
             Act::Spawn => spawning::chain(self, rounds),
             Act::SpawnOutside => spawning::from_outside(self, rounds),
             Act::Command => commands::run(self, rounds),
+            Act::Ask => commands::ask(self, rounds),
             Act::Deque => {
                 deque(rounds);
                 Ok(())
@@ -143,6 +144,7 @@ mod tests {
                 Act::Deque | Act::Mailbox => 0,
                 // A step of the sink and one of the feeder for 64 messages.
                 Act::SendReady | Act::SendPidReady => 2 * MORE / 64,
+                Act::Ask => 2 * MORE,
                 _ => MORE,
             };
             let more = many.steps - few.steps;
@@ -155,7 +157,7 @@ mod tests {
             let more = many.started - few.started;
             assert!(more.abs_diff(spawned) <= 1, "{act:?}: {more}");
             let yields = match act {
-                Act::Command => MORE,
+                Act::Command | Act::Ask => MORE,
                 _ => 0,
             };
             assert_eq!(many.yields - few.yields, yields, "{act:?}");

@@ -97,9 +97,9 @@ impl Builder {
     /// thread, then it blocks. Default: 4 and 16.
     ///
     /// Where other programs compete for the processors, a thread that yields may get its own back a time slice
-    /// later, and is not woken meanwhile because it is awake: beside loops of idle priority one in a hundred
-    /// wake-ups took 0.05 to 1.2 ms or more. With `yields` not above `spin` a worker never yields: 0.04 ms at the
-    /// most (4 and 4).
+    /// later, and is not woken meanwhile because it is awake. A worker that has kept a process waiting so, while
+    /// others slept, pauses in place of yielding for the next thousand times that it has nothing to do. With
+    /// `yields` not above `spin` a worker never yields.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }

@@ -184,6 +184,15 @@ impl Shared {
         ids.map(|id| Pid::new(self.host, id)).collect()
     }
 
+    /// Whether a process waits in the global queue, or a few, which a sleeper would have taken if nobody had been
+    /// searching. For a worker that searches, and was away.
+    pub(crate) fn has_kept_waiting(&self) -> bool {
+        /// Who pushes one after the other has pushed more.
+        const FEW: usize = 8;
+        let is_relied_on = self.crew.workers() == 1 || self.idle.snapshot().sleeping > 0;
+        is_relied_on && (1..=FEW).contains(&self.global.len())
+    }
+
     /// Which worker this thread is, if so.
     pub(crate) fn own_index(&self) -> Option<usize> {
         local::with(self, |queue| queue.index)

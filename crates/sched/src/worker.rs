@@ -22,14 +22,16 @@
 //! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
 //! the lane over once at the most, and then at every `K + 1`st pick.
 //!
-//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, then it sleeps;
-//! `idle.rs` says how, and why no process is left lying beside a sleeper. So does one that may not
+//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread (`worker/courtesy.rs`), then it
+//! sleeps; `idle.rs` says how, and why no process is left lying beside a sleeper. So does one that may not
 //! search, because enough others do: it looks at its own deque and the global queue alone. Were it to
 //! sleep at once, somebody who pushes one process after the other would find it asleep each time that
 //! the searcher has found the last one.
 
+mod courtesy;
 mod duty;
 
+use self::courtesy::Courtesy;
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -43,7 +45,7 @@ use crate::stats::Counters;
 use crate::token::Token;
 use ganger_deque::{Steal, Worker as Deque};
 use ganger_mpsc::node_cache;
-use ganger_sync::{hint, thread};
+use ganger_sync::hint;
 use smallvec::SmallVec;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -150,6 +152,7 @@ struct Worker<'a> {
     is_looking: bool,
     /// It was a spare that nobody has needed for a while.
     has_left: bool,
+    courtesy: Courtesy,
 }
 
 impl<'a> Worker<'a> {
@@ -169,6 +172,7 @@ impl<'a> Worker<'a> {
             oldest_is_next: false,
             is_looking: false,
             has_left: false,
+            courtesy: Courtesy::default(),
         }
     }
 
@@ -187,7 +191,10 @@ impl<'a> Worker<'a> {
                     return None;
                 }
                 Looked::Nothing(Rest::Spin) => hint::spin_loop(),
-                Looked::Nothing(Rest::Yield) => thread::yield_now(),
+                Looked::Nothing(Rest::Yield) => {
+                    let shared = self.shared;
+                    self.courtesy.give_way(|| shared.has_kept_waiting());
+                }
                 Looked::Nothing(Rest::Sleep) => {
                     if self.calls.is_any() {
                         if std::mem::take(&mut self.searching) {
@@ -460,6 +467,7 @@ impl<'a> Worker<'a> {
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
+        self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
         node_cache::end_runs();
         let searching = std::mem::take(&mut self.searching);

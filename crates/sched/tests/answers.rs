@@ -5,6 +5,7 @@ mod support;
 
 use ganger_proc_api::{Command, CommandId, Completer, Event, Process};
 use ganger_sched::Scheduler;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use support::*;
 
@@ -27,17 +28,25 @@ fn asker(commands: u64) -> impl Process {
     })
 }
 
-type Asked = Arc<Mutex<Vec<Completer>>>;
+/// What has been asked and not answered, and how much has been answered.
+#[derive(Default)]
+struct Asked {
+    completers: Mutex<Vec<Completer>>,
+    answered: AtomicUsize,
+}
 
-/// Answers whatever has been asked, until it has answered so much.
-fn server(asked: Asked, mut left: usize) -> impl Process {
+/// Answers whatever has been asked, until it and others have answered so much.
+fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
+    let asked = Arc::clone(asked);
     process(move |_, _, out| {
-        let completers = std::mem::take(&mut *asked.lock().unwrap());
-        left -= completers.len();
-        for completer in completers {
+        let completer = asked.completers.lock().unwrap().pop();
+        if let Some(completer) = completer {
             completer.complete(());
+            // Ordering: Relaxed: a count.
+            asked.answered.fetch_add(1, Ordering::Relaxed);
         }
-        if left == 0 {
+        // Ordering: Relaxed, as above.
+        if asked.answered.load(Ordering::Relaxed) == enough {
             out.done(());
         }
         Ok(())
@@ -45,11 +54,11 @@ fn server(asked: Asked, mut left: usize) -> impl Process {
 }
 
 /// A scheduler with a handler that leaves its completers there.
-fn scheduler(asked: &Asked) -> Scheduler {
-    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+fn scheduler(workers: usize, asked: &Arc<Asked>) -> Scheduler {
+    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let asked = Arc::clone(asked);
     let ask = move |_: Command, completer: Completer| {
-        asked.lock().unwrap().push(completer);
+        asked.completers.lock().unwrap().push(completer);
         Ok(())
     };
     scheduler.register(ASK, "ask", ask).unwrap();
@@ -60,34 +69,38 @@ fn scheduler(asked: &Asked) -> Scheduler {
 // pins: P12, D4
 #[test]
 fn processes_that_were_answered_leave_nothing_behind() {
-    const ASKERS: usize = 50;
-    const COMMANDS: usize = 4;
-    let asked = Asked::default();
-    let scheduler = scheduler(&asked);
-    let server = scheduler.submit(server(Arc::clone(&asked), ASKERS * COMMANDS), "main", ());
-    for _ in 0..ASKERS {
-        // Nobody waits for them.
-        drop(
-            scheduler
-                .submit(asker(COMMANDS as u64), "main", ())
-                .unwrap(),
-        );
+    const ASKERS: usize = 100;
+    const COMMANDS: usize = 20;
+    for workers in [1, 4] {
+        let asked = Arc::default();
+        let scheduler = scheduler(workers, &asked);
+        let servers = [(); 3].map(|()| {
+            let server = server(&asked, ASKERS * COMMANDS);
+            scheduler.submit(server, "main", ()).unwrap()
+        });
+        for _ in 0..ASKERS {
+            // Nobody waits for them.
+            drop(scheduler.submit(asker(COMMANDS as u64), "main", ()));
+        }
+        for server in servers {
+            assert!(exit(server).is_done());
+        }
+        until("all have ended", || scheduler.stats().live == 0);
+        drop(scheduler);
+        // The handler goes with the scheduler, which every process that is left keeps alive, and a thread for a
+        // moment after it has counted itself out.
+        until("nothing is left", || Arc::strong_count(&asked) == 1);
     }
-    assert!(exit(server.unwrap()).is_done());
-    until("all have ended", || scheduler.stats().live == 0);
-    drop(scheduler);
-    // The handler went with the scheduler, which every process that is left keeps alive.
-    assert_eq!(Arc::strong_count(&asked), 1);
 }
 
 // pins: P1, P6
 #[test]
 fn who_is_answered_by_a_process_of_another_scheduler_stays_where_it_is() {
     const COMMANDS: usize = 20;
-    let asked = Asked::default();
-    let (own, other) = (scheduler(&asked), start(1));
+    let asked = Arc::default();
+    let (own, other) = (scheduler(1, &asked), start(1));
     let handle = own.submit(asker(COMMANDS as u64), "main", ()).unwrap();
-    let server = other.submit(server(Arc::clone(&asked), COMMANDS), "main", ());
+    let server = other.submit(server(&asked, COMMANDS), "main", ());
     assert!(exit(server.unwrap()).is_done());
     assert!(exit(handle).is_done());
     assert_eq!(own.stats().total.steps, COMMANDS as u64 + 1);

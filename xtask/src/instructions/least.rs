@@ -22,7 +22,7 @@ const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
 /// at once, the mailbox's end, the handle's, and the workload's own count.
 const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 
-pub(super) const LEAST: [Least; 13] = [
+pub(super) const LEAST: [Least; 14] = [
     Least {
         act: "step",
         what: "a `Continue` step",
@@ -39,6 +39,13 @@ pub(super) const LEAST: [Least; 13] = [
         allocations: 0.0,
         why: "Nobody else knows of the completer yet, so that the answer changes nothing shared \
               (P6).",
+    },
+    Least {
+        act: "ask",
+        what: "a command that another process answers, with both steps",
+        rmws: 4.0,
+        allocations: 0.0,
+        why: "As for a send to an `Idle` process, twice: the message and the answer wake one each.",
     },
     Least {
         act: "send",
