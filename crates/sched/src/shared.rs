@@ -407,6 +407,41 @@ mod tests {
         }
     }
 
+    // pins: G5
+    #[test]
+    fn a_few_that_a_sleeper_would_have_taken_were_kept_waiting() {
+        for workers in [1, 2] {
+            let builder = Scheduler::builder().workers(workers);
+            // Nobody serves them.
+            let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
+            let scheduler = scheduler.build().unwrap();
+            let shared = &scheduler.shared;
+            let submit = || drop(scheduler.submit(Quick, "main", ()).unwrap());
+            submit();
+            // The other worker is awake, and would have come by itself.
+            assert_eq!(shared.has_kept_waiting(), workers == 1);
+            let sleeper = (workers > 1).then(|| {
+                let shared = Arc::clone(shared);
+                thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
+            });
+            while sleeper.is_some() && shared.idle.snapshot().sleeping == 0 {
+                thread::yield_now();
+            }
+            assert!(shared.has_kept_waiting(), "{workers} workers");
+            let only = shared.global.pop().unwrap();
+            assert!(!shared.has_kept_waiting(), "nothing waits");
+            shared.global.push(only);
+            shared.idle.notify_all();
+            if let Some(sleeper) = sleeper {
+                let _woken = sleeper.join().unwrap();
+            }
+            if workers == 1 {
+                (0..8).for_each(|_| submit());
+                assert!(!shared.has_kept_waiting(), "somebody goes on pushing");
+            }
+        }
+    }
+
     // pins: G2
     #[test]
     fn a_lone_process_is_left_to_its_worker_and_a_second_wakes_a_sleeper() {
