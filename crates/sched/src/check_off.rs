@@ -69,6 +69,9 @@ impl Check {
     pub(crate) fn steal(&self, _: usize, _: Glimpse) {}
 
     #[inline(always)]
+    pub(crate) fn balance(&self, _: usize, _: Glimpse) {}
+
+    #[inline(always)]
     pub(crate) fn take_over(&self, _: usize, _: usize) {}
 
     #[inline(always)]

@@ -6,13 +6,14 @@
 //! deques of others, of which it takes the older half. **Rotation**: at every 61st pick that is not
 //! from the urgent lane, and at the first such pick after 10 ms without one, it looks at the global
 //! queue first and takes the oldest of its own deque next, so that two processes that keep waking each
-//! other starve nobody.
+//! other starve nobody. In place of one from the global queue, when there is none, it may be the oldest of
+//! another worker that has more (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within
 //! `(R + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each
-//! rotation takes the first of the global queue and the oldest of the deque, and comes after at most
-//! `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
+//! rotation takes the first of the global queue, if there is one, and the oldest of the deque, and comes after
+//! at most `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
 //! of these first. From the global queue it may be moved to a deque, which is empty then, and lies
 //! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
 //!
@@ -28,6 +29,7 @@
 //! sleep at once, somebody who pushes one process after the other would find it asleep each time that
 //! the searcher has found the last one.
 
+mod balance;
 mod courtesy;
 mod duty;
 
@@ -144,8 +146,10 @@ struct Worker<'a> {
     picks_since_rotation: u32,
     /// In nanoseconds of the coarse time.
     last_rotation: u64,
+    /// When it last compared itself with another worker, as above.
+    last_balance: u64,
     chain_limit: u64,
-    /// The last pick was a rotation that took from the global queue: the oldest of the own deque is
+    /// The last pick was a rotation that took one that was not in the own deque: the oldest of that is
     /// next.
     oldest_is_next: bool,
     /// It is in no turn, as `crew` knows.
@@ -164,6 +168,7 @@ impl<'a> Worker<'a> {
             counters: shared.counters.of(Some(queue.index)),
             calls: shared.crew.calls(queue.index),
             last_rotation: shared.time.nanos(),
+            last_balance: 0,
             chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
@@ -333,6 +338,10 @@ impl<'a> Worker<'a> {
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
+            self.oldest_is_next = true;
+            return Some(token);
+        }
+        if let Some(token) = self.balance(now) {
             self.oldest_is_next = true;
             return Some(token);
         }

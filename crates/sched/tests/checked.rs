@@ -103,6 +103,20 @@ impl Crowd {
     }
 }
 
+/// Starts so many that go on until it is over.
+fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
+    for _ in 0..count {
+        let is_over = Arc::clone(is_over);
+        let hog = process(move |_, _, out| {
+            if is_over.load(Ordering::SeqCst) {
+                out.done(());
+            }
+            Ok(())
+        });
+        drop(scheduler.submit(hog, "main", ()).unwrap());
+    }
+}
+
 fn call(member: &Address, left: u64) {
     member.send(Message::new("go", left)).unwrap();
 }
@@ -241,16 +255,7 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
         let builder = Scheduler::builder().workers(workers).max_spares(0);
         let scheduler = checked(builder.mailbox_limit(10_000));
         let is_over = Arc::new(AtomicBool::new(false));
-        for _ in 0..10 {
-            let is_over = Arc::clone(&is_over);
-            let hog = process(move |_, _, out| {
-                if is_over.load(Ordering::SeqCst) {
-                    out.done(());
-                }
-                Ok(())
-            });
-            drop(scheduler.submit(hog, "main", ()).unwrap());
-        }
+        start_hogs(&scheduler, 10, &is_over);
         let stop = Arc::clone(&is_over);
         let (_, players) = Crowd::start(&scheduler, 10, move |ctx, players, place, left| {
             if !stop.load(Ordering::SeqCst) {
@@ -291,5 +296,23 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
         );
         assert!(summary.picks >= PICKS && sink.handled() > 0, "{summary:?}");
         assert!(summary.worst > 61, "nobody had to wait: {summary:?}");
+    }
+}
+
+/// Workers that never run out take one of another again and again: three can't be shared evenly by two.
+// pins: G4
+#[test]
+fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {
+    for (workers, hogs) in [(2, 3), (4, 7)] {
+        let builder = Scheduler::builder().workers(workers).max_spares(0);
+        let scheduler = checked(builder);
+        let is_over = Arc::new(AtomicBool::new(false));
+        start_hogs(&scheduler, hogs, &is_over);
+        until("some have changed workers", || {
+            scheduler.stats().total.steals > 100
+        });
+        is_over.store(true, Ordering::SeqCst);
+        let report = scheduler.stop(PATIENCE);
+        assert_eq!((report.forced, report.stuck.len()), (0, 0));
     }
 }

@@ -121,11 +121,13 @@ fn who_does_not_sleep_after_all_wakes_somebody_for_what_it_does_not_take() {
     }
 }
 
-/// Goes on for ever, or until it is cancelled.
-struct Hog;
+/// Goes on for ever, or until it is cancelled, and counts its steps.
+#[derive(Default)]
+struct Hog(Arc<AtomicU64>);
 
 impl Process for Hog {
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         }
@@ -139,7 +141,7 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
     for workers in 1..=3 {
         Sim::new(0).workers(workers).check_seeds(4, |rt| {
             let hogs: Vec<_> = (0..3)
-                .map(|_| rt.submit(Hog, "main", ()).unwrap())
+                .map(|_| rt.submit(Hog::default(), "main", ()).unwrap())
                 .collect();
             let (crowd, members) = crowd(rt, 8);
             for member in &members {
@@ -157,6 +159,29 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
             hogs.iter()
                 .for_each(|hog| rt.cancel(hog.pid(), "enough").unwrap());
             hogs.into_iter()
+                .for_each(|hog| assert!(rt.wait(hog).is_done()));
+        });
+    }
+}
+
+/// Who has work does not steal: without more than that, two of three would share one worker for ever.
+// pins: G4
+#[test]
+fn workers_that_never_run_out_give_all_processes_the_same_share() {
+    for (workers, hogs) in [(2, 3), (3, 5)] {
+        Sim::new(0).workers(workers).check_seeds(2, |rt| {
+            let counts: Vec<_> = (0..hogs).map(|_| Arc::default()).collect();
+            let start = |count| rt.submit(Hog(Arc::clone(count)), "main", ()).unwrap();
+            let all: Vec<_> = counts.iter().map(start).collect();
+            let steps = || counts.iter().map(|it| it.load(Ordering::SeqCst));
+            while steps().sum::<u64>() < 20_000 * hogs {
+                assert!(rt.step());
+            }
+            let (least, most) = (steps().min().unwrap(), steps().max().unwrap());
+            assert!(most * 2 < least * 3, "from {least} to {most} steps");
+            all.iter()
+                .for_each(|hog| rt.cancel(hog.pid(), "enough").unwrap());
+            all.into_iter()
                 .for_each(|hog| assert!(rt.wait(hog).is_done()));
         });
     }

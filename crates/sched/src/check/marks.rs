@@ -99,8 +99,14 @@ impl ProcessCheck {
             // Ordering: Relaxed, as above.
             picks: &|worker| marks.picks[worker].load(Ordering::Relaxed),
         };
-        let stolen = lock(&slot.stolen).clone();
-        let Wait { picks, above } = queued.wait(worker, now, stolen.as_deref());
+        let fetched = lock(&slot.fetched).take();
+        let Wait { picks, above } = match &fetched {
+            Some(fetched) => queued.wait_of_fetched(fetched),
+            None => {
+                let stolen = lock(&slot.stolen).clone();
+                queued.wait(worker, now, stolen.as_deref())
+            }
+        };
         let (waited, before) = (picks, before + above);
         let bound = book.bound_of(before);
         if waited > bound {
@@ -337,6 +343,38 @@ mod tests {
             others(book, 62 * 28 - 1);
         });
         assert_eq!(taken_over, 62 * 28);
+    }
+
+    // pins: G4
+    #[test]
+    fn the_wait_of_one_that_is_fetched_goes_on_and_that_of_the_next_is_its_own() {
+        let fetched = waited(0, |check, book| {
+            picks_of(book, 0, 500);
+            check.balance(1, check.glimpse(0));
+        });
+        assert_eq!(fetched, 501);
+        let in_between = waited(0, |check, book| {
+            picks_of(book, 0, 500);
+            let glimpse = check.glimpse(0);
+            check.begin_pick(0);
+            check.balance(1, glimpse);
+        });
+        assert_eq!(in_between, 0, "a single pick is not worth a note");
+        let stolen_before = waited(0, |check, book| {
+            picks_of(book, 0, 200);
+            steal(check, 2, 0);
+            picks_of(book, 2, 300);
+            check.balance(1, check.glimpse(2));
+        });
+        assert_eq!(stolen_before, 501);
+        let next = waited_by(Some(1), 0, |check, book| {
+            others(book, 300);
+            check.balance(1, check.glimpse(0));
+            let other = ProcessCheck::new(check);
+            other.queue(Some(0), 0, book);
+            other.pick(1, book);
+        });
+        assert_eq!(next, 302);
     }
 
     #[test]

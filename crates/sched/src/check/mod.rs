@@ -48,7 +48,7 @@ use ganger_sync::sync::{Mutex, lock};
 use marks::{Bound, Worst};
 use std::io::{self, Write};
 use std::sync::Arc;
-use trail::Stolen;
+use trail::{Fetched, Stolen};
 
 /// Checks what can be seen at this moment. Returns whether that was anything: nobody was moving a process
 /// or about to wake somebody.
@@ -108,6 +108,8 @@ pub(crate) struct Slot {
     picks: AtomicU64,
     /// Its last steal. Written by its thread, and read by thieves.
     stolen: Mutex<Option<Arc<Stolen>>>,
+    /// The process that it picks next comes from another worker, and was in no deque of its own.
+    fetched: Mutex<Option<Fetched>>,
 }
 
 impl Slot {

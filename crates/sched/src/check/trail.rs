@@ -15,7 +15,8 @@
 //! counts from the steal: fewer picks than there were, never more.
 //!
 //! A worker that takes over from one that has been relieved puts those processes on top of its own, which then
-//! are before them as well.
+//! are before them as well. And one that has more than enough may be relieved of one process, which the other
+//! worker runs at once, though its deque is not empty: the notes of that one alone lead back from its next pick.
 
 use super::{Book, Check};
 use ganger_sync::atomic::{Ordering, fence};
@@ -48,6 +49,9 @@ struct Stay {
 /// A worker as it was just before somebody tried to steal from it.
 pub(crate) struct Glimpse(Option<(u64, Stay)>);
 
+/// Where a process was that a worker has taken and is about to run, if that is known.
+pub(super) struct Fetched(Option<Stay>);
+
 /// What is known of a process that has been queued.
 pub(super) struct Queued<'a> {
     /// The worker in whose deque it was put; none for the global queue.
@@ -65,6 +69,18 @@ pub(super) struct Wait {
 }
 
 impl Queued<'_> {
+    /// Its wait when it is picked at once by who has fetched it.
+    pub(super) fn wait_of_fetched(&self, Fetched(from): &Fetched) -> Wait {
+        let before = from.as_ref().map(|stay| self.wait_at(stay));
+        let Wait { picks, above } = before.unwrap_or_default();
+        let picks = picks + 1;
+        Wait { picks, above }
+    }
+
+    fn wait_at(&self, stay: &Stay) -> Wait {
+        self.wait(stay.worker, stay.picks, stay.stolen.as_deref())
+    }
+
     /// Its wait until a worker that has it, with that last steal, has made so many picks.
     pub(super) fn wait(&self, worker: usize, until: u64, stolen: Option<&Stolen>) -> Wait {
         let noted = self.by.is_none_or(|by| by == worker);
@@ -75,10 +91,7 @@ impl Queued<'_> {
             let picks = direct.unwrap_or_default();
             return Wait { picks, above: 0 };
         };
-        let before = stolen.from.as_ref().map(|stay| {
-            let stolen = stay.stolen.as_deref();
-            self.wait(stay.worker, stay.picks, stolen)
-        });
+        let before = stolen.from.as_ref().map(|stay| self.wait_at(stay));
         let Wait { picks, above } = before.unwrap_or_default();
         let picks = picks + until.saturating_sub(stolen.picks);
         Wait {
@@ -113,16 +126,17 @@ impl Check {
     }
 
     /// The worker, whose deque was empty, has stolen from the one that it had a glimpse of.
-    pub(crate) fn steal(&self, worker: usize, Glimpse(seen): Glimpse) {
-        let Some(book) = &self.book else { return };
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has stolen what was put into
-        // the deque after that sees that the version was odd.
-        fence(Ordering::Acquire);
-        let from = seen.filter(|(version, stay)| {
-            // Ordering: Relaxed: the fence orders it.
-            book.slots[stay.worker].version.load(Ordering::Relaxed) == *version
-        });
-        book.note_steal(worker, 0, from.map(|(_, stay)| stay));
+    pub(crate) fn steal(&self, worker: usize, glimpse: Glimpse) {
+        if let Some(book) = &self.book {
+            book.note_steal(worker, 0, book.confirm(glimpse));
+        }
+    }
+
+    /// The worker has taken one from the one that it had a glimpse of, and is about to run it.
+    pub(crate) fn balance(&self, worker: usize, glimpse: Glimpse) {
+        if let Some(book) = &self.book {
+            *lock(&book.slots[worker].fetched) = Some(Fetched(book.confirm(glimpse)));
+        }
     }
 
     /// The worker has put what it has taken over on top of so many.
@@ -134,6 +148,18 @@ impl Check {
 }
 
 impl Book {
+    /// Where what has been stolen since the glimpse was, if that is known.
+    fn confirm(&self, Glimpse(seen): Glimpse) -> Option<Stay> {
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has stolen what was put into
+        // the deque after that sees that the version was odd.
+        fence(Ordering::Acquire);
+        let seen = seen.filter(|(version, stay)| {
+            // Ordering: Relaxed: the fence orders it.
+            self.slots[stay.worker].version.load(Ordering::Relaxed) == *version
+        });
+        seen.map(|(_, stay)| stay)
+    }
+
     fn note_steal(&self, worker: usize, above: u64, from: Option<Stay>) {
         let slot = &self.slots[worker];
         let leads = |stay: &Stay| stay.stolen.as_ref().map_or(0, |stolen| stolen.depth);

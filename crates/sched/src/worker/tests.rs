@@ -137,6 +137,99 @@ fn the_lane_is_passed_over_only_for_something_else() {
     std::mem::forget(scheduler);
 }
 
+/// Workers 0 and 1 of a scheduler without threads, with so many processes in their deques.
+fn with_lengths(lengths: [usize; 2]) -> (Scheduler, Vec<LocalQueue>) {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let shared = &scheduler.shared;
+    let deques = shared.take_deques().unwrap().into_iter().zip(lengths);
+    let fill = |(index, (deque, length))| {
+        for _ in 0..length {
+            drop(scheduler.submit(Still, "main", ()).unwrap());
+            Deque::push(&deque, shared.global.pop().unwrap());
+        }
+        LocalQueue::new(Arc::clone(shared), index, deque)
+    };
+    let queues = deques.enumerate().map(fill).collect();
+    (scheduler, queues)
+}
+
+/// How many worker 0 takes of worker 1, at that time.
+fn balanced(lengths: [usize; 2], now: u64, is_in_turn: bool) -> usize {
+    let (scheduler, queues) = with_lengths(lengths);
+    let turns = &scheduler.shared.turns;
+    let turn = is_in_turn.then(|| turns.begin(Some(1), Pid::new(scheduler.shared.host, 7)));
+    let taken = Worker::new(&queues[0]).balance(now);
+    assert_eq!(queues[0].deque.len(), lengths[0]);
+    drop(turn);
+    let left = queues[1].deque.len();
+    assert_eq!(left + usize::from(taken.is_some()), lengths[1]);
+    // Nobody has their tokens any more: there is nothing that would end them.
+    std::mem::forget((scheduler, queues, taken));
+    lengths[1] - left
+}
+
+// pins: G4
+#[test]
+fn one_is_taken_of_a_worker_that_has_more() {
+    const MILLI: u64 = 1_000_000;
+    for (lengths, expected) in [
+        ([0, 0], 0),
+        ([0, 1], 1),
+        ([1, 1], 0),
+        ([2, 1], 0),
+        ([1, 2], 1),
+        ([1, 9], 1),
+        ([31, 32], 1),
+        ([32, 33], 0),
+        ([32, 34], 1),
+        ([100, 103], 0),
+        ([100, 104], 1),
+    ] {
+        assert_eq!(balanced(lengths, MILLI, false), expected, "{lengths:?}");
+        assert_eq!(balanced(lengths, MILLI - 1, false), 0, "{lengths:?}");
+        if let Some(waiting) = lengths[1].checked_sub(1) {
+            // The last one is in its turn.
+            let lengths = [lengths[0], waiting];
+            let expected = expected.min(waiting);
+            assert_eq!(balanced(lengths, MILLI, true), expected, "{lengths:?}");
+        }
+    }
+}
+
+/// Its look is a part of the rotation: the global queue comes first, and the own oldest next.
+// pins: G4
+#[test]
+fn who_is_taken_of_another_worker_is_put_before_nobody() {
+    let (scheduler, queues) = with_lengths([2, 5]);
+    let shared = &scheduler.shared;
+    let new = scheduler.submit(Still, "main", ()).unwrap();
+    let stealers = shared.stealers();
+    let oldest = |of: usize| {
+        let mut pids = Vec::new();
+        for _ in 0..stealers[of].len() {
+            let token = stealers[of].steal().success().unwrap();
+            pids.push(token.cell().pid);
+            queues[of].deque.push(token);
+        }
+        pids[0]
+    };
+    let mut worker = Worker::new(&queues[0]);
+    let own = oldest(0);
+    let theirs = oldest(1);
+    let pick = |worker: &mut Worker<'_>, now| {
+        let token = worker.rotate(now).unwrap();
+        token.cell().pid
+    };
+    assert_eq!(pick(&mut worker, 1_000_000), new.pid());
+    assert!(worker.oldest_is_next);
+    worker.oldest_is_next = false;
+    assert_eq!(pick(&mut worker, 1_000_000), theirs);
+    assert!(worker.oldest_is_next);
+    let next = worker.look().unwrap();
+    assert_eq!(next.cell().pid, own);
+    std::mem::forget((next, new, scheduler, queues));
+}
+
 /// Runs itself again, to see the program end.
 #[test]
 fn a_search_that_panics_ends_the_program_with_a_message() {
