@@ -3,6 +3,7 @@
 use crate::{Event, Placed};
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 /// The events of one step, taken by value, as an iterator: first cancellations and control messages, then
 /// the others, each in the order of their arrival.
@@ -26,6 +27,8 @@ pub struct Events<'a> {
     queue: &'a mut (dyn EventQueue + 'a),
     /// How many there are: whoever takes them one after the other need not ask the queue for none.
     left: usize,
+    /// Where an event is put that its queue can't show where it lies.
+    spare: MaybeUninit<Event>,
 }
 
 /// Where [`Events`] are: a list that a scheduler keeps as it likes, so that events need not be moved
@@ -87,7 +90,11 @@ impl<'a> Events<'a> {
     #[inline]
     pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
         let left = queue.len();
-        Self { queue, left }
+        Self {
+            queue,
+            left,
+            spare: MaybeUninit::uninit(),
+        }
     }
 
     /// How many events are left.
@@ -118,16 +125,30 @@ impl<'a> Events<'a> {
     }
 }
 
+impl Events<'_> {
+    /// Takes the first event of a queue that has not shown where it lies, and says where it is now.
+    #[cold]
+    #[inline(never)]
+    fn pop_to_spare(&mut self) -> Option<*mut Event> {
+        let event = self.queue.pop_front()?;
+        Some(self.spare.write(event))
+    }
+}
+
 impl Iterator for Events<'_> {
     type Item = Event;
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
         self.left = self.left.checked_sub(1)?;
-        if let Some(event) = self.queue.pop_placed() {
-            return Some(event.take());
-        }
-        self.queue.pop_front()
+        // Both ways lead to a place, so that the event is moved once, to where the step has it.
+        let place = if let Some(event) = self.queue.pop_placed() {
+            event.into_place()
+        } else {
+            self.pop_to_spare()?
+        };
+        // SAFETY: an event is there that is ours.
+        Some(unsafe { place.read() })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::ManuallyDrop;
 
 /// A value that its holder owns, in memory of somebody else's: for values that cost more to move than to
 /// use. Whoever [takes](Self::take) it where its parts are used moves those parts alone.
@@ -31,9 +31,14 @@ impl<T> Placed<'_, T> {
     #[inline]
     pub fn take(self) -> T {
         // SAFETY: a value that is ours, and is not used in its place again.
-        let value = unsafe { self.place.read() };
-        mem::forget(self);
-        value
+        unsafe { self.into_place().read() }
+    }
+
+    /// Where the value lies, which the caller is to take out or to drop.
+    #[must_use]
+    #[inline]
+    pub(crate) fn into_place(self) -> *mut T {
+        ManuallyDrop::new(self).place
     }
 
     /// The value, left in place.
