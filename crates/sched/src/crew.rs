@@ -25,7 +25,7 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `calls` | under the lock, when a spare goes on duty; the monitor, when there is something to tell; the worker, when it stands down or tells | the worker, after each turn, and before it sleeps |
-//! | `on_duty` | under the lock | the spare that waits; under the lock, who relieves it |
+//! | `on_duty` | under the lock | the spare that waits; workers that compare themselves with others; under the lock, who relieves it |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something again | the monitor |

@@ -57,7 +57,7 @@ impl CoarseTime {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self, now: Duration) {
+    pub(crate) fn set(&self, now: Duration) {
         // Ordering: Relaxed, as above.
         self.0.store(nanos(now), Ordering::Relaxed);
     }

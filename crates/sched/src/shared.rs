@@ -185,7 +185,7 @@ impl Shared {
     }
 
     /// Whether a process waits in the global queue, or a few, which a sleeper would have taken if nobody had been
-    /// searching. For a worker that searches, and was away.
+    /// searching; or nobody could have, because there is one worker. For a worker that searches, and was away.
     pub(crate) fn has_kept_waiting(&self) -> bool {
         /// Who pushes one after the other has pushed more.
         const FEW: usize = 8;
@@ -436,7 +436,9 @@ mod tests {
                 let _woken = sleeper.join().unwrap();
             }
             if workers == 1 {
-                (0..8).for_each(|_| submit());
+                (0..7).for_each(|_| submit());
+                assert!(shared.has_kept_waiting(), "a few");
+                submit();
                 assert!(!shared.has_kept_waiting(), "somebody goes on pushing");
             }
         }

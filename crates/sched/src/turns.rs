@@ -33,7 +33,7 @@ impl Turns {
         match worker {
             Some(index) => {
                 let place = &self.of_workers[index];
-                // Ordering: Relaxed: for reports only.
+                // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
                 place.store(pid.id(), Ordering::Relaxed);
                 Running::Worker(place)
             }
@@ -46,7 +46,7 @@ impl Turns {
 
     /// The process that the worker runs at this moment.
     pub(crate) fn on(&self, worker: usize) -> Option<u64> {
-        // Ordering: Relaxed: for reports only.
+        // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
         let id = self.of_workers[worker].load(Ordering::Relaxed);
         (id != NOTHING).then_some(id)
     }
@@ -70,7 +70,7 @@ pub(crate) enum Running<'a> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         match self {
-            // Ordering: Relaxed: for reports only.
+            // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
             Self::Worker(place) => place.store(NOTHING, Ordering::Relaxed),
             Self::Elsewhere(ids, mine) => {
                 let mut ids = lock(ids);
@@ -111,7 +111,7 @@ impl<'a> InTurn<'a> {
             return Self::Elsewhere((local::hold(shared, Held::Turn), running));
         };
         seat.queue.begin_turn();
-        // Ordering: Relaxed: for reports only.
+        // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
         seat.running.store(pid.id(), Ordering::Relaxed);
         Self::Seated(seat)
     }
@@ -130,7 +130,7 @@ impl Seat<'_> {
     #[inline]
     fn end_turn(self) {
         self.queue.end_turn();
-        // Ordering: Relaxed: for reports only.
+        // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
         self.running.store(NOTHING, Ordering::Relaxed);
     }
 }

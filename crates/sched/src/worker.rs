@@ -51,6 +51,7 @@ use ganger_sync::hint;
 use smallvec::SmallVec;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How many picks in a row from the urgent lane come before one of another process.
 pub(crate) const URGENT_STREAK: u32 = 8;
@@ -197,8 +198,9 @@ impl<'a> Worker<'a> {
                 }
                 Looked::Nothing(Rest::Spin) => hint::spin_loop(),
                 Looked::Nothing(Rest::Yield) => {
-                    let shared = self.shared;
-                    self.courtesy.give_way(|| shared.has_kept_waiting());
+                    if let Some(lasted) = self.courtesy.give_way() {
+                        self.come_back_after(lasted);
+                    }
                 }
                 Looked::Nothing(Rest::Sleep) => {
                     if self.calls.is_any() {
@@ -215,6 +217,12 @@ impl<'a> Worker<'a> {
                 }
             }
         }
+    }
+
+    /// It has yielded its thread for so long.
+    fn come_back_after(&mut self, lasted: Duration) {
+        let (shared, is_relied_on) = (self.shared, self.searching);
+        (self.courtesy).come_back(lasted, || is_relied_on && shared.has_kept_waiting());
     }
 
     /// One look, after so many that found nothing.
@@ -422,7 +430,7 @@ impl<'a> Worker<'a> {
             return None;
         }
         for _ in 0..STEAL_ROUNDS {
-            let start = self.first_victim(victims);
+            let start = self.draw("victim", victims);
             for victim in (start..victims)
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
@@ -444,14 +452,15 @@ impl<'a> Worker<'a> {
         None
     }
 
+    /// One of so many at random; `what` says what for.
     #[cfg(not(feature = "sim"))]
-    fn first_victim(&mut self, victims: usize) -> usize {
-        self.random.usize(..victims)
+    fn draw(&mut self, _what: &'static str, of: usize) -> usize {
+        self.random.usize(..of)
     }
 
     #[cfg(feature = "sim")]
-    fn first_victim(&mut self, victims: usize) -> usize {
-        sim::choose("victim", victims).unwrap_or_else(|| self.random.usize(..victims))
+    fn draw(&mut self, what: &'static str, of: usize) -> usize {
+        sim::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
     }
 
     /// Ends the search, and wakes somebody for what is left.

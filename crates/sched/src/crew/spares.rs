@@ -155,7 +155,7 @@ impl Crew {
         spares.waiting.push(index);
     }
 
-    /// Whether one that waited has been put on duty.
+    /// Whether it stands for one of the workers that were asked for, or one that waited has been put on duty.
     pub(crate) fn is_on_duty(&self, index: usize) -> bool {
         // Ordering: Acquire pairs with the Release in `replace`.
         self.slots[index].on_duty.load(Ordering::Acquire)

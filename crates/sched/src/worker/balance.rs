@@ -5,21 +5,23 @@
 //! the others; or one and two of three.
 //!
 //! **Rejected.** To take half of what is too many, at once: they would lie on top of the own processes, before
-//! those that have waited longer (G4). To compare with all other workers: each look takes a line of another's
-//! deque from the cache of its owner.
+//! those that have waited longer (G4). To compare with all other workers, or with one that has something: where
+//! one of many workers has a process too many, all of them would be after it.
 //!
 //! **Protocol** (after Rudolph, Slivkin-Allalouf, Upfal: A Simple Load Balancing Scheme for Task Allocation in
 //! Parallel Machines, SPAA 1991: pairs at random, each now and then). At a rotation that finds the global
-//! queue empty, a millisecond or more after the last such look, a worker compares itself with one other,
-//! chosen at random of those in whose deque something is. When that one has more, by one and by a 32nd, it takes the oldest of them and runs it at
-//! once; the oldest of its own comes next, as after one from the global queue. So nobody is put before anybody
-//! else.
+//! queue empty, when the coarse time has gone on by a millisecond since the last such look, one time in
+//! [`ODDS`], a worker compares itself with one that is on duty, drawn at random. When that one has more, by one
+//! and by a 32nd, it takes the oldest of them and runs it at once; the oldest of its own comes next, as after one
+//! from the global queue. So nobody is put before anybody else.
 //!
-//! Where one worker has one process more than another, for they can't have the same, it goes to and fro
-//! between them, and each process has its share of the time.
+//! Where one worker has a process more than another, for they can't have the same, one goes to and fro between
+//! them, and all have their share of the time. That is what is drawn for: if both looked in turn, at each
+//! rotation, it would always be the same one, which is the oldest of all again when the other looks, and has
+//! one step each time.
 //!
-//! **Cost**: two loads of other workers' cache lines a millisecond; and where one is taken, what a thief
-//! pays for what has not been exposed, which interrupts the other worker for about a microsecond.
+//! **Cost**: two cache lines of the other worker, every few milliseconds; and where one is taken, what a thief
+//! pays for what has not been exposed, which interrupts the program's other threads for about a microsecond.
 
 use super::Worker;
 use crate::token::Token;
@@ -27,35 +29,50 @@ use crate::token::Token;
 /// So many nanoseconds at least are between two looks.
 const INTERVAL: u64 = 1_000_000;
 
+/// One in so many rotations is a look, once it is time for one.
+const ODDS: usize = 4;
+
 /// By this part of its own a worker lets others have more.
 const SLACK: usize = 32;
 
 impl Worker<'_> {
-    /// The oldest process of another worker that has more, if it is time to look.
+    /// The oldest process of another worker that has more, if this is the time to look.
     pub(super) fn balance(&mut self, now: u64) -> Option<Token> {
-        if now.saturating_sub(self.last_balance) < INTERVAL {
+        let is_time = now.saturating_sub(self.last_balance) >= INTERVAL;
+        if !is_time || self.draw("balance", ODDS) > 0 {
             return None;
         }
         self.last_balance = now;
-        let (shared, own) = (self.shared, self.queue.index);
-        let stealers = shared.stealers();
-        let start = self.first_victim(stealers.len());
-        // Spares that are off duty have nothing.
-        let victim = (start..stealers.len())
+        let victim = self.draw_another()?;
+        self.take_from(victim)
+    }
+
+    /// Another worker that is on duty.
+    fn draw_another(&mut self) -> Option<usize> {
+        let slots = self.shared.stealers().len();
+        let start = self.draw("partner", slots);
+        (start..slots)
             .chain(0..start)
-            .find(|&it| it != own && !stealers[it].is_empty())?;
+            .find(|&it| it != self.queue.index && self.shared.crew.is_on_duty(it))
+    }
+
+    fn take_from(&self, victim: usize) -> Option<Token> {
+        let (shared, stealer) = (self.shared, &self.shared.stealers()[victim]);
         // That one's is out of its deque while it runs. The own last one is back by now, if it goes on.
-        let theirs = stealers[victim].len() + usize::from(shared.turns.on(victim).is_some());
+        let theirs = stealer.len() + usize::from(shared.turns.on(victim).is_some());
         let ours = self.queue.deque.len();
         if theirs <= ours + ours / SLACK {
             return None;
         }
         let glimpse = shared.check.glimpse(victim);
         // Who was faster may have left it with less.
-        let token = stealers[victim].steal().success()?;
-        shared.check.balance(own, glimpse);
+        let token = stealer.steal().success()?;
+        shared.check.balance(self.queue.index, glimpse);
         self.counters.steals.bump();
         self.counters.stolen.bump();
         Some(token)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

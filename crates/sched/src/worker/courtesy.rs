@@ -8,8 +8,10 @@
 //! would wake a sleeper for each. To sleep at once: the same. To pause always in place of yielding: who pushes
 //! on the same processor would wait for that, each time.
 //!
-//! **Protocol.** A yield that has lasted long, and from which the worker comes back to a process or a few that
-//! a sleeper would have taken, was not for somebody who pushes. It is the last one for a while: the worker
+//! **Protocol.** A yield that has lasted long, and from which a searcher comes back to a process or a few in the
+//! global queue that a sleeper would have taken, was not for somebody who pushes. (What lies in deques is not looked
+//! at: most of it would have waited anyway. Of a single worker, nobody could have taken it; whoever pushes to that
+//! pays for wake-ups then, if it was he who has computed for so long.) It is the last one for a while: the worker
 //! pauses in place of each, about as long as a yield takes that there is nobody for, and goes on by the same
 //! ladder.
 
@@ -33,18 +35,19 @@ pub(super) struct Courtesy {
 }
 
 impl Courtesy {
-    /// Lets others go first. `has_cost` is whether something has waited for that.
-    pub(super) fn give_way(&mut self, has_cost: impl FnOnce() -> bool) {
+    /// Lets others go first. Returns for how long, if it has yielded.
+    pub(super) fn give_way(&self) -> Option<Duration> {
         if self.refrains > 0 {
             (0..PAUSES).for_each(|_| hint::spin_loop());
-            return;
+            return None;
         }
         let start = Since::before(Duration::ZERO);
         thread::yield_now();
-        self.come_back(start.elapsed(), has_cost);
+        Some(start.elapsed())
     }
 
-    fn come_back(&mut self, lasted: Duration, has_cost: impl FnOnce() -> bool) {
+    /// It was away for so long. `has_cost` is whether something has waited for it meanwhile.
+    pub(super) fn come_back(&mut self, lasted: Duration, has_cost: impl FnOnce() -> bool) {
         if lasted >= LONG && has_cost() {
             self.refrains = SLEEPS;
         }
@@ -53,6 +56,11 @@ impl Courtesy {
     /// It has found nothing, and falls asleep.
     pub(super) fn fall_asleep(&mut self) {
         self.refrains = self.refrains.saturating_sub(1);
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn refrains(&self) -> bool {
+        self.refrains > 0
     }
 }
 
@@ -70,11 +78,11 @@ mod tests {
             courtesy.come_back(lasted, || has_cost);
             assert_eq!(courtesy.refrains, refrains, "{lasted:?}, {has_cost}");
         }
-        // Pauses tell nothing of what a yield would take.
-        courtesy.give_way(|| unreachable!("it has not yielded"));
+        assert_eq!(courtesy.give_way(), None, "it has not yielded");
         (1..SLEEPS).for_each(|_| courtesy.fall_asleep());
         assert_eq!(courtesy.refrains, 1);
         (0..2).for_each(|_| courtesy.fall_asleep());
         assert_eq!(courtesy.refrains, 0);
+        assert!(courtesy.give_way().is_some());
     }
 }

@@ -137,97 +137,35 @@ fn the_lane_is_passed_over_only_for_something_else() {
     std::mem::forget(scheduler);
 }
 
-/// Workers 0 and 1 of a scheduler without threads, with so many processes in their deques.
-fn with_lengths(lengths: [usize; 2]) -> (Scheduler, Vec<LocalQueue>) {
+/// A worker of two that has yielded its thread for so long, while a process waited, and another worker slept.
+fn refrains_after(lasted: Duration, is_searching: bool) -> bool {
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
     let shared = &scheduler.shared;
-    let deques = shared.take_deques().unwrap().into_iter().zip(lengths);
-    let fill = |(index, (deque, length))| {
-        for _ in 0..length {
-            drop(scheduler.submit(Still, "main", ()).unwrap());
-            Deque::push(&deque, shared.global.pop().unwrap());
-        }
-        LocalQueue::new(Arc::clone(shared), index, deque)
-    };
-    let queues = deques.enumerate().map(fill).collect();
-    (scheduler, queues)
-}
-
-/// How many worker 0 takes of worker 1, at that time.
-fn balanced(lengths: [usize; 2], now: u64, is_in_turn: bool) -> usize {
-    let (scheduler, queues) = with_lengths(lengths);
-    let turns = &scheduler.shared.turns;
-    let turn = is_in_turn.then(|| turns.begin(Some(1), Pid::new(scheduler.shared.host, 7)));
-    let taken = Worker::new(&queues[0]).balance(now);
-    assert_eq!(queues[0].deque.len(), lengths[0]);
-    drop(turn);
-    let left = queues[1].deque.len();
-    assert_eq!(left + usize::from(taken.is_some()), lengths[1]);
-    // Nobody has their tokens any more: there is nothing that would end them.
-    std::mem::forget((scheduler, queues, taken));
-    lengths[1] - left
-}
-
-// pins: G4
-#[test]
-fn one_is_taken_of_a_worker_that_has_more() {
-    const MILLI: u64 = 1_000_000;
-    for (lengths, expected) in [
-        ([0, 0], 0),
-        ([0, 1], 1),
-        ([1, 1], 0),
-        ([2, 1], 0),
-        ([1, 2], 1),
-        ([1, 9], 1),
-        ([31, 32], 1),
-        ([32, 33], 0),
-        ([32, 34], 1),
-        ([100, 103], 0),
-        ([100, 104], 1),
-    ] {
-        assert_eq!(balanced(lengths, MILLI, false), expected, "{lengths:?}");
-        assert_eq!(balanced(lengths, MILLI - 1, false), 0, "{lengths:?}");
-        if let Some(waiting) = lengths[1].checked_sub(1) {
-            // The last one is in its turn.
-            let lengths = [lengths[0], waiting];
-            let expected = expected.min(waiting);
-            assert_eq!(balanced(lengths, MILLI, true), expected, "{lengths:?}");
-        }
+    let deque = shared.take_deques().unwrap().remove(0);
+    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+    let mut worker = Worker::new(&queue);
+    worker.searching = is_searching && shared.idle.begin_search();
+    shared.idle.announce(1, false);
+    drop(scheduler.submit(Still, "main", ()).unwrap());
+    worker.come_back_after(lasted);
+    let refrains = worker.courtesy.refrains();
+    if refrains {
+        // It finds what waits, and does not block: that counts as well.
+        (0..1_000).for_each(|_| worker.sleep());
+        assert!(!worker.courtesy.refrains(), "for ever");
     }
+    // Nobody has the process's token any more: there is nothing that would end it.
+    std::mem::forget((shared.global.pop(), queue));
+    std::mem::forget(scheduler);
+    refrains
 }
 
-/// Its look is a part of the rotation: the global queue comes first, and the own oldest next.
-// pins: G4
+// pins: G5
 #[test]
-fn who_is_taken_of_another_worker_is_put_before_nobody() {
-    let (scheduler, queues) = with_lengths([2, 5]);
-    let shared = &scheduler.shared;
-    let new = scheduler.submit(Still, "main", ()).unwrap();
-    let stealers = shared.stealers();
-    let oldest = |of: usize| {
-        let mut pids = Vec::new();
-        for _ in 0..stealers[of].len() {
-            let token = stealers[of].steal().success().unwrap();
-            pids.push(token.cell().pid);
-            queues[of].deque.push(token);
-        }
-        pids[0]
-    };
-    let mut worker = Worker::new(&queues[0]);
-    let own = oldest(0);
-    let theirs = oldest(1);
-    let pick = |worker: &mut Worker<'_>, now| {
-        let token = worker.rotate(now).unwrap();
-        token.cell().pid
-    };
-    assert_eq!(pick(&mut worker, 1_000_000), new.pid());
-    assert!(worker.oldest_is_next);
-    worker.oldest_is_next = false;
-    assert_eq!(pick(&mut worker, 1_000_000), theirs);
-    assert!(worker.oldest_is_next);
-    let next = worker.look().unwrap();
-    assert_eq!(next.cell().pid, own);
-    std::mem::forget((next, new, scheduler, queues));
+fn a_searcher_that_was_away_while_something_waited_yields_no_more_for_a_while() {
+    assert!(refrains_after(Duration::from_millis(1), true));
+    assert!(!refrains_after(Duration::from_millis(1), false));
+    assert!(!refrains_after(Duration::from_micros(1), true));
 }
 
 /// Runs itself again, to see the program end.
