@@ -18,6 +18,7 @@ pub enum Event {
 }
 
 // It is moved into each batch and out again.
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Event>() == 56 && size_of::<Event>() == size_of::<Message>());
 
 impl Event {

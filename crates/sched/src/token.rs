@@ -30,8 +30,8 @@ impl Token {
         Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
     }
 
-    /// The process, to be checked while it is queued.
-    #[cfg(feature = "check")]
+    /// The process, to be looked at while it is queued.
+    #[cfg(any(feature = "check", all(test, not(loom))))]
     pub(crate) fn cell(&self) -> &ProcessCell {
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
         unsafe { self.0.as_ref() }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use support::*;
 
 /// Longer than any test.
+#[cfg(target_os = "linux")]
 const NEVER: Duration = Duration::from_secs(3_600);
 
 fn started(builder: Builder) -> Scheduler {

@@ -56,6 +56,7 @@ pub struct Wide<'a> {
 #[derive(Debug)]
 pub struct Nothing;
 
+#[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Word>() == 8 && size_of::<Wide<'_>>() == 48);
 const _: () = assert!(size_of::<Nothing>() == 0);
 

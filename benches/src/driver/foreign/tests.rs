@@ -1,10 +1,5 @@
 use super::*;
 use crate::whole::catalog::Id;
-use crate::whole::job::Size;
-
-fn job(id: Id, peer: Peer) -> Job {
-    Job::new(id, peer, 3, Size::Quick)
-}
 
 #[test]
 fn what_is_not_on_the_path_is_not_installed() {
@@ -51,7 +46,12 @@ fn sources_have_the_workloads_of_the_catalog_with_their_sizes() {
 #[cfg(unix)]
 mod with_fakes {
     use super::*;
+    use crate::whole::job::Size;
     use tempfile::TempDir;
+
+    fn job(id: Id, peer: Peer) -> Job {
+        Job::new(id, peer, 3, Size::Quick)
+    }
 
     /// A folder with shell scripts by those names, and one to build in.
     ///

@@ -1,12 +1,12 @@
 //! The monitor's looks, at times that the test decides.
 
+#[cfg(target_os = "linux")]
+mod asleep;
 mod late;
 
-use super::*;
-use crate::Scheduler;
-use crate::still::Still;
+use super::Clock;
 use std::cell::Cell;
-use std::sync::mpsc;
+use std::time::Duration;
 
 /// Stands still until it is set.
 struct Hands<'a>(&'a Cell<Duration>);
@@ -14,78 +14,5 @@ struct Hands<'a>(&'a Cell<Duration>);
 impl Clock for Hands<'_> {
     fn now(&self) -> Duration {
         self.0.get()
-    }
-}
-
-/// How long a step blocks the only worker until that is relieved, when all steps before it were short, it
-/// begins so long after a look, and a process waits.
-fn noticed_after(phase: Duration) -> Duration {
-    let scheduler = Scheduler::builder()
-        .workers(1)
-        .max_spares(1)
-        .build()
-        .unwrap();
-    let shared = &scheduler.shared;
-    let mut deques = shared.take_deques().unwrap();
-    let spare = deques.pop().unwrap();
-    shared.crew.set_free([(1, spare)].into_iter());
-    let waiting = scheduler.submit(Still, "main", ()).unwrap();
-
-    let (release, released) = mpsc::channel::<()>();
-    let (entered, has_entered) = mpsc::channel();
-    let worker = {
-        let shared = Arc::clone(shared);
-        thread::spawn(move || {
-            shared.crew.enter(0);
-            shared.crew.set_looking(0, false);
-            entered.send(()).unwrap();
-            // Disconnected is what it waits for.
-            let _released = released.recv();
-            shared.crew.exit(0);
-        })
-    };
-    has_entered.recv().unwrap();
-    while shared.crew.is_asleep(0) != Some(true) {
-        thread::yield_now();
-    }
-
-    let now = Cell::new(Duration::from_secs(1));
-    let mut monitor = Monitor::new(shared, Hands(&now));
-    let turns = &shared.counters.of(Some(0)).turns;
-    let mut last_look = now.get();
-    while monitor.interval < LONGEST {
-        turns.bump();
-        monitor.look();
-        assert!(!shared.crew.is_relieved(0), "its steps were short");
-        last_look = now.get();
-        now.set(last_look + monitor.interval);
-    }
-    let begun = last_look + phase;
-    turns.bump();
-    loop {
-        monitor.look();
-        if shared.crew.is_relieved(0) {
-            break;
-        }
-        assert!(now.get() < begun + Duration::from_secs(1), "not noticed");
-        now.set(now.get() + monitor.interval);
-    }
-    drop(release);
-    worker.join().unwrap();
-    assert!(waiting.wait().is_done());
-    now.get() - begun
-}
-
-/// However the step lies between two looks.
-// pins: G6
-#[test]
-#[cfg(target_os = "linux")]
-fn a_step_that_blocks_is_noticed_within_the_time_that_is_promised() {
-    const PROMISED: Duration = Duration::from_micros(4_500);
-    for tenth in 0..10 {
-        let phase = LONGEST * tenth / 10;
-        let noticed = noticed_after(phase);
-        assert!(noticed <= PROMISED, "{noticed:?}, {phase:?} after a look");
-        assert!(noticed >= Duration::from_millis(1), "that is no long step");
     }
 }
