@@ -66,7 +66,7 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     #[cfg(test)]
     if shared.crew.refuses_threads.load(Ordering::Relaxed) {
         // More than any system has.
-        builder = builder.stack_size(usize::MAX / 8);
+        builder = builder.stack_size(usize::MAX / 4 * 3);
     }
     let counted = Counted::new(shared);
     let mine = Arc::clone(shared);
