@@ -250,7 +250,7 @@ thread_local! {
 }
 
 /// One of the two destructors runs when the thread has given up its blocks, whichever order the
-/// platform has; unless that is the order in which any thread first used them.
+/// platform has; unless it goes by which of them any thread has used first.
 #[test]
 fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
     let (sender, outcomes) = mpsc::channel();
@@ -261,8 +261,11 @@ fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
     });
     let outcomes: Vec<_> = outcomes.iter().collect();
     assert_eq!(outcomes.len(), 2, "no destructor ran");
-    let is_by_use = cfg!(not(all(windows, target_env = "gnu")));
-    assert!(!is_by_use || outcomes.contains(&(false, 0)), "{outcomes:?}");
+    let has_own_order = cfg!(not(all(windows, target_env = "gnu")));
+    assert!(
+        !has_own_order || outcomes.contains(&(false, 0)),
+        "{outcomes:?}"
+    );
     for (is_alive, kept) in outcomes {
         assert!(if is_alive { kept >= SIZES } else { kept == 0 });
     }

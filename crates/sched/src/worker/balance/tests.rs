@@ -113,6 +113,7 @@ fn everybody_on_duty_is_looked_at() {
     let mut now = 0;
     while crowd.lengths().iter().sum::<usize>() > 3 {
         now += MILLI;
+        assert!(now < 1_000 * MILLI, "{:?} are left", crowd.lengths());
         look(&mut worker, now);
     }
     assert_eq!(crowd.lengths(), [0, 0, 0, 0, 3, 0]);
