@@ -2,6 +2,7 @@
 
 use crate::{BoxError, Command, CommandError, Completion, Payload, Pid, Placed, Tag};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Carries out the commands of one kind.
@@ -73,14 +74,13 @@ where
 
 /// A scheduler's side of a [`Completer`].
 pub trait CompletionSink: Send + Sync {
-    /// Takes the one completion of the yield that its token names.
-    fn complete(self: Arc<Self>, completion: Completion);
+    /// Takes the one result of the yield that its token names.
+    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>);
 
     /// Takes notice that the completer of the yield was dropped unused, which completes it with
     /// [`CommandError::Dropped`].
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
-        let result = Err(CommandError::Dropped);
-        self.complete(Completion::of(tag, token, result));
+        self.complete(tag, token, Err(CommandError::Dropped));
     }
 
     /// The process that waits for the completion.
@@ -96,7 +96,7 @@ pub trait CompletionSink: Send + Sync {
 /// kept for any time; an answer to a process that has ended is dropped and counted.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
-    sink: Option<Arc<dyn CompletionSink>>,
+    sink: ManuallyDrop<Arc<dyn CompletionSink>>,
     tag: Tag,
     token: u64,
 }
@@ -106,7 +106,7 @@ impl Completer {
     #[inline]
     pub fn new(sink: Arc<dyn CompletionSink>, tag: Tag, token: u64) -> Self {
         Self {
-            sink: Some(sink),
+            sink: ManuallyDrop::new(sink),
             tag,
             token,
         }
@@ -133,7 +133,10 @@ impl Completer {
     /// Answers with a result. Never blocks.
     #[inline]
     pub fn complete(self, result: impl Into<Payload>) {
-        self.finish(Ok(result.into()));
+        // While the completer is whole: it may panic.
+        let result = Ok(result.into());
+        let (sink, tag, token) = self.into_parts();
+        sink.complete(tag, token, result);
     }
 
     /// Answers with an error. Never blocks.
@@ -143,16 +146,24 @@ impl Completer {
 
     /// Answers with either. Never blocks.
     #[inline]
-    pub fn finish(mut self, result: Result<Payload, CommandError>) {
-        if let Some(sink) = self.sink.take() {
-            sink.complete(Completion::of(self.tag, self.token, result));
-        }
+    pub fn finish(self, result: Result<Payload, CommandError>) {
+        let (sink, tag, token) = self.into_parts();
+        sink.complete(tag, token, result);
+    }
+
+    /// What it was made of.
+    #[inline]
+    fn into_parts(self) -> (Arc<dyn CompletionSink>, Tag, u64) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: neither this nor its sink is used or dropped after that.
+        let sink = unsafe { ManuallyDrop::take(&mut this.sink) };
+        (sink, this.tag, this.token)
     }
 
     /// The process that waits for the answer.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        self.sink.as_ref().map(|sink| sink.pid())
+        Some(self.sink.pid())
     }
 
     /// The tag that the process gave the yield.
@@ -164,16 +175,16 @@ impl Completer {
     /// Whether the process has been asked to finish, so that the work may be given up.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.sink.as_ref().is_some_and(|sink| sink.is_cancelled())
+        self.sink.is_cancelled()
     }
 }
 
 impl Drop for Completer {
     #[inline]
     fn drop(&mut self) {
-        if let Some(sink) = self.sink.take() {
-            sink.complete_dropped(self.tag, self.token);
-        }
+        // SAFETY: it is not used after that.
+        let sink = unsafe { ManuallyDrop::take(&mut self.sink) };
+        sink.complete_dropped(self.tag, self.token);
     }
 }
 
@@ -194,14 +205,14 @@ struct FnSink {
 }
 
 impl CompletionSink for FnSink {
-    fn complete(self: Arc<Self>, completion: Completion) {
+    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: Result<Payload, CommandError>) {
         let receive = self
             .receive
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(receive) = receive {
-            receive(completion);
+            receive(Completion::of(tag, token, result));
         }
     }
 
@@ -217,6 +228,7 @@ impl CompletionSink for FnSink {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::mpsc::{Receiver, channel};
 
     fn completer() -> (Completer, Receiver<Completion>) {
@@ -244,6 +256,46 @@ mod tests {
             assert_eq!(completions.len(), 1);
             assert_eq!(completions[0].tag, 9);
             assert_eq!(format!("{:?}", completions[0].result), expected);
+        }
+    }
+
+    /// What can't be made a payload of.
+    struct Unmade;
+
+    impl From<Unmade> for Payload {
+        fn from(_: Unmade) -> Self {
+            panic!("on purpose: no payload");
+        }
+    }
+
+    // pins: P6
+    #[test]
+    fn a_result_that_panics_on_its_way_is_an_answer_too() {
+        let (completer, receiver) = completer();
+        let panicked = catch_unwind(AssertUnwindSafe(|| completer.complete(Unmade)));
+        assert!(panicked.is_err());
+        let completions: Vec<_> = receiver.iter().collect();
+        assert_eq!(completions.len(), 1);
+        assert!(matches!(completions[0].result, Err(CommandError::Dropped)));
+    }
+
+    // pins: P6
+    #[test]
+    fn a_completer_lets_go_of_its_process_with_its_answer() {
+        let ways: [fn(Completer); 4] = [
+            |it| it.complete(5),
+            |it| it.finish(Ok(Payload::UNIT)),
+            |it| it.fail("no luck"),
+            drop,
+        ];
+        for answer in ways {
+            let pid = "{test|1}".parse().unwrap();
+            let receive = Mutex::new(None);
+            let sink = Arc::new(FnSink { pid, receive });
+            let completer = Completer::new(sink.clone(), 9, 1);
+            assert_eq!(Arc::strong_count(&sink), 2);
+            answer(completer);
+            assert_eq!(Arc::strong_count(&sink), 1);
         }
     }
 }

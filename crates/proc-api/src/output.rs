@@ -5,7 +5,7 @@ use crate::{Command, Payload, Tag, UpgradeRequest};
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::ptr;
+use std::{mem, ptr};
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -74,6 +74,8 @@ pub enum Outcome {
 pub struct StepOutput {
     yields: Vec<Yield>,
     outcome: Outcome,
+    /// Whether the outcome may have something in it that has to be dropped.
+    is_laden: bool,
 }
 
 impl StepOutput {
@@ -108,21 +110,27 @@ impl StepOutput {
     /// outcomes the last one counts.
     #[inline]
     pub fn go_on(&mut self) {
-        self.outcome = Outcome::Continue;
+        self.clear_outcome();
+        // SAFETY: what is overwritten has nothing to drop.
+        unsafe { (&raw mut self.outcome).write(Outcome::Continue) };
     }
 
     /// Wait for any event. Of several outcomes the last one counts: this one takes back an earlier
     /// [`done`](Self::done).
     #[inline]
     pub fn idle(&mut self) {
-        self.outcome = Outcome::Idle;
+        self.clear_outcome();
+        // SAFETY: what is overwritten has nothing to drop.
+        unsafe { (&raw mut self.outcome).write(Outcome::Idle) };
     }
 
     /// Wait for any event; completions are what the process expects. Of several outcomes the last one counts:
     /// this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn wait_for_yields(&mut self) {
-        self.outcome = Outcome::WaitForYields;
+        self.clear_outcome();
+        // SAFETY: what is overwritten has nothing to drop.
+        unsafe { (&raw mut self.outcome).write(Outcome::WaitForYields) };
     }
 
     /// The process is finished, with this result, as soon as the step has returned. Of several outcomes the last
@@ -133,6 +141,7 @@ impl StepOutput {
     #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
         self.outcome = Outcome::Done(result.into());
+        self.is_laden = true;
     }
 
     /// Put another process in the place of this one, as soon as the step has returned: same PID, same mailbox. Of
@@ -142,6 +151,22 @@ impl StepOutput {
     /// process, and those that it takes do not.
     pub fn upgrade(&mut self, request: UpgradeRequest) {
         self.outcome = Outcome::Upgrade(Box::new(request));
+        self.is_laden = true;
+    }
+
+    /// There is nothing in the outcome that has to be dropped.
+    #[inline]
+    fn clear_outcome(&mut self) {
+        if self.is_laden {
+            self.unload();
+        }
+    }
+
+    /// Drops what is in the outcome.
+    #[cold]
+    #[inline(never)]
+    fn unload(&mut self) {
+        drop(self.take_outcome());
     }
 
     /// The commands written so far.
@@ -177,13 +202,14 @@ impl StepOutput {
     #[must_use]
     #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
-        std::mem::take(&mut self.outcome)
+        self.is_laden = false;
+        mem::take(&mut self.outcome)
     }
 
     /// Forgets commands and outcome, and keeps the buffer; for schedulers.
     pub fn clear(&mut self) {
         self.yields.clear();
-        self.outcome = Outcome::Continue;
+        self.go_on();
     }
 }
 

@@ -139,6 +139,74 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     (out, dropped)
 }
 
+/// A result that counts how often it is dropped, and panics there if it is told to.
+fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)
+}
+
+type Decide = fn(&mut StepOutput);
+
+const DECISIONS: [Decide; 7] = [
+    StepOutput::go_on,
+    StepOutput::idle,
+    StepOutput::wait_for_yields,
+    StepOutput::clear,
+    |out| out.done(()),
+    |out| out.upgrade(UpgradeRequest::factory("next", "main", ())),
+    |out| drop(out.take_outcome()),
+];
+
+#[test]
+fn a_result_that_is_taken_back_is_dropped_once() {
+    for decide in DECISIONS {
+        for is_upgrade in [false, true] {
+            let (input, dropped) = result(false);
+            let mut out = StepOutput::new();
+            // What came before a result has nothing to do with it.
+            out.idle();
+            if is_upgrade {
+                out.upgrade(UpgradeRequest::factory("next", "main", input));
+            } else {
+                out.done(input);
+            }
+            assert_eq!(dropped.load(Ordering::SeqCst), 0);
+            decide(&mut out);
+            assert_eq!(dropped.load(Ordering::SeqCst), 1);
+            decide(&mut out);
+            drop(out);
+            assert_eq!(dropped.load(Ordering::SeqCst), 1);
+        }
+    }
+}
+
+#[test]
+fn a_result_that_stays_is_dropped_with_the_buffer() {
+    let (payload, dropped) = result(false);
+    let mut out = StepOutput::new();
+    out.done(payload);
+    drop(out);
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_result_whose_destructor_panics_is_gone_all_the_same() {
+    for decide in DECISIONS {
+        let (payload, dropped) = result(true);
+        let mut out = StepOutput::new();
+        out.done(payload);
+        assert!(catch_unwind(AssertUnwindSafe(|| decide(&mut out))).is_err());
+        assert!(!matches!(
+            out.outcome(),
+            Outcome::WaitForYields | Outcome::Idle
+        ));
+        out.idle();
+        assert!(matches!(out.outcome(), Outcome::Idle));
+        drop(out);
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    }
+}
+
 #[test]
 fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
     for commands in [1, 2, 3, 7] {

@@ -2,7 +2,7 @@
 
 use crate::core::{Item, Shown};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Pid, Tag};
+use ganger_proc_api::{Pid, Tag};
 use std::marker::PhantomData;
 
 pub(crate) struct Accounts;
@@ -42,9 +42,6 @@ impl Accounts {
 
     #[inline(always)]
     pub(crate) fn accept_answer(&self, _: Pid, _: Tag, _: u64) {}
-
-    #[inline(always)]
-    pub(crate) fn accept_inline(&self, _: Pid, _: &Completion) {}
 
     #[inline(always)]
     pub(crate) fn show(&self, _: Pid, _: &Shown<'_>) {}

@@ -11,9 +11,9 @@
 //! the set; and the last one when there was something pending before it came.
 
 use crate::core::Item;
-use crate::nodes;
+use crate::nodes::{self, CommandResult};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Event, Placed};
+use ganger_proc_api::{Completion, Event, Placed, Tag};
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 
@@ -37,16 +37,17 @@ impl AnswerPlace {
         self.is_full.get()
     }
 
-    /// Puts an answer there.
+    /// Puts an answer there, with a result that is taken from where it lies.
     ///
     /// # Safety
-    /// There is none, and nobody has a reference to what was there.
+    /// There is none, and nobody has a reference to what was there. The caller does not use the result again, and
+    /// does not drop it.
     #[inline]
-    pub(crate) unsafe fn fill(&self, answer: Completion) {
+    pub(crate) unsafe fn fill(&self, tag: Tag, token: u64, result: *const CommandResult) {
         let is_full = self.is_full.replace(true);
         debug_assert!(!is_full, "there is an answer already");
         // SAFETY: as this function's, and the place is this thread's.
-        nodes::put_completion(answer, unsafe { &mut *self.event.get() });
+        unsafe { nodes::put_completion(tag, token, result, &mut *self.event.get()) };
     }
 
     /// The answer, where it lies.

@@ -5,13 +5,14 @@ use crate::check::ProcessCheck;
 use crate::core::{Core, Item};
 use crate::exit_slot::{Abandoned, ExitSlot, Left, Place};
 use crate::home::Home;
+use crate::nodes::CommandResult;
 use crate::room::Room;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::{Task, dispatch, local};
 use ganger_proc_api::{
-    Completion, CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid,
-    Process, SendError, SubmitError, Symbol, Tag,
+    CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid, Process,
+    SendError, SubmitError, Symbol, Tag,
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -281,9 +282,9 @@ impl ProcessCell {
 }
 
 impl CompletionSink for ProcessCell {
-    fn complete(self: Arc<Self>, completion: Completion) {
+    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
         self.shared.accounts.answer();
-        dispatch::complete(self, completion);
+        dispatch::complete(self, tag, token, result);
     }
 
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {

@@ -134,10 +134,11 @@ impl Core {
                 Share::Room(room) => limit = room,
             }
         }
-        if inline.place.is_full() {
-            self.must_step = true;
-            limit -= 1;
+        let has_answer = inline.place.is_full();
+        if self.pending.is_empty() {
+            return self.step(has_answer, 0);
         }
+        limit -= usize::from(has_answer);
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
             let is_event = match item {
@@ -148,11 +149,12 @@ impl Core {
                 Item::Upgrade(_) | Item::Nudge => false,
             };
             if !is_event {
+                self.must_step |= has_answer;
                 return self.gather_more(events, limit, counters);
             }
             events += 1;
         }
-        self.step(events)
+        self.step(has_answer, events)
     }
 
     /// The system lane's share of a batch.
@@ -199,12 +201,12 @@ impl Core {
         let events = gathered.len();
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
-        self.step(events)
+        self.step(false, events)
     }
 
     #[inline]
-    fn step(&mut self, events: usize) -> Gathered {
-        if mem::take(&mut self.must_step) || events > 0 {
+    fn step(&mut self, has_answer: bool, events: usize) -> Gathered {
+        if mem::take(&mut self.must_step) | has_answer || events > 0 {
             Gathered::Step(events)
         } else {
             Gathered::Nothing

@@ -6,13 +6,13 @@ use crate::cell::ProcessCell;
 use crate::contain::discard;
 use crate::core::Item;
 use crate::local;
-use crate::nodes;
+use crate::nodes::{self, CommandResult};
 use crate::room::{Given, Room};
 use crate::state::Wake;
 use crate::token::Token;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    CancelReason, Completion, Event, Message, SendError, SendErrorKind, UpgradeRequest,
+    CancelReason, Event, Message, SendError, SendErrorKind, Tag, UpgradeRequest,
 };
 use std::sync::Arc;
 use std::{mem, ptr};
@@ -235,8 +235,10 @@ impl ProcessCell {
     ///
     /// A process that waits is woken with the reference that its completer had, for its next completer.
     #[inline(never)]
-    pub(crate) fn complete_behind(self: Task, completion: Completion) {
-        let answer = nodes::of_completion(completion);
+    pub(crate) fn complete_behind(self: Task, tag: Tag, token: u64, result: CommandResult) {
+        // SAFETY: the result is forgotten here.
+        let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
+        mem::forget(result);
         if !self.state.unpark() {
             if let Err(answer) = self.push_behind(answer) {
                 let counters = self.shared.own_counters();

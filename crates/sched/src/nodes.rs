@@ -6,27 +6,47 @@
 use crate::core::Item;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind,
+    CommandError, Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind, Tag,
 };
 use std::mem::{self, MaybeUninit};
 
-/// A batch of one completion.
+/// What has become of a command.
+pub(crate) type CommandResult = Result<Payload, CommandError>;
+
+/// A batch of one completion, with a result that is taken from where it lies.
+///
+/// # Safety
+/// The caller does not use it again, and does not drop it.
 #[inline]
-pub(crate) fn of_completion(completion: Completion) -> Batch<Item> {
-    let empty = Completion::of(0, 0, Ok(Payload::UNIT));
+pub(crate) unsafe fn of_completion(
+    tag: Tag,
+    token: u64,
+    result: *const CommandResult,
+) -> Batch<Item> {
+    let empty = Completion::of(tag, token, Ok(Payload::UNIT));
     let mut batch = Batch::of(Item::Event(Event::Completion(empty)));
     if let Some(Item::Event(Event::Completion(place))) = batch.front_mut() {
-        replace(place, completion);
+        // SAFETY: both are there; what is moved is the caller's, and what is overwritten has nothing to drop.
+        unsafe { move_words(result, &raw mut place.result) };
     }
     batch
 }
 
-/// Puts a completion where nothing is.
+/// Puts a completion where nothing is, with a result that is taken from where it lies.
+///
+/// # Safety
+/// As for [`of_completion`].
 #[inline]
-pub(crate) fn put_completion(completion: Completion, place: &mut MaybeUninit<Event>) {
-    let empty = Completion::of(0, 0, Ok(Payload::UNIT));
+pub(crate) unsafe fn put_completion(
+    tag: Tag,
+    token: u64,
+    result: *const CommandResult,
+    place: &mut MaybeUninit<Event>,
+) {
+    let empty = Completion::of(tag, token, Ok(Payload::UNIT));
     if let Event::Completion(place) = place.write(Event::Completion(empty)) {
-        replace(place, completion);
+        // SAFETY: as in `of_completion`.
+        unsafe { move_words(result, &raw mut place.result) };
     }
 }
 

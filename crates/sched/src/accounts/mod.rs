@@ -28,7 +28,7 @@ use crate::sim::note_broken;
 use crate::stats::WorkerStats;
 use account::{Account, Entry, Tally};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, EventQueue, Pid, Tag};
+use ganger_proc_api::{EventQueue, Pid, Tag};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -116,11 +116,6 @@ impl Accounts {
     /// The answer has been put behind all that has arrived.
     pub(crate) fn accept_answer(&self, pid: Pid, tag: Tag, token: u64) {
         self.accept(pid, Noted(vec![Entry::Completion(tag, token)]));
-    }
-
-    /// As [`accept_answer`](Self::accept_answer), where the answer is at hand.
-    pub(crate) fn accept_inline(&self, pid: Pid, completion: &Completion) {
-        self.accept_answer(pid, completion.tag, completion.token());
     }
 
     /// A step is about to see these.
