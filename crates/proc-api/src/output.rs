@@ -5,7 +5,7 @@ use crate::{Command, Payload, Tag, UpgradeRequest};
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::{mem, ptr};
+use std::{fmt, mem, ptr};
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub enum Outcome {
 /// assert_eq!(out.yields()[0].tag, 7);
 /// assert!(matches!(out.outcome(), Outcome::WaitForYields));
 /// ```
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct StepOutput {
     yields: Vec<Yield>,
     outcome: Outcome,
@@ -110,7 +110,9 @@ impl StepOutput {
     /// outcomes the last one counts.
     #[inline]
     pub fn go_on(&mut self) {
-        self.clear_outcome();
+        if self.is_laden {
+            return self.unload(Outcome::Continue);
+        }
         // SAFETY: what is overwritten has nothing to drop.
         unsafe { (&raw mut self.outcome).write(Outcome::Continue) };
     }
@@ -119,7 +121,9 @@ impl StepOutput {
     /// [`done`](Self::done).
     #[inline]
     pub fn idle(&mut self) {
-        self.clear_outcome();
+        if self.is_laden {
+            return self.unload(Outcome::Idle);
+        }
         // SAFETY: what is overwritten has nothing to drop.
         unsafe { (&raw mut self.outcome).write(Outcome::Idle) };
     }
@@ -128,7 +132,9 @@ impl StepOutput {
     /// this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn wait_for_yields(&mut self) {
-        self.clear_outcome();
+        if self.is_laden {
+            return self.unload(Outcome::WaitForYields);
+        }
         // SAFETY: what is overwritten has nothing to drop.
         unsafe { (&raw mut self.outcome).write(Outcome::WaitForYields) };
     }
@@ -154,19 +160,12 @@ impl StepOutput {
         self.is_laden = true;
     }
 
-    /// There is nothing in the outcome that has to be dropped.
-    #[inline]
-    fn clear_outcome(&mut self) {
-        if self.is_laden {
-            self.unload();
-        }
-    }
-
-    /// Drops what is in the outcome.
+    /// Drops what is in the outcome, and puts one in its place that has nothing in it.
     #[cold]
     #[inline(never)]
-    fn unload(&mut self) {
-        drop(self.take_outcome());
+    fn unload(&mut self, outcome: Outcome) {
+        self.is_laden = false;
+        self.outcome = outcome;
     }
 
     /// The commands written so far.
@@ -210,6 +209,15 @@ impl StepOutput {
     pub fn clear(&mut self) {
         self.yields.clear();
         self.go_on();
+    }
+}
+
+impl fmt::Debug for StepOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StepOutput")
+            .field("yields", &self.yields)
+            .field("outcome", &self.outcome)
+            .finish()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events on their way into nodes, and out again when nobody takes them.
 //!
-//! Somebody has just made a message or a completion, word by word, and hands it over by reference. It is moved
+//! Somebody has just made a message or a result, word by word, and hands it over by reference. It is moved
 //! to where it stays at once, and as it was written: see [`move_words`].
 
 use crate::core::Item;
