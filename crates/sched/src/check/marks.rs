@@ -4,10 +4,12 @@
 //! back as is known through whose deques it came (`trail.rs`); so what is counted is never more than what was
 //! promised about.
 
-use super::trail::{Queued, Wait};
+use super::note::Note;
+use super::trail::Wait;
 use super::{Book, Check, broken};
-use ganger_sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use ganger_sync::sync::lock;
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::sync::{Mutex, lock};
+use std::sync::Arc;
 
 /// Neither queued nor running: it is new, or waits.
 const FREE: u32 = 0;
@@ -19,12 +21,8 @@ pub(crate) struct ProcessCheck(Option<Box<Marks>>);
 
 struct Marks {
     place: AtomicU32,
-    /// How many were before it when it was queued.
-    before: AtomicU64,
-    /// The worker in whose deque it was put, or past all for the global queue.
-    worker: AtomicU64,
-    /// How many picks each worker had made then.
-    picks: Box<[AtomicU64]>,
+    /// Its last push.
+    note: Mutex<Option<Arc<Note>>>,
 }
 
 /// The formula of the promise.
@@ -52,32 +50,24 @@ pub(super) struct Worst {
 
 impl ProcessCheck {
     pub(crate) fn new(check: &Check) -> Self {
-        Self(check.book.as_ref().map(|book| {
+        Self(check.book.as_ref().map(|_| {
             Box::new(Marks {
                 place: AtomicU32::new(FREE),
-                before: AtomicU64::new(0),
-                worker: AtomicU64::new(0),
-                picks: book.slots.iter().map(|_| AtomicU64::new(0)).collect(),
+                note: Mutex::new(None),
             })
         }))
     }
 
-    /// It is about to be pushed to that worker's deque, or to the global queue, behind so many.
-    pub(super) fn queue(&self, worker: Option<usize>, before: usize, book: &Book) {
+    /// It is about to be queued.
+    pub(super) fn queue(&self, note: &Arc<Note>) {
         self.enter(FREE, QUEUED);
-        self.note(worker, before, book);
+        self.note(note);
     }
 
-    /// It is about to be moved, behind so many.
-    pub(super) fn note(&self, worker: Option<usize>, before: usize, book: &Book) {
-        let Some(marks) = &self.0 else { return };
-        let worker = worker.unwrap_or(book.slots.len());
-        // Ordering: Relaxed, here and below: the queue hands them to whoever takes the process.
-        marks.before.store(before as u64, Ordering::Relaxed);
-        marks.worker.store(worker as u64, Ordering::Relaxed);
-        for (noted, slot) in marks.picks.iter().zip(&book.slots) {
-            // Ordering: Relaxed, as above.
-            noted.store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// It is about to be queued, or to be moved from one queue to another.
+    pub(super) fn note(&self, note: &Arc<Note>) {
+        if let Some(marks) = &self.0 {
+            *lock(&marks.note) = Some(Arc::clone(note));
         }
     }
 
@@ -88,18 +78,11 @@ impl ProcessCheck {
         let now = slot.picks.load(Ordering::Relaxed) + 1;
         // Ordering: Relaxed: a count.
         slot.picks.store(now, Ordering::Relaxed);
-        let Some(marks) = &self.0 else { return };
-        // Ordering: Relaxed, as in `note`; this thread writes the slot's.
-        let (before, by) = (
-            marks.before.load(Ordering::Relaxed),
-            marks.worker.load(Ordering::Relaxed),
-        );
-        let queued = Queued {
-            by: usize::try_from(by).ok().filter(|&by| by < book.slots.len()),
-            // Ordering: Relaxed, as above.
-            picks: &|worker| marks.picks[worker].load(Ordering::Relaxed),
-        };
         let fetched = lock(&slot.fetched).take();
+        let note = self.0.as_ref().and_then(|marks| lock(&marks.note).clone());
+        let Some((note, queued)) = note.as_ref().and_then(|it| Some((it, it.queued()?))) else {
+            return;
+        };
         let Wait { picks, above } = match &fetched {
             Some(fetched) => queued.wait_of_fetched(fetched),
             None => {
@@ -107,7 +90,7 @@ impl ProcessCheck {
                 queued.wait(worker, now, stolen.as_deref())
             }
         };
-        let (waited, before) = (picks, before + above);
+        let (waited, before) = (picks, note.before + above);
         let bound = book.bound_of(before);
         if waited > bound {
             let found = format!(
@@ -171,6 +154,13 @@ mod tests {
         Check::new(&config, 2)
     }
 
+    /// Queues the process at once.
+    fn queue(process: &ProcessCheck, by: Option<usize>, before: usize, book: &Book) {
+        let note = Note::new(by, before, book);
+        note.settle(book);
+        process.queue(&Arc::new(note));
+    }
+
     // pins: G1
     #[test]
     #[should_panic(expected = "G1 is broken: a process is queued and is about to be queued")]
@@ -179,12 +169,12 @@ mod tests {
         let book = check.book.as_ref().unwrap();
         let process = ProcessCheck::new(&check);
         for _ in 0..2 {
-            process.queue(None, 0, book);
+            queue(&process, None, 0, book);
             process.begin();
             process.end();
         }
-        process.queue(None, 0, book);
-        process.queue(Some(1), 0, book);
+        queue(&process, None, 0, book);
+        queue(&process, Some(1), 0, book);
     }
 
     // pins: G1
@@ -193,7 +183,7 @@ mod tests {
     fn a_process_that_runs_twice_is_found() {
         let check = check();
         let process = ProcessCheck::new(&check);
-        process.queue(Some(0), 0, check.book.as_ref().unwrap());
+        queue(&process, Some(0), 0, check.book.as_ref().unwrap());
         process.begin();
         process.begin();
     }
@@ -221,13 +211,41 @@ mod tests {
         let book = check.book.as_ref().unwrap();
         let process = ProcessCheck::new(&check);
         for picks in [62 * 20, 62 * 20 + 1] {
-            process.queue(Some(1), 2, book);
+            queue(&process, Some(1), 2, book);
             others(book, picks - 1);
             process.pick(1, book);
             process.begin();
             process.end();
             assert_eq!(book.summary().worst, 62 * 20);
         }
+    }
+
+    // pins: G4
+    #[test]
+    fn a_wait_begins_when_the_push_is_over_however_long_that_was_held_up() {
+        let check = check();
+        let book = check.book.as_ref().unwrap();
+        let process = ProcessCheck::new(&check);
+        let hold_up = || others(book, 10_000);
+        book.put(
+            || 0,
+            |note| {
+                process.queue(note);
+                hold_up();
+            },
+        );
+        others(book, 99);
+        process.pick(1, book);
+        assert_eq!(book.summary().worst, 100);
+        process.begin();
+        process.end();
+        let picked_meanwhile = |note: &Arc<Note>| {
+            process.queue(note);
+            hold_up();
+            process.pick(1, book);
+        };
+        book.put(|| 0, picked_meanwhile);
+        assert_eq!(book.summary().worst, 100);
     }
 
     /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after `moves`.
@@ -245,7 +263,7 @@ mod tests {
             picks_of(book, worker, 100_000);
         }
         let process = ProcessCheck::new(&check);
-        process.queue(by, before, book);
+        queue(&process, by, before, book);
         moves(&check, book);
         process.pick(1, book);
         book.summary().worst
@@ -371,7 +389,7 @@ mod tests {
             others(book, 300);
             check.balance(1, check.glimpse(0));
             let other = ProcessCheck::new(check);
-            other.queue(Some(0), 0, book);
+            queue(&other, Some(0), 0, book);
             other.pick(1, book);
         });
         assert_eq!(next, 302);

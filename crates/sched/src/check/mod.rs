@@ -19,7 +19,7 @@
 //! none of this makes good a fence that the scheduler has left out.
 //!
 //! Each process has a mark that says whether it is queued or runs (G1), and notes how many were before it
-//! and how many picks its workers had made (G4): `marks.rs`. Workers note from whom they steal, so that a
+//! and how many picks its workers had made (G4): `marks.rs`, `note.rs`. Workers note from whom they steal, so that a
 //! process's wait is known although it is moved: `trail.rs`.
 //!
 //! A promise that is broken ends the program with a message that says which, and what was found.
@@ -28,6 +28,7 @@
 
 mod audit;
 mod marks;
+mod note;
 mod trail;
 
 pub use audit::Summary;
@@ -46,6 +47,7 @@ use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
 use marks::{Bound, Worst};
+use note::Note;
 use std::io::{self, Write};
 use std::sync::Arc;
 use trail::{Fetched, Stolen};
@@ -229,8 +231,10 @@ impl Check {
     /// Pushes a process to the deque of this thread.
     pub(crate) fn push(&self, queue: &LocalQueue, token: Token) {
         if let Some(book) = &self.book {
-            let check = &token.cell().check;
-            check.queue(Some(queue.index), queue.deque.len(), book);
+            let note = Note::new(Some(queue.index), queue.deque.len(), book);
+            // It makes no pick before the push is over.
+            note.settle(book);
+            token.cell().check.queue(&Arc::new(note));
         }
         queue.deque.push(token);
     }
@@ -240,9 +244,13 @@ impl Check {
         let Some(book) = &self.book else {
             return global.push(token);
         };
-        let _one = lock(&book.global);
-        token.cell().check.queue(None, global.len(), book);
-        global.push(token);
+        book.put(
+            || global.len(),
+            |note| {
+                token.cell().check.queue(note);
+                global.push(token);
+            },
+        );
     }
 
     /// Pushes a process to the urgent lane, after which others may wait longer.
@@ -250,11 +258,15 @@ impl Check {
         let Some(book) = &self.book else {
             return urgent.push(token);
         };
-        let _one = lock(&book.global);
         // Ordering: Relaxed: whoever reads it late has a shorter bound, which holds for what it has seen.
         book.is_urgent.store(true, Ordering::Relaxed);
-        token.cell().check.queue(None, urgent.len(), book);
-        urgent.push(token);
+        book.put(
+            || urgent.len(),
+            |note| {
+                token.cell().check.queue(note);
+                urgent.push(token);
+            },
+        );
     }
 
     /// Moves a process that is queued to the global queue.
@@ -262,9 +274,13 @@ impl Check {
         let Some(book) = &self.book else {
             return global.push(token);
         };
-        let _one = lock(&book.global);
-        token.cell().check.note(None, global.len(), book);
-        global.push(token);
+        book.put(
+            || global.len(),
+            |note| {
+                token.cell().check.note(note);
+                global.push(token);
+            },
+        );
     }
 
     /// The worker has picked a process.
@@ -281,6 +297,14 @@ impl Check {
 }
 
 impl Book {
+    /// Puts a process behind so many into a queue that all share.
+    fn put(&self, before: impl FnOnce() -> usize, push: impl FnOnce(&Arc<Note>)) {
+        let _one = lock(&self.global);
+        let note = Arc::new(Note::new(None, before(), self));
+        push(&note);
+        note.settle(self);
+    }
+
     /// What is promised to a process that has so many before it.
     fn bound_of(&self, before: u64) -> u64 {
         // Ordering: Relaxed, as in `push_urgent`.

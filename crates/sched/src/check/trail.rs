@@ -19,7 +19,7 @@
 //! worker runs at once, though its deque is not empty: the notes of that one alone lead back from its next pick.
 
 use super::{Book, Check};
-use ganger_sync::atomic::{Ordering, fence};
+use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::lock;
 use std::sync::Arc;
 
@@ -56,8 +56,8 @@ pub(super) struct Fetched(Option<Stay>);
 pub(super) struct Queued<'a> {
     /// The worker in whose deque it was put; none for the global queue.
     pub(super) by: Option<usize>,
-    /// How many picks that worker had made then.
-    pub(super) picks: &'a dyn Fn(usize) -> u64,
+    /// How many picks each worker had made then.
+    pub(super) picks: &'a [AtomicU64],
 }
 
 /// How long a process has waited, at least.
@@ -84,7 +84,8 @@ impl Queued<'_> {
     /// Its wait until a worker that has it, with that last steal, has made so many picks.
     pub(super) fn wait(&self, worker: usize, until: u64, stolen: Option<&Stolen>) -> Wait {
         let noted = self.by.is_none_or(|by| by == worker);
-        let noted = noted.then(|| (self.picks)(worker));
+        // Ordering: Relaxed: stored before it was said that the push was over.
+        let noted = noted.then(|| self.picks[worker].load(Ordering::Relaxed));
         let direct = noted.map(|noted| until.saturating_sub(noted));
         // What is queued after the steal has not come with it.
         let Some(stolen) = stolen.filter(|stolen| noted.is_none_or(|it| it <= stolen.picks)) else {

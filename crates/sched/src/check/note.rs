@@ -1,0 +1,54 @@
+//! Since when a process waits, as noted when it is queued.
+//!
+//! **Problem.** Who pushes to the global queue may be off its processor between the note and the push, for as long as
+//! the system likes. Workers go on with others meanwhile, and nothing is promised yet: nobody can pick what is not
+//! there. **Rejected.** To note it after the push: somebody may have picked the process by then, and it is gone.
+//!
+//! **Protocol.** Each push has a note of its own, which is shared by the process and by who pushes. The picks are noted
+//! once the push is over. Who picks the process before that counts none.
+
+use super::Book;
+use super::trail::Queued;
+use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub(super) struct Note {
+    /// How many were before it.
+    pub(super) before: u64,
+    /// The worker in whose deque it was put; none for the global queue.
+    by: Option<usize>,
+    /// How many picks each worker had made when the push was over.
+    picks: Box<[AtomicU64]>,
+    is_over: AtomicBool,
+}
+
+impl Note {
+    /// Of a push to that worker's deque, or to the global queue, that is about to begin.
+    pub(super) fn new(by: Option<usize>, before: usize, book: &Book) -> Self {
+        Self {
+            before: before as u64,
+            by,
+            picks: book.slots.iter().map(|_| AtomicU64::new(0)).collect(),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// The push is over.
+    pub(super) fn settle(&self, book: &Book) {
+        for (noted, slot) in self.picks.iter().zip(&book.slots) {
+            // Ordering: Relaxed: counts of others, and `is_over` hands over what is stored.
+            noted.store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        // Ordering: Release pairs with the Acquire in `queued`.
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Since when the process waits; nothing before its push is over.
+    pub(super) fn queued(&self) -> Option<Queued<'_>> {
+        // Ordering: Acquire pairs with the Release in `settle`.
+        let is_over = self.is_over.load(Ordering::Acquire);
+        is_over.then_some(Queued {
+            by: self.by,
+            picks: &self.picks,
+        })
+    }
+}
