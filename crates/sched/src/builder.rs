@@ -98,9 +98,10 @@ impl Builder {
     ///
     /// Where other programs compete for the processors, a thread that yields may get its own back a time slice
     /// later, and is not woken meanwhile because it is awake. A worker that has kept a process waiting so, while
-    /// others slept, pauses in place of yielding for the next thousand times that it has nothing to do. With
-    /// `yields` not above `spin` a worker never yields: it is woken a little sooner then on Linux, which charges a
-    /// thread for its yields, and more often, because who pushes on its processor finds it asleep.
+    /// others slept, pauses in place of yielding for the next thousand times that it has nothing to do. One
+    /// whose yields find nothing for some dozens of times leaves them out for some hundreds of times: it is woken a little
+    /// sooner then on Linux, which charges a thread for its yields. With `yields` not above `spin` a worker never yields;
+    /// then it is woken more often, because who pushes on its processor finds it asleep.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }

@@ -23,17 +23,17 @@
 //! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
 //! the lane over once at the most, and then at every `K + 1`st pick.
 //!
-//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread (`worker/courtesy.rs`), then it
-//! sleeps; `idle.rs` says how, and why no process is left lying beside a sleeper. So does one that may not
-//! search, because enough others do: it looks at its own deque and the global queue alone. Were it to
-//! sleep at once, somebody who pushes one process after the other would find it asleep each time that
-//! the searcher has found the last one.
+//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, unless that has been in vain for long
+//! (`worker/courtesy.rs`), then it sleeps; `idle.rs` says how, and why no process is left lying beside a sleeper. So
+//! does one that may not search, because enough others do: it looks at its own deque and the global queue alone. Were
+//! it to sleep at once, somebody who pushes one process after the other would find it asleep each time that the
+//! searcher has found the last one.
 
 mod balance;
 mod courtesy;
 mod duty;
 
-use self::courtesy::Courtesy;
+use self::courtesy::{Courtesy, GaveWay};
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -196,27 +196,43 @@ impl<'a> Worker<'a> {
                     self.found();
                     return None;
                 }
-                Looked::Nothing(Rest::Spin) => hint::spin_loop(),
-                Looked::Nothing(Rest::Yield) => {
-                    if let Some(lasted) = self.courtesy.give_way() {
-                        self.come_back_after(lasted);
-                    }
-                }
-                Looked::Nothing(Rest::Sleep) => {
-                    if self.calls.is_any() {
-                        if std::mem::take(&mut self.searching) {
-                            self.shared.idle.end_search(|| self.shared.has_work());
-                        }
-                        if self.answer() == Next::Leave {
-                            self.has_left = true;
-                            return None;
-                        }
-                    }
-                    self.sleep();
-                    empty_looks = 0;
-                }
+                Looked::Nothing(rest) => empty_looks = self.rest(&rest, empty_looks)?,
             }
         }
+    }
+
+    /// Rests after so many empty looks. Returns after how many the next one comes; none when the thread is to leave.
+    #[cold]
+    #[inline(never)]
+    fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
+        match rest {
+            Rest::Spin => hint::spin_loop(),
+            Rest::Yield => {
+                let is_first = empty_looks <= self.shared.config.spin_looks.max(1);
+                match self.courtesy.give_way(is_first) {
+                    GaveWay::Yielded(lasted) => self.come_back_after(lasted),
+                    GaveWay::Paused => {}
+                    GaveWay::Declined => return self.sleep_or_leave(),
+                }
+            }
+            Rest::Sleep => return self.sleep_or_leave(),
+        }
+        Some(empty_looks)
+    }
+
+    /// As [`rest`](Self::rest), for who has looked often enough.
+    fn sleep_or_leave(&mut self) -> Option<u32> {
+        if self.calls.is_any() {
+            if std::mem::take(&mut self.searching) {
+                self.shared.idle.end_search(|| self.shared.has_work());
+            }
+            if self.answer() == Next::Leave {
+                self.has_left = true;
+                return None;
+            }
+        }
+        self.sleep();
+        Some(0)
     }
 
     /// It has yielded its thread for so long.

@@ -168,6 +168,35 @@ fn a_searcher_that_was_away_while_something_waited_yields_no_more_for_a_while() 
     assert!(!refrains_after(Duration::from_micros(1), true));
 }
 
+// pins: G5
+#[test]
+fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_something() {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let shared = &scheduler.shared;
+    let deque = shared.take_deques().unwrap().remove(0);
+    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+    let mut worker = Worker::new(&queue);
+    // So that it does not block.
+    drop(scheduler.submit(Still, "main", ()).unwrap());
+    let yields = |worker: &mut Worker<'_>| {
+        let looks = [4, 5].map(|looks| worker.rest(&Rest::Yield, looks) == Some(looks));
+        looks == [true; 2]
+    };
+    let sleeps = |worker: &mut Worker<'_>, times: u32| {
+        (0..times).all(|_| yields(worker) && worker.rest(&Rest::Sleep, 16) == Some(0))
+    };
+    let in_vain = courtesy::VAIN_SLEEPS;
+    for times in [in_vain - 1, in_vain] {
+        // And then it finds something, the first time.
+        assert!(sleeps(&mut worker, times) && (times == in_vain || yields(&mut worker)));
+    }
+    let before = worker.counters.sleeps.get();
+    assert_eq!(worker.rest(&Rest::Yield, 4), Some(0), "it has slept");
+    assert_eq!(worker.counters.sleeps.get(), before + 1);
+    std::mem::forget((shared.global.pop(), queue));
+    std::mem::forget(scheduler);
+}
+
 /// Runs itself again, to see the program end.
 #[test]
 fn a_search_that_panics_ends_the_program_with_a_message() {
