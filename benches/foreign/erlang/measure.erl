@@ -20,6 +20,7 @@ catalog() ->
         {"W5", 1000000, 50000, fun(Job) -> in_ring(Job, 1) end},
         {"W5b", 1000000, 50000, fun(Job) -> in_ring(Job, 100) end},
         {"W6", 1000000, 50000, fun fan_in/1},
+        {"W6all", 1000000, 50000, {missing, "a process is sent one message at a time"}},
         {"W7", 1000000, 50000, in_processes(1000, fun fan:out/2)},
         {"W8", 1000000, 20000, fun idle:memory/1},
         {"W9", 1000000, 50000, {missing, "requests go to another process, as in W9ask"}},

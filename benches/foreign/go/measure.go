@@ -47,6 +47,7 @@ var workloads = []workload{
 	{"W6", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(or(j.producers, 100), fanIn)
 	}, ""},
+	{"W6all", 1_000_000, 50_000, nil, "a channel is sent one message at a time"},
 	{"W7", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(or(j.processes, 1_000), fanOut)
 	}, ""},

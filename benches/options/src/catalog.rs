@@ -146,6 +146,7 @@ names! {
     W5 = "W5",
     W5b = "W5b",
     W6 = "W6",
+    W6all = "W6all",
     W7 = "W7",
     W8 = "W8",
     W9 = "W9",

@@ -143,6 +143,16 @@ pub(super) const SPECS: &[Spec] = &[
         metrics: &[Metric::new("time", "ns").to(&[Best(0.95), Of(Peer::Tokio, 0.15)])],
     },
     Spec {
+        id: Id::W6all,
+        name: "fan_in_all",
+        what: "As W6, and each producer sends all that it has by one call",
+        of: "messages",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: &[Peer::Ganger],
+        metrics: &[Metric::new("time", "ns")],
+    },
+    Spec {
         id: Id::W7,
         name: "fan_out",
         what: "One sender sends in turn to each of 1,000 receivers, which acknowledge their last",

@@ -66,6 +66,13 @@ pub trait Contestant {
     /// one go, to a consumer that is set up. It brings the sum to the gate.
     fn fan_in(&self, producers: u64, messages: u64) -> Timed;
 
+    /// W6 with one call for all that a producer has.
+    fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
+        let _ = (producers, messages);
+        let why = "it has no call that sends many messages";
+        Err(Error::Missing(why.to_owned()))
+    }
+
     /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed;

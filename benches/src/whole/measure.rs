@@ -55,10 +55,13 @@ pub(super) fn measure<C: Contestant>(
         Id::W4pid => run.each(1, |trips| peer.ping_pong_by_pid(1, trips)),
         Id::W5 => run.each(1, |hops| peer.ring(processes(10_000), 1, hops)),
         Id::W5b => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
-        Id::W6 => {
+        Id::W6 | Id::W6all => {
             let producers = job.producers.unwrap_or(100);
             run.each(producers, |messages| {
-                let time = peer.fan_in(producers, messages)?;
+                let time = match job.id {
+                    Id::W6all => peer.fan_in_all(producers, messages)?,
+                    _ => peer.fan_in(producers, messages)?,
+                };
                 run.check_sum(producers * sum_below(messages))?;
                 Ok(time)
             })

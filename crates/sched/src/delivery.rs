@@ -113,7 +113,7 @@ impl ProcessCell {
 
     /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
     /// again.
-    fn no_room(&self) -> SendErrorKind {
+    pub(crate) fn no_room(&self) -> SendErrorKind {
         if self.state.is_closed() {
             SendErrorKind::Closed
         } else {
@@ -164,6 +164,12 @@ impl ProcessCell {
         }
     }
 
+    /// Takes places for messages: as many as there are, and so many at the most.
+    pub(crate) fn reserve_up_to(&self, most: usize) -> usize {
+        let limit = self.shared.config.mailbox_limit;
+        limit.map_or(most, |limit| self.room.take_up_to(limit, most))
+    }
+
     fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
         let limit = self.shared.config.mailbox_limit;
         limit.is_none_or(|limit| take(&self.room, limit))
@@ -182,7 +188,7 @@ impl ProcessCell {
     }
 
     #[inline]
-    fn push_batch(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
+    pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
             self.shared.schedule(unsafe { self.put_first(items) });

@@ -77,6 +77,22 @@ impl Room {
             .is_ok()
     }
 
+    /// Takes as many places as there are, so many at the most, if nobody waits for them. Returns how many.
+    pub(crate) fn take_up_to(&self, limit: usize, most: usize) -> usize {
+        let free = |word: u64| {
+            let is_open = word & (HAS_WAITERS | CLOSED) == 0;
+            let left = limit.saturating_sub(message_count(word)).min(most);
+            if is_open { left } else { 0 }
+        };
+        let take = |word: u64| match free(word) {
+            0 => None,
+            places => Some(word + places as u64 * MESSAGE),
+        };
+        // Ordering: Relaxed: as in `take`.
+        let taken = (self.0).fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.map_or(0, free)
+    }
+
     /// Takes a place for a control message if there is one.
     pub(crate) fn take_control(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && word / CONTROL < limit as u64;
@@ -159,9 +175,7 @@ impl Room {
     /// How many messages there are.
     pub(crate) fn messages(&self) -> usize {
         // Ordering: Relaxed: for display only.
-        let word = self.0.load(Ordering::Relaxed);
-        // The count has fewer bits than any `usize` here.
-        usize::try_from(messages(word)).unwrap_or(MAX_LIMIT)
+        message_count(self.0.load(Ordering::Relaxed))
     }
 
     /// How many messages there are, and whether somebody waits.
@@ -176,6 +190,11 @@ impl Room {
 /// The messages that a word counts.
 fn messages(word: u64) -> u64 {
     word % CONTROL / MESSAGE
+}
+
+fn message_count(word: u64) -> usize {
+    // The count has fewer bits than any `usize` here.
+    usize::try_from(messages(word)).unwrap_or(MAX_LIMIT)
 }
 
 fn has_room(word: u64, limit: usize) -> bool {
@@ -200,6 +219,28 @@ mod tests {
         assert_eq!(room.give(MESSAGE), Given::Free);
         assert_eq!(room.take_or_wait(1), Taken::Place);
         assert_eq!(room.snapshot(), (1, false));
+    }
+
+    // pins: P13
+    #[test]
+    fn as_many_places_are_taken_as_there_are() {
+        for limit in [10, MAX_LIMIT] {
+            let room = Room(AtomicU64::new((limit as u64 - 7) * MESSAGE + 3 * CONTROL));
+            let taken = [4, 0, 1, usize::MAX, 1].map(|most| room.take_up_to(limit, most));
+            assert_eq!(taken, [4, 0, 1, 2, 0]);
+            assert_eq!(room.snapshot(), (limit as u64, false));
+            assert_eq!(room.take_or_wait(limit), Taken::Wait);
+            assert_eq!(room.give(MESSAGE), Given::Awaited);
+            assert_eq!(
+                room.take_up_to(limit, 1),
+                0,
+                "the place is for one who waits"
+            );
+            assert_eq!(room.give(3 * CONTROL), Given::Awaited);
+        }
+        let closed = Room::new();
+        assert!(!closed.close());
+        assert_eq!(closed.take_up_to(10, 5), 0);
     }
 
     // pins: P13

@@ -6,12 +6,17 @@ use crate::whole::gate::Gate;
 use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
 use ganger_sched::Address;
 
-pub(super) fn run_in(ganger: &Ganger, producers: u64, messages: u64) -> Timed {
+pub(super) fn run_in<P: Process + 'static>(
+    ganger: &Ganger,
+    producers: u64,
+    messages: u64,
+    producer: impl Fn(Vec<Address>) -> P,
+) -> Timed {
     let consumer = ganger.submit(Consumer::new(producers * messages, ganger.gate))?;
     ganger.gate.time(1, || {
         (0..producers).try_for_each(|_| {
             let to = vec![consumer.address().clone()];
-            ganger.submit(Producer { messages, to }).map(drop)
+            ganger.submit(producer(to)).map(drop)
         })
     })
 }
@@ -56,9 +61,9 @@ impl Process for Consumer {
 }
 
 /// Sends each of the numbers below `messages` to all, in one step, and ends.
-struct Producer {
-    messages: u64,
-    to: Vec<Address>,
+pub(super) struct Producer {
+    pub(super) messages: u64,
+    pub(super) to: Vec<Address>,
 }
 
 impl Process for Producer {
@@ -67,6 +72,22 @@ impl Process for Producer {
             for consumer in &self.to {
                 consumer.send(Message::new("number", number))?;
             }
+        }
+        out.done(());
+        Ok(())
+    }
+}
+
+/// As a producer, and sends each of them all by one call.
+pub(super) struct AtOnce {
+    pub(super) messages: u64,
+    pub(super) to: Vec<Address>,
+}
+
+impl Process for AtOnce {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        for consumer in &self.to {
+            consumer.send_all((0..self.messages).map(|number| Message::new("number", number)))?;
         }
         out.done(());
         Ok(())

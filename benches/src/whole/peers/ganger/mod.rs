@@ -96,7 +96,14 @@ impl Contestant for Ganger {
     }
 
     fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in(self, producers, messages)
+        fan::run_in(self, producers, messages, |to| fan::Producer {
+            messages,
+            to,
+        })
+    }
+
+    fn fan_in_all(&self, producers: u64, messages: u64) -> Timed {
+        fan::run_in(self, producers, messages, |to| fan::AtOnce { messages, to })
     }
 
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
