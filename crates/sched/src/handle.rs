@@ -43,7 +43,7 @@ impl Handle {
     /// because the scheduler has been started.
     ///
     /// A handler that needs the scheduler keeps a [`WeakHandle`], by which it reaches its processes, too: one
-    /// that keeps a `Handle`, or an [`Address`](crate::Address) of a process of the same scheduler, keeps itself
+    /// that keeps a `Handle`, or an [`Address`] of a process of the same scheduler, keeps itself
     /// alive, and with it the memory of a scheduler that has been stopped.
     pub fn register(
         &self,
