@@ -4,8 +4,7 @@
 //! them. Who has a thousand messages for it fetches that word's cache line a thousand times.
 //!
 //! **Protocol.** Messages are linked in nodes that nobody else sees, and put in by a single push, [`MOST`] at a time: so
-//! the process begins with the first while later ones are made, on another worker, and what an iterator without an end
-//! takes of memory at a time is limited. With a limit of the mailbox the places are taken beforehand, as many of these
+//! the process begins with the first while later ones are made, on another worker. With a limit of the mailbox the places are taken beforehand, as many of these
 //! as there are, by one read-modify-write as well.
 
 use crate::Task;
@@ -38,12 +37,14 @@ impl Address {
     /// iterator does.
     ///
     /// They are put in 128 at a time, by one atomic operation: the process may get the first of them before the iterator
-    /// has come to its end, and messages of others between two such lots. If the iterator panics, what it has
+    /// has come to its end, and messages of others between two such lots. What the iterator itself sends to the process
+    /// overtakes those of its lot, and for an answer to one of these it must not wait. If it panics, what it has
     /// yielded and is not put in yet is dropped; what is, has been sent. O(n).
     ///
     /// # Errors
     /// [`SendAllError`], with all messages inside that were not sent, when the process has ended, or its mailbox
-    /// becomes full or others wait for room in it; those before them have been sent. Without any messages it succeeds.
+    /// becomes full or others wait for room in it; those before them have been sent. For that, the iterator is drawn
+    /// to its end, which it must have. Without any messages it succeeds.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, ExitReason, Message, Process, StepOutput};
@@ -92,11 +93,15 @@ impl Address {
             match self.task.deliver_lot(lot) {
                 Ok(()) => sent += count,
                 Err((kind, rest)) => {
+                    let sent = sent + count - rest.len();
+                    let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
+                    // One by one: to ask the iterator how many there are would be to rely on the answer.
+                    messages.for_each(|message| left.push(message));
                     return Err(SendAllError {
                         kind,
                         target: self.pid(),
-                        sent: sent + count - rest.len(),
-                        messages: rest.into_iter().map(message_of).chain(messages).collect(),
+                        sent,
+                        messages: left,
                     });
                 }
             }

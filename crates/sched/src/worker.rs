@@ -525,8 +525,11 @@ impl<'a> Worker<'a> {
         self.shared.check.begin_pick(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
-            // For what it withdraws for need not be all that others rely on it for.
-            Woken::Withdrawn => self.shared.idle.begin_search(),
+            Woken::Withdrawn => {
+                self.courtesy.stay_awake();
+                // For what it withdraws for need not be all that others rely on it for.
+                self.shared.idle.begin_search()
+            }
         };
         self.picks_since_rotation = 0;
         self.last_rotation = self.shared.time.nanos();

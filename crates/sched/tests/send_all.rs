@@ -141,6 +141,33 @@ fn what_is_not_sent_before_the_process_ends_comes_back() {
     assert!(numbers(error.messages).into_iter().eq(LOT..500));
 }
 
+/// So many messages, and says that there are more than there can be.
+struct Boastful(u64);
+
+impl Iterator for Boastful {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Message::new("n", self.0))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (usize::MAX, None)
+    }
+}
+
+// pins: R2
+#[test]
+fn an_iterator_that_says_more_than_it_has_gets_all_of_it_back() {
+    let scheduler = limited(10);
+    let waiter = scheduler.submit(waiter(), "main", ()).unwrap();
+    let error = waiter.address().send_all(Boastful(1_000)).unwrap_err();
+    assert_eq!(error.sent, 10);
+    assert!(numbers(error.messages).into_iter().eq((0..990).rev()));
+    scheduler.terminate(waiter.pid()).unwrap();
+}
+
 // pins: P13, R2
 #[test]
 fn as_many_are_sent_as_there_is_room_for() {

@@ -91,6 +91,7 @@ impl Courtesy {
     pub(super) fn come_back(&mut self, lasted: Duration, has_cost: impl FnOnce() -> bool) {
         if lasted >= LONG && has_cost() {
             (self.refrains, self.is_tired) = (SLEEPS, false);
+            self.in_vain = 0;
         }
     }
 
@@ -106,6 +107,14 @@ impl Courtesy {
                 (self.refrains, self.is_tired) = (SLEEPS_AT_ONCE, true);
             }
         }
+    }
+
+    /// It was about to, but there was something to do: had it yielded, somebody might have gone on with that.
+    pub(super) fn stay_awake(&mut self) {
+        if self.is_tired {
+            self.refrains = 0;
+        }
+        self.in_vain = 0;
     }
 
     #[cfg(all(test, not(loom)))]
@@ -181,6 +190,35 @@ mod tests {
             );
             assert!(yields(&mut courtesy), "and finds one");
         }
+    }
+
+    // pins: G5
+    #[test]
+    fn a_long_yield_that_came_back_to_a_process_was_not_in_vain() {
+        let mut courtesy = Courtesy::default();
+        yields_before(&mut courtesy, VAIN_SLEEPS - 1);
+        assert!(yields(&mut courtesy));
+        courtesy.come_back(LONG, || true);
+        (0..SLEEPS).for_each(|_| courtesy.fall_asleep());
+        assert_eq!(yields_before(&mut courtesy, VAIN_SLEEPS), VAIN_SLEEPS);
+        assert!(!yields(&mut courtesy));
+    }
+
+    // pins: G5
+    #[test]
+    fn who_does_not_fall_asleep_in_the_end_yields_again() {
+        let mut courtesy = Courtesy::default();
+        for _ in 0..2 {
+            assert_eq!(yields_before(&mut courtesy, VAIN_SLEEPS), VAIN_SLEEPS);
+            assert!(!yields(&mut courtesy));
+            courtesy.fall_asleep();
+            courtesy.stay_awake();
+        }
+        // But who was kept long goes on with pauses.
+        courtesy.come_back(LONG, || true);
+        courtesy.fall_asleep();
+        courtesy.stay_awake();
+        assert_eq!(courtesy.give_way(true), GaveWay::Paused);
     }
 
     #[test]

@@ -176,14 +176,19 @@ fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_somet
     let deque = shared.take_deques().unwrap().remove(0);
     let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
     let mut worker = Worker::new(&queue);
-    // So that it does not block.
+    // So that it withdraws.
     drop(scheduler.submit(Still, "main", ()).unwrap());
     let yields = |worker: &mut Worker<'_>| {
         let looks = [4, 5].map(|looks| worker.rest(&Rest::Yield, looks) == Some(looks));
         looks == [true; 2]
     };
+    // It would block.
     let sleeps = |worker: &mut Worker<'_>, times: u32| {
-        (0..times).all(|_| yields(worker) && worker.rest(&Rest::Sleep, 16) == Some(0))
+        (0..times).all(|_| {
+            let has_yielded = yields(worker);
+            worker.courtesy.fall_asleep();
+            has_yielded
+        })
     };
     let in_vain = courtesy::VAIN_SLEEPS;
     for times in [in_vain - 1, in_vain] {
@@ -193,6 +198,10 @@ fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_somet
     let before = worker.counters.sleeps.get();
     assert_eq!(worker.rest(&Rest::Yield, 4), Some(0), "it has slept");
     assert_eq!(worker.counters.sleeps.get(), before + 1);
+    assert!(
+        yields(&mut worker),
+        "there was something: it has not slept in the end"
+    );
     std::mem::forget((shared.global.pop(), queue));
     std::mem::forget(scheduler);
 }
