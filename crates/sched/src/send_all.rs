@@ -4,8 +4,8 @@
 //! them. Who has a thousand messages for it fetches that word's cache line a thousand times.
 //!
 //! **Protocol.** Messages are linked in nodes that nobody else sees, and put in by a single push, [`MOST`] at a time: so
-//! the process begins with the first while later ones are made, on another worker. With a limit of the mailbox the places are taken beforehand, as many of these
-//! as there are, by one read-modify-write as well.
+//! the process begins with the first while later ones are made, on another worker. With a limit of the mailbox the
+//! places are taken beforehand, as many of these as there are, by one read-modify-write as well.
 
 use crate::Task;
 use crate::cell::ProcessCell;
