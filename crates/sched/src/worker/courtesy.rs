@@ -19,8 +19,8 @@
 //! ladder.
 //!
 //! A worker that has fallen asleep some dozens of times in a row after yields that found nothing falls asleep without
-//! them for some hundreds of times. Then it tries again a few times; a yield that comes back to a process is enough for it to go
-//! on with them.
+//! them for some hundreds of times, or until it stays awake after all because something is there. Then it tries again a
+//! few times; a yield that comes back to a process is enough for it to go on with them.
 
 use crate::clock::Since;
 use ganger_sync::{hint, thread};
