@@ -3,6 +3,7 @@
 
 mod support;
 
+use crossbeam_queue::SegQueue;
 use ganger_proc_api::{Command, CommandId, Completer, Event, Message, Payload, Process};
 use ganger_sched::Scheduler;
 use std::error::Error;
@@ -33,7 +34,7 @@ fn asker(commands: u64) -> impl Process {
 /// What has been asked and not answered, and how much has been answered.
 #[derive(Default)]
 struct Asked {
-    completers: Mutex<Vec<Completer>>,
+    completers: SegQueue<Completer>,
     answered: AtomicUsize,
 }
 
@@ -41,7 +42,7 @@ struct Asked {
 fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     let asked = Arc::clone(asked);
     process(move |_, _, out| {
-        let completer = asked.completers.lock().unwrap().pop();
+        let completer = asked.completers.pop();
         if let Some(completer) = completer {
             completer.complete(());
             // Ordering: Relaxed: a count.
@@ -60,7 +61,7 @@ fn scheduler(workers: usize, asked: &Arc<Asked>) -> Scheduler {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let asked = Arc::clone(asked);
     let ask = move |_: Command, completer: Completer| {
-        asked.completers.lock().unwrap().push(completer);
+        asked.completers.push(completer);
         Ok(())
     };
     scheduler.register(ASK, "ask", ask).unwrap();
