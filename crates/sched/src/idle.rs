@@ -15,6 +15,9 @@
 //! somebody still does, nothing is owed; 4. under the lock take a sleeper, count it as
 //! searching, wake it.
 //!
+//! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a read-modify-write, and the
+//! fence behind it full: no second look is needed.
+//!
 //! **Protocol of a worker without work**: 1. search, if there are not too many searchers
 //! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
 //! ([`end_search`](Idle::end_search)), and if nobody else searches and something is queued, notify: the
@@ -146,19 +149,21 @@ impl Idle {
         if before.searching != 1 {
             return;
         }
-        // Ordering: SeqCst, pairs with those in `notify_from_outside` and `notify`: either the push is seen
-        // below, or the pusher sees that nobody searches.
-        fence(Ordering::SeqCst);
+        // Pairs with the full fences in `notify_from_outside` and `notify`: either the push is seen below, or the
+        // pusher sees that nobody searches.
+        asymmetric::behind_rmw();
         if has_work() {
             self.notify();
         }
     }
 
-    /// As [`notify`](Self::notify), when the push was to a queue that is nobody's own.
+    /// As [`notify`](Self::notify), when this thread has pushed to a queue that is nobody's own, by a read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
-        // Ordering: SeqCst, pairs with the one in `end_search`.
-        fence(Ordering::SeqCst);
-        self.notify()
+        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and `doze`: either they who look
+        // there see the push, or the load below sees them.
+        asymmetric::behind_rmw();
+        // Ordering: Relaxed, because the fence orders it.
+        self.wake_if_owed(Snapshot::from(self.word.load(Ordering::Relaxed)))
     }
 
     /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
@@ -177,9 +182,15 @@ impl Idle {
             fence(Ordering::SeqCst);
             // Ordering: Relaxed, because the fence orders it.
             now = Snapshot::from(self.word.load(Ordering::Relaxed));
-            if now.searching > 0 {
-                return false;
-            }
+        }
+        self.wake_if_owed(now)
+    }
+
+    /// What follows from who searched and slept behind a push.
+    #[inline]
+    fn wake_if_owed(&self, now: Snapshot) -> bool {
+        if now.searching > 0 {
+            return false;
         }
         if now.sleeping > 0 && self.wake_one() {
             return true;

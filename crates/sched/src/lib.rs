@@ -72,6 +72,7 @@ mod stats;
 mod still;
 mod submit;
 mod token;
+mod try_lock;
 mod turns;
 mod upgrade;
 mod urgent;

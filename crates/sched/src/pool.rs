@@ -5,17 +5,20 @@
 //! asks for and another one gives back is what general allocators are slowest at, and a worker that waits
 //! for an allocator's lock is a worker that blocks.
 //!
-//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one, under a lock. What a
-//! cache has too much of goes to the pool, a batch at a time, and what it lacks comes from there. Beyond
-//! [`BATCHES`] batches cells go back to the allocator.
+//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share a few, each of which one thread uses at
+//! a time. Who meets another thread at one goes on with the next, and stays there, so that those who start processes at
+//! once soon have one each; and who finds all of them in use does without. What a cache has too much of goes to the pool, a batch at a time, and what it
+//! lacks comes from there. Beyond [`BATCHES`] batches cells go back to the allocator.
 //!
 //! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of it: so
 //! the pool takes nothing any more once it is closed, and each thread that ends after the halt empties it.
 
 use crate::Task;
+use crate::try_lock::TryLock;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
-use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::{CachePadded, thread};
+use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;
 
@@ -28,11 +31,20 @@ const BATCHES: usize = 64;
 /// Ids in slots that have never been used are claimed so many at a time.
 pub(crate) const FRESH: u32 = 64;
 
+/// Caches of the threads that are no workers.
+const OUTSIDE: usize = 8;
+
 pub(crate) struct Pool {
     cells: ArrayQueue<Vec<Task>>,
     ids: SegQueue<Vec<u64>>,
     /// Of all threads that are no workers.
-    outside: Mutex<Cache>,
+    outside: [CachePadded<TryLock<Cache>>; OUTSIDE],
+}
+
+thread_local! {
+    /// The cache that this thread tries first, where it is no worker: the one that it had last. Without a
+    /// destructor, so that it is there in those of other thread-locals.
+    static OWN: Cell<usize> = const { Cell::new(0) };
 }
 
 /// What one thread keeps.
@@ -50,24 +62,67 @@ impl Pool {
         Self {
             cells: ArrayQueue::new(BATCHES),
             ids: SegQueue::new(),
-            outside: Mutex::new(Cache::default()),
+            outside: Default::default(),
         }
     }
 
-    /// Calls `f` with the cache of the threads that are no workers.
-    pub(crate) fn outside<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
-        f(&mut lock(&self.outside))
+    /// Calls `f` with a cache of the threads that are no workers. Never blocks.
+    pub(crate) fn outside<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+        match self.outside[OWN.get()].try_with(f) {
+            Ok(result) => result,
+            Err(f) => self.elsewhere(f),
+        }
+    }
+
+    /// As [`outside`](Self::outside), for who has just met another thread at the cache that was its own.
+    #[cold]
+    fn elsewhere<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+        let mut call = f;
+        for place in 1..OUTSIDE {
+            let place = (OWN.get() + place) % OUTSIDE;
+            match self.outside[place].try_with(call) {
+                Ok(result) => {
+                    OWN.set(place);
+                    return result;
+                }
+                Err(f) => call = f,
+            }
+        }
+        self.without_cache(call)
+    }
+
+    /// Calls `f` with a cache for this once.
+    fn without_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+        let mut cache = Cache {
+            // It takes a batch of cells for nobody.
+            is_closed: true,
+            ..Cache::default()
+        };
+        let result = f(&mut cache);
+        cache.leave(self);
+        result
+    }
+
+    /// Calls `f` with each of the caches of the threads that are no workers. Waits for who is using one.
+    fn each_outside(&self, mut f: impl FnMut(&mut Cache)) {
+        for cache in &self.outside {
+            while cache.try_with(&mut f).is_err() {
+                thread::yield_now();
+            }
+        }
     }
 
     /// Gives all cells back, for good. To be called by each of the threads that end after the halt.
     pub(crate) fn close(&self) {
-        self.outside(|cache| cache.is_closed = true);
+        self.each_outside(|cache| cache.is_closed = true);
         self.release();
     }
 
     /// Gives the cells back that belong to no worker.
     pub(crate) fn release(&self) {
-        drop(self.outside(|cache| mem::take(&mut cache.cells)));
+        let mut kept = Vec::new();
+        self.each_outside(|cache| kept.append(&mut cache.cells));
+        drop(kept);
         while let Some(cells) = self.cells.pop() {
             drop(cells);
         }
@@ -80,7 +135,8 @@ impl Cache {
         if let Some(cell) = self.cells.pop() {
             return Some(cell);
         }
-        if self.is_closed {
+        // To look whether there are any is cheaper than to find that there are none: that takes a full fence.
+        if self.is_closed || pool.cells.is_empty() {
             return None;
         }
         self.cells = pool.cells.pop()?;
@@ -132,5 +188,93 @@ impl Cache {
         if !ids.is_empty() {
             pool.ids.push(ids);
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Calls `f` while so many of the caches are in use.
+    fn beside(pool: &Pool, users: usize, f: &mut dyn FnMut()) {
+        match users.checked_sub(1) {
+            None => f(),
+            Some(rest) => {
+                let place = &pool.outside[rest];
+                assert!(place.try_with(|_| beside(pool, rest, f)).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_uses_the_caches_another_thread_gets_what_it_needs() {
+        let pool = Pool::new();
+        let mut claimed = 0..0;
+        let mut claim = |pool: &Pool| {
+            let fresh = || {
+                claimed = claimed.end..claimed.end + u64::from(FRESH);
+                claimed.clone()
+            };
+            pool.outside(|cache| cache.take_id(pool, fresh))
+        };
+        let mut ids = Vec::new();
+        for users in 0..=OUTSIDE {
+            beside(&pool, users, &mut || ids.extend(claim(&pool)));
+        }
+        // The last one, without a cache, has left the rest of its ids to others.
+        let rest = pool.ids.pop().unwrap();
+        assert_eq!(rest.len(), FRESH as usize - 1);
+        assert!(pool.ids.is_empty());
+        ids.extend(rest);
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), OUTSIDE + FRESH as usize);
+    }
+
+    fn is_closed(pool: &Pool) -> bool {
+        let is_closed = |cache: &TryLock<Cache>| cache.try_with(|cache| cache.is_closed).ok();
+        let mut all = pool.outside.iter().map(|cache| is_closed(cache));
+        all.all(|is_closed| is_closed == Some(true))
+    }
+
+    #[test]
+    fn to_close_it_reaches_each_cache() {
+        let pool = Pool::new();
+        assert!(!is_closed(&pool));
+        pool.close();
+        assert!(is_closed(&pool));
+    }
+
+    #[test]
+    fn to_close_it_waits_for_who_uses_a_cache() {
+        let pool = Pool::new();
+        std::thread::scope(|scope| {
+            let (entered, has_entered) = std::sync::mpsc::channel();
+            let user = &pool;
+            scope.spawn(move || {
+                user.outside(|cache| {
+                    entered.send(()).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    assert!(!cache.is_closed, "while it was in use");
+                });
+            });
+            has_entered.recv().unwrap();
+            pool.close();
+        });
+        assert!(is_closed(&pool));
+    }
+
+    #[test]
+    fn who_meets_another_thread_at_a_cache_goes_on_with_the_next() {
+        let pool = Pool::new();
+        let places = || {
+            let place = |_| pool.outside(|_| ());
+            (0..2).for_each(place);
+            OWN.get()
+        };
+        OWN.set(0);
+        assert_eq!(places(), 0);
+        beside(&pool, 1, &mut || assert_eq!(places(), 1));
+        assert_eq!(places(), 1, "and stays there");
     }
 }

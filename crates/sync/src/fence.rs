@@ -25,6 +25,9 @@
 //! The reverse never occurs: a light fence is a compiler fence only after the decision, and a heavy one
 //! knows the decision before it acts.
 
+mod behind_rmw;
+
+pub use behind_rmw::behind_rmw;
 #[cfg(not(loom))]
 pub use real::{free, heavy, is_asymmetric, light, light_is_free, prepare};
 
@@ -251,13 +254,26 @@ mod model {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicU32, Ordering, fence};
     use std::thread;
 
     const ROUNDS: u32 = 100_000;
 
+    /// How one of two threads stores, and the fence behind that.
+    #[derive(Clone, Copy)]
+    struct Manner {
+        put: fn(&AtomicU32, u32),
+        fence: fn(),
+    }
+
+    // Ordering: Relaxed, here and below, because the fence is what is tested.
+    const STORE: fn(&AtomicU32, u32) = |place, value| place.store(value, Ordering::Relaxed);
+    const SWAP: fn(&AtomicU32, u32) = |place, value| _ = place.swap(value, Ordering::Relaxed);
+    // Ordering: the fence to compare with.
+    const FULL: fn() = || fence(Ordering::SeqCst);
+
     /// One of two threads: stores, fences, and says in which rounds it saw the other's store.
-    fn side(own: &AtomicU32, other: &AtomicU32, ready: [&AtomicU32; 2], fence: fn()) -> Vec<bool> {
+    fn side(own: &AtomicU32, other: &AtomicU32, ready: [&AtomicU32; 2], how: Manner) -> Vec<bool> {
         let mut saw = Vec::new();
         for round in 1..=ROUNDS {
             // Ordering: Relaxed, here and in the loop, because it only makes both start at once.
@@ -269,27 +285,43 @@ mod tests {
                     thread::yield_now();
                 }
             }
-            // Ordering: Relaxed, because the fence is what is tested.
-            own.store(round, Ordering::Relaxed);
-            fence();
-            // Ordering: as above.
+            (how.put)(own, round);
+            (how.fence)();
+            // Ordering: Relaxed, as above.
             saw.push(other.load(Ordering::Relaxed) >= round);
         }
         saw
     }
 
-    #[test]
-    fn a_light_fence_is_ordered_against_a_heavy_one() {
-        let [often, rarely, ready, also] = [const { AtomicU32::new(0) }; 4];
+    /// One of the two sees the other's store in each round.
+    fn one_sees_the_other(manners: [Manner; 2]) {
+        let [first, second, ready, also] = [const { AtomicU32::new(0) }; 4];
         prepare();
         let (one, other) = thread::scope(|scope| {
-            let one = scope.spawn(|| side(&often, &rarely, [&ready, &also], light));
-            let other = side(&rarely, &often, [&also, &ready], heavy);
+            let one = scope.spawn(|| side(&first, &second, [&ready, &also], manners[0]));
+            let other = side(&second, &first, [&also, &ready], manners[1]);
             (one.join().unwrap(), other)
         });
         for (round, (one, other)) in one.iter().zip(&other).enumerate() {
             assert!(one | other, "round {round}: neither saw the other's store");
         }
+    }
+
+    const fn manner(put: fn(&AtomicU32, u32), fence: fn()) -> Manner {
+        Manner { put, fence }
+    }
+
+    #[test]
+    fn a_light_fence_is_ordered_against_a_heavy_one() {
+        one_sees_the_other([manner(STORE, light), manner(STORE, heavy)]);
+    }
+
+    #[test]
+    fn a_fence_behind_a_read_modify_write_is_full() {
+        let behind = manner(SWAP, behind_rmw);
+        one_sees_the_other([behind, behind]);
+        one_sees_the_other([behind, manner(STORE, FULL)]);
+        one_sees_the_other([behind, manner(STORE, heavy)]);
     }
 
     /// Runs itself again, with and without the variable, because the decision is made once a process.

@@ -117,8 +117,8 @@ pub(super) const LEAST: [Least; 14] = [
         allocations: 0.0,
         why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
-              and one of the workload's own. Here such threads share two counts and a cache with a \
-              lock as well, and the end takes more, as above.",
+              and one of the workload's own. Here such threads share two counts and take a cache as \
+              well, and the end takes more, as above.",
     },
     Least {
         act: "deque",

@@ -7,6 +7,7 @@ mod loom_global;
 mod loom_idle;
 mod loom_lanes;
 mod loom_slots;
+mod loom_try_lock;
 mod loom_untold;
 mod loom_urgent;
 mod loom_waiters;
