@@ -278,6 +278,7 @@ impl Handle {
     /// from whatever else runs on a worker, it waits for everything but that: the process is
     /// reported as stuck, and ends when its step does. Called by something that a call on the same
     /// thread has called, a `tracing` subscriber for instance, it returns an empty report.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn stop(&self, deadline: Duration) -> StopReport {
         self.shared.stop(deadline)
     }

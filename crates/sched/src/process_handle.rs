@@ -133,6 +133,7 @@ impl ProcessHandle {
     ///
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> ExitReason {
         #[cfg(feature = "sim")]
         if !self.is_finished() {

@@ -69,6 +69,7 @@ impl Address {
     /// slow.wait();
     /// # Ok::<(), BoxError>(())
     /// ```
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, message: Message) -> Result<(), SendError> {
         self.send_within(message, None)
     }
@@ -79,6 +80,7 @@ impl Address {
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
     /// was no room for it by then.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
         self.send_within(message, Some(timeout))
     }
@@ -110,6 +112,7 @@ impl Address {
         }
     }
 
+    #[cfg_attr(feature = "sim", track_caller)]
     fn send_within(&self, message: Message, timeout: Option<Duration>) -> Result<(), SendError> {
         let delivered = self.task.deliver_within(message, timeout);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
@@ -124,6 +127,7 @@ impl Handle {
     /// # Errors
     /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
     /// ended while this waited; `Full` from inside a step that may not wait, as there.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
     }
@@ -134,6 +138,7 @@ impl Handle {
     /// # Errors
     /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
     /// was no room for it by then.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
         self.send_within(package, Some(timeout))
     }
@@ -150,6 +155,7 @@ impl Handle {
         }
     }
 
+    #[cfg_attr(feature = "sim", track_caller)]
     fn send_within(&self, package: Package, timeout: Option<Duration>) -> Result<(), SendError> {
         let Some(task) = self.shared.find(package.target) else {
             return self.shared.route(package);
@@ -287,6 +293,7 @@ impl ProcessCell {
     }
 
     /// Delivers a message, and blocks until there is room for it, or `timeout` has passed.
+    #[cfg_attr(feature = "sim", track_caller)]
     fn deliver_within(
         self: &Task,
         message: Message,

@@ -53,6 +53,7 @@ pub(crate) struct Report(Mutex<Option<StopReport>>);
 impl Shared {
     /// Stops the scheduler, or waits until somebody else has stopped it. Blocks until `deadline` has
     /// passed and a little longer, at the most.
+    #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> StopReport {
         #[cfg(feature = "sim")]
         crate::sim::refuse_to_block("stop", "`Rt::stop`");

@@ -3,7 +3,8 @@
 use ganger_proc_api::{BoxError, Events, Message, Process, SendErrorKind, StepOutput};
 use ganger_sched::{Address, Handle, ProcessHandle};
 use ganger_sim::{Faults, Rt, Sim};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -139,5 +140,42 @@ fn a_send_that_waits_for_room_is_refused_where_it_would_block_the_only_thread() 
         let says = "a send that waits for room would block the simulation for ever; use `send`, \
                     or `send_async`";
         assert!(report.contains(says), "{report}");
+    }
+}
+
+thread_local! {
+    /// Where this thread has panicked first, since somebody wants to know.
+    static FIRST_PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
+}
+
+/// The file in which `f` panics first.
+fn place_of_panic(f: impl FnOnce()) -> String {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        FIRST_PANIC.with_borrow_mut(|first| {
+            if let Some(first @ None) = first {
+                *first = info.location().map(|place| place.file().to_owned());
+            }
+        });
+        before(info);
+    }));
+    FIRST_PANIC.set(Some(None));
+    let _says = panic_of(f);
+    FIRST_PANIC.take().flatten().unwrap()
+}
+
+#[test]
+fn what_would_block_the_simulation_is_refused_where_it_is_called() {
+    let calls: [fn(&Rt<'_>); 5] = [
+        |rt| _ = full(rt).wait(),
+        |rt| _ = Handle::stop(rt, MINUTE),
+        |rt| _ = full(rt).address().send_blocking(more()),
+        |rt| _ = full(rt).address().send_timeout(more(), MINUTE),
+        |rt| _ = rt.send_blocking(more().to(full(rt).pid())),
+    ];
+    for call in calls {
+        let sim = Sim::new(0).builder(|builder| builder.mailbox_limit(1));
+        let place = place_of_panic(|| _ = sim.run(call));
+        assert!(place.ends_with("spares.rs"), "{place}");
     }
 }

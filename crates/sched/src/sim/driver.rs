@@ -92,6 +92,7 @@ pub(crate) fn note_broken(message: &str) -> bool {
 ///
 /// # Panics
 /// On a thread that has a driver. In a step the scheduler contains that, so it is noted as well.
+#[track_caller]
 pub(crate) fn refuse_to_block(what: &str, instead: &str) {
     let message = format!("{what} would block the simulation for ever; use {instead}");
     assert!(!note_broken(&message), "{message}");
