@@ -141,12 +141,8 @@ pub(crate) fn finish(
         }),
         Err(unwanted) => {
             discard(pid, counters, unwanted);
-            if let Some(owned) = ManuallyDrop::into_inner(owned)
-                && !shared.shutdown.is_halted()
-            {
-                local::with(shared, |queue| {
-                    queue.cache.borrow_mut().keep_cell(owned, &shared.pool);
-                });
+            if let Some(owned) = ManuallyDrop::into_inner(owned) {
+                local::with(shared, |queue| shared.keep_cell(queue, owned));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
 
+use crate::pid_cache::PidCache;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -21,6 +22,7 @@ pub(crate) struct LocalQueue {
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
+    pub(crate) pids: RefCell<PidCache>,
     /// Turns of the worker that are on its stack.
     turns: Cell<u32>,
     /// How many processes the turn has woken.
@@ -34,6 +36,7 @@ impl LocalQueue {
             index,
             deque,
             cache: RefCell::default(),
+            pids: RefCell::new(PidCache::new()),
             turns: Cell::new(0),
             woken: Cell::new(0),
         }

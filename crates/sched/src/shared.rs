@@ -24,9 +24,9 @@ use crate::token::Token;
 use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
-use crate::{Task, local, nodes, reaper};
+use crate::{Task, local, reaper};
 use ganger_deque::{Stealer, Worker};
-use ganger_proc_api::{HostName, Message, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::{CachePadded, sync};
 use std::sync::Arc;
@@ -147,6 +147,13 @@ impl Shared {
         })
     }
 
+    /// Keeps the cell of a process for another one, if it has ended and nobody else refers to it.
+    pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
+        if !self.shutdown.is_halted() {
+            queue.cache.borrow_mut().keep_cell(cell, &self.pool);
+        }
+    }
+
     /// An id that no other process of this scheduler has, has had or will have; none when there are no
     /// more.
     pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
@@ -207,10 +214,16 @@ impl Shared {
     /// thread, or else in the global queue. Wakes a worker if one should look.
     #[inline]
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
-        local::with_either(self, |queue| match queue {
+        local::with_either(self, |queue| self.schedule_on(queue, token));
+    }
+
+    /// As [`schedule`](Self::schedule), on a thread that has that queue.
+    #[inline]
+    pub(crate) fn schedule_on(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
+        match queue {
             Some(queue) => self.schedule_here(queue, token),
             None => self.schedule_from_outside(token),
-        });
+        }
     }
 
     /// As [`schedule`](Self::schedule), on a thread that is no worker.
@@ -287,107 +300,6 @@ impl Shared {
         !self.urgent.is_empty()
             || !self.global.is_empty()
             || self.stealers().iter().any(|stealer| !stealer.is_empty())
-    }
-
-    /// Whether the PID is one of this scheduler's.
-    pub(crate) fn is_local(&self, pid: Pid) -> bool {
-        pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
-    }
-
-    /// The live process with that PID.
-    pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
-        if self.is_local(pid) {
-            self.registry.get(pid.id())
-        } else {
-            None
-        }
-    }
-
-    /// Sends a package to a process of this scheduler, or on to the router.
-    pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            return self.deliver_here(package);
-        }
-        match &self.config.router {
-            Some(router) => router.send(package),
-            None => Err(SendError::new(self.unroutable(package.target), package)),
-        }
-    }
-
-    /// As [`route`](Self::route), for a control message.
-    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            return self.deliver_control(package);
-        }
-        match &self.config.router {
-            Some(router) => router.send_control(package),
-            None => Err(SendError::new(self.unroutable(package.target), package)),
-        }
-    }
-
-    /// Sends a package to a process of this scheduler.
-    #[inline]
-    pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        if self.is_local(package.target) {
-            self.deliver_here(package)
-        } else {
-            Err(SendError::new(self.unroutable(package.target), package))
-        }
-    }
-
-    /// As [`deliver`](Self::deliver), where that has been looked at.
-    #[inline]
-    fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
-        // In its node before anybody is looked up, whom it might keep waiting.
-        let key = package.target.id();
-        let mut message = nodes::of_message(package.message, key);
-        let put = |task: &Task| task.put(&mut message);
-        let kind = match self.registry.read(package.target.id(), put) {
-            Some(Ok(None)) => {
-                nodes::note_behind(key);
-                return Ok(());
-            }
-            Some(Ok(Some(token))) => {
-                self.schedule(token);
-                return Ok(());
-            }
-            Some(Err(kind)) => kind,
-            None => self.unknown(),
-        };
-        Err(nodes::refused(kind, message, &package.target))
-    }
-
-    /// Sends a control message to a process of this scheduler.
-    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
-        let Package { target, message } = package;
-        let (kind, message) = if !self.is_local(target) {
-            (self.unroutable(target), message)
-        } else if let Some(task) = self.registry.get(target.id()) {
-            match task.deliver_control(message) {
-                Ok(()) => return Ok(()),
-                Err(refused) => refused,
-            }
-        } else {
-            (self.unknown(), message)
-        };
-        Err(SendError::new(kind, message.to(target)))
-    }
-
-    /// Why there is no process of a PID that is this scheduler's.
-    fn unknown(&self) -> SendErrorKind {
-        if self.shutdown.is_halted() {
-            SendErrorKind::Stopping
-        } else {
-            SendErrorKind::NotFound
-        }
-    }
-
-    fn unroutable(&self, target: Pid) -> SendErrorKind {
-        if target.node().is_none() || target.node() == self.node {
-            SendErrorKind::HostNotFound
-        } else {
-            SendErrorKind::NodeNotFound
-        }
     }
 }
 

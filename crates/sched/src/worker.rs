@@ -90,8 +90,10 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         shared,
         deque,
         cache,
+        pids,
         ..
     } = queue;
+    drop(pids);
     cache.into_inner().leave(&shared.pool);
     if shared.shutdown.is_halted() {
         shared.pool.close();
@@ -504,6 +506,7 @@ impl<'a> Worker<'a> {
         self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
         node_cache::end_runs();
+        self.shared.forget_known(self.queue);
         let searching = std::mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,

@@ -68,8 +68,8 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a send by PID to an `Idle` process, and its step",
         rmws: 2.0,
         allocations: 0.0,
-        why: "As by handle: one who looks the process up could announce that by a store of its own \
-              and a light fence. Here it counts itself in and out of the slot.",
+        why: "As by handle: a worker knows whom it has looked up twice. Whom it looks up takes two \
+              more, and so does a send from a thread that is no worker.",
     },
     Least {
         act: "send-ready",
@@ -84,7 +84,7 @@ pub(super) const LEAST: [Least; 14] = [
         what: "the same by PID",
         rmws: BATCH,
         allocations: 0.0,
-        why: "As by handle, with a look-up on top here.",
+        why: "As by handle.",
     },
     Least {
         act: "send-running",
@@ -99,7 +99,7 @@ pub(super) const LEAST: [Least; 14] = [
         what: "the same by PID",
         rmws: 1.0,
         allocations: 0.0,
-        why: "As by handle, with a look-up on top here.",
+        why: "As by handle.",
     },
     Least {
         act: "spawn",

@@ -201,6 +201,7 @@ impl<'a> Simulated<'a> {
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
                 node_cache::end_runs();
+                self.worker.shared.forget_known(self.worker.queue);
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;

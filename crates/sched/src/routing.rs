@@ -1,0 +1,180 @@
+//! Which process, or which router, a package goes to.
+
+use crate::Task;
+use crate::core::Item;
+use crate::local::{self, LocalQueue};
+use crate::nodes;
+use crate::shared::Shared;
+use crate::token::Token;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
+use std::sync::Arc;
+
+impl Shared {
+    /// Whether the PID is one of this scheduler's.
+    pub(crate) fn is_local(&self, pid: Pid) -> bool {
+        pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
+    }
+
+    /// The live process with that PID.
+    pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
+        if self.is_local(pid) {
+            self.registry.get(pid.id())
+        } else {
+            None
+        }
+    }
+
+    /// Sends a package to a process of this scheduler, or on to the router.
+    pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            return self.deliver_here(package);
+        }
+        match &self.config.router {
+            Some(router) => router.send(package),
+            None => Err(SendError::new(self.unroutable(package.target), package)),
+        }
+    }
+
+    /// As [`route`](Self::route), for a control message.
+    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            return self.deliver_control(package);
+        }
+        match &self.config.router {
+            Some(router) => router.send_control(package),
+            None => Err(SendError::new(self.unroutable(package.target), package)),
+        }
+    }
+
+    /// Sends a package to a process of this scheduler.
+    #[inline]
+    pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            self.deliver_here(package)
+        } else {
+            Err(SendError::new(self.unroutable(package.target), package))
+        }
+    }
+
+    /// As [`deliver`](Self::deliver), where that has been looked at.
+    #[inline]
+    fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        let id = package.target.id();
+        // In its node before anybody is looked up, whom it might keep waiting.
+        let mut message = nodes::of_message(package.message, id);
+        let put = local::with_either(self, |queue| {
+            let token = self.put(queue, id, &mut message)?;
+            match token {
+                None => nodes::note_behind(id),
+                Some(token) => self.schedule_on(queue, token),
+            }
+            Ok(())
+        });
+        put.map_err(|kind| nodes::refused(kind, message, &package.target))
+    }
+
+    /// Puts a message into the process with that id: see [`ProcessCell::put`](crate::cell::ProcessCell::put). A
+    /// worker looks first among those that it knows.
+    #[inline]
+    fn put(
+        &self,
+        queue: Option<&LocalQueue>,
+        id: u64,
+        message: &mut Batch<Item>,
+    ) -> Result<Option<Token>, SendErrorKind> {
+        if let Some(queue) = queue {
+            let mut pids = queue.pids.borrow_mut();
+            if let Some(task) = pids.get(id) {
+                let put = task.put(message);
+                if put.as_ref().err() != Some(&SendErrorKind::Closed) {
+                    return put;
+                }
+                drop(pids);
+                self.forget(queue, id);
+            }
+        }
+        self.look_up_and_put(queue, id, message)
+    }
+
+    /// As [`put`](Self::put), for a process that this worker does not know.
+    #[inline(never)]
+    fn look_up_and_put(
+        &self,
+        queue: Option<&LocalQueue>,
+        id: u64,
+        message: &mut Batch<Item>,
+    ) -> Result<Option<Token>, SendErrorKind> {
+        let is_frequent = queue.is_some_and(|queue| queue.pids.borrow_mut().miss(id));
+        let mut found = None;
+        let put = self.registry.read(id, |task| {
+            if is_frequent {
+                found = Some(Arc::clone(task));
+            }
+            task.put(message)
+        });
+        if let (Some(queue), Some(task)) = (queue, found) {
+            self.make_known(queue, task);
+        }
+        put.unwrap_or_else(|| Err(self.unknown()))
+    }
+
+    /// The process that this worker knows by that id has ended.
+    #[cold]
+    fn forget(&self, queue: &LocalQueue, id: u64) {
+        let ended = queue.pids.borrow_mut().forget(id);
+        if let Some(ended) = ended {
+            self.keep_cell(queue, ended);
+        }
+    }
+
+    #[cold]
+    fn make_known(&self, queue: &LocalQueue, task: Task) {
+        let before = queue.pids.borrow_mut().insert(task);
+        if let Some(before) = before {
+            self.keep_cell(queue, before);
+        }
+    }
+
+    /// The worker is about to do nothing: it keeps nobody's cell.
+    pub(crate) fn forget_known(&self, queue: &LocalQueue) {
+        let mut pids = queue.pids.borrow_mut();
+        pids.take_all().for_each(|task| self.keep_cell(queue, task));
+    }
+
+    /// Sends a control message to a process of this scheduler.
+    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
+        let Package { target, message } = package;
+        let (kind, message) = if !self.is_local(target) {
+            (self.unroutable(target), message)
+        } else if let Some(task) = self.registry.get(target.id()) {
+            match task.deliver_control(message) {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused,
+            }
+        } else {
+            (self.unknown(), message)
+        };
+        Err(SendError::new(kind, message.to(target)))
+    }
+
+    /// Why there is no process of a PID that is this scheduler's.
+    fn unknown(&self) -> SendErrorKind {
+        if self.shutdown.is_halted() {
+            SendErrorKind::Stopping
+        } else {
+            SendErrorKind::NotFound
+        }
+    }
+
+    fn unroutable(&self, target: Pid) -> SendErrorKind {
+        if target.node().is_none() || target.node() == self.node {
+            SendErrorKind::HostNotFound
+        } else {
+            SendErrorKind::NodeNotFound
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
