@@ -108,10 +108,11 @@ impl Shared {
         let is_frequent = queue.is_some_and(|queue| queue.pids.borrow_mut().miss(id));
         let mut found = None;
         let put = self.registry.read(id, |task| {
-            if is_frequent {
+            let put = task.put(message);
+            if is_frequent && put.is_ok() {
                 found = Some(Arc::clone(task));
             }
-            task.put(message)
+            put
         });
         if let (Some(queue), Some(task)) = (queue, found) {
             self.make_known(queue, task);
