@@ -12,7 +12,8 @@
 //! 1. The monitor, or a step that says that it is about to block, has a worker *relieved*: a spare
 //!    thread goes on duty, and takes what waits wherever it is, by stealing.
 //! 2. A worker that comes out of a step and finds itself relieved *stands down*: what is in its deque
-//!    goes to the global queue, and it is a spare itself.
+//!    goes to the global queue, and it is a spare itself. When it was relieved too late for that, while it looks
+//!    for work, it does so before it looks again; and it is woken for that if it sleeps.
 //! 3. A spare that is not needed for a while ends; its slot is free again.
 //!
 //! So as many threads as were asked for are on duty, and one more for as long as a relieved worker
@@ -156,12 +157,15 @@ impl Crew {
         &self.slots[index].calls
     }
 
-    /// The worker's thread is this one.
+    /// The worker's thread is this one. Waits for who has it started, to take a worker's place: that worker is to
+    /// know before anything is done in its place.
     pub(crate) fn enter(&self, index: usize) {
+        let spares = lock(&self.spares);
         // Ordering: Relaxed: for the monitor's look at the system's account; `replace` runs later.
         self.slots[index]
             .thread
             .store(thread_id(), Ordering::Relaxed);
+        drop(spares);
         self.pin(index);
     }
 

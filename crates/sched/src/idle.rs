@@ -302,13 +302,27 @@ impl Idle {
 
     /// Counts the worker as busy again; `false` when somebody is just waking it.
     fn withdraw(&self, index: usize) -> bool {
+        self.take_out(index, 0)
+    }
+
+    /// Wakes that worker, if it sleeps: it is called to what nobody else can do for it. Who announces its sleep
+    /// after this sees what the caller has written before.
+    pub(crate) fn wake(&self, index: usize) {
+        if self.take_out(index, SEARCHING) {
+            self.parkers[index].unpark();
+        }
+    }
+
+    /// Takes a sleeper out, and counts it as that, if it is one.
+    fn take_out(&self, index: usize, then: u64) -> bool {
         let mut sleepers = lock(&self.sleepers);
         let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
             return false;
         };
         sleepers.remove(position);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        self.word.fetch_sub(SLEEPING, Ordering::SeqCst);
+        self.word
+            .fetch_add(then.wrapping_sub(SLEEPING), Ordering::SeqCst);
         true
     }
 

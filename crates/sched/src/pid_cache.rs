@@ -16,7 +16,7 @@
 //! What takes a message has the id.
 //!
 //! **Memory.** A process that has ended leaves nothing of a user's in its cell. The cell stays until its place is
-//! another's, or the worker goes to sleep: [`PLACES`] cells a worker at the most.
+//! another's, or the worker sleeps or stands down: [`PLACES`] cells a worker at the most.
 
 use crate::Task;
 use std::mem;
@@ -32,13 +32,25 @@ pub(crate) struct PidCache {
     taken: usize,
 }
 
-#[derive(Default)]
 struct Place {
     /// Of `task`.
     id: u64,
     task: Option<Task>,
-    /// What has been looked up in vain since `task` was asked for: no process has the id 0.
+    /// What has been looked up in vain since `task` was asked for.
     missed: u64,
+}
+
+/// No process has this id: there are fewer slots.
+const NOBODY: u64 = u64::MAX;
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            id: NOBODY,
+            task: None,
+            missed: NOBODY,
+        }
+    }
 }
 
 impl PidCache {
@@ -62,7 +74,7 @@ impl PidCache {
         if place.id != id {
             return None;
         }
-        place.missed = 0;
+        place.missed = NOBODY;
         place.task.as_ref()
     }
 
@@ -77,7 +89,7 @@ impl PidCache {
     pub(crate) fn insert(&mut self, task: Task) -> Option<Task> {
         let id = task.pid.id();
         let place = self.place(id);
-        (place.id, place.missed) = (id, 0);
+        (place.id, place.missed) = (id, NOBODY);
         let before = place.task.replace(task);
         self.taken += usize::from(before.is_none());
         before

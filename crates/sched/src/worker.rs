@@ -203,27 +203,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after so many empty looks. Returns after how many the next one comes; none when the thread is to leave.
+    /// Rests after so many empty looks, and does what it has been called to meanwhile. Returns after how many the
+    /// next one comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
-        match rest {
-            Rest::Spin => hint::spin_loop(),
-            Rest::Yield => {
-                let is_first = empty_looks <= self.shared.config.spin_looks.max(1);
-                match self.courtesy.give_way(is_first) {
-                    GaveWay::Yielded(lasted) => self.come_back_after(lasted),
-                    GaveWay::Paused => {}
-                    GaveWay::Declined => return self.sleep_or_leave(),
-                }
-            }
-            Rest::Sleep => return self.sleep_or_leave(),
-        }
-        Some(empty_looks)
-    }
-
-    /// As [`rest`](Self::rest), for who has looked often enough.
-    fn sleep_or_leave(&mut self) -> Option<u32> {
+        let has_slept = self.rest_only(rest, empty_looks);
         if self.calls.is_any() {
             if std::mem::take(&mut self.searching) {
                 self.shared.idle.end_search(|| self.shared.has_work());
@@ -232,9 +217,32 @@ impl<'a> Worker<'a> {
                 self.has_left = true;
                 return None;
             }
+            return Some(0);
         }
-        self.sleep();
-        Some(0)
+        Some(if has_slept { 0 } else { empty_looks })
+    }
+
+    /// Spins, yields or sleeps; whether it has slept.
+    fn rest_only(&mut self, rest: &Rest, empty_looks: u32) -> bool {
+        match rest {
+            Rest::Spin => hint::spin_loop(),
+            Rest::Yield => {
+                let is_first = empty_looks <= self.shared.config.spin_looks.max(1);
+                match self.courtesy.give_way(is_first) {
+                    GaveWay::Yielded(lasted) => self.come_back_after(lasted),
+                    GaveWay::Paused => {}
+                    GaveWay::Declined => {
+                        self.sleep();
+                        return true;
+                    }
+                }
+            }
+            Rest::Sleep => {
+                self.sleep();
+                return true;
+            }
+        }
+        false
     }
 
     /// It has yielded its thread for so long.
@@ -505,17 +513,22 @@ impl<'a> Worker<'a> {
         self.counters.sleeps.bump();
         self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
-        node_cache::end_runs();
-        self.shared.forget_known(self.queue);
+        self.keep_nothing();
         let searching = std::mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
-            || self.shared.shutdown.is_halted(),
+            || self.shared.shutdown.is_halted() || self.calls.is_relieved(),
             || self.shared.has_work() || self.calls.is_any(),
             || self.fall_asleep(),
         );
         self.wake_up(woken);
+    }
+
+    /// It is about to send nothing for a while: gives up what it keeps for that.
+    fn keep_nothing(&self) {
+        node_cache::end_runs();
+        self.shared.forget_known(self.queue);
     }
 
     /// It is about to block.

@@ -27,7 +27,7 @@ impl Calls {
     }
 
     #[inline]
-    pub(super) fn is_relieved(&self) -> bool {
+    pub(crate) fn is_relieved(&self) -> bool {
         // Ordering: Relaxed: as above; where the order counts, the lock of the spares is held.
         self.0.load(Ordering::Relaxed) & RELIEVED != 0
     }

@@ -5,7 +5,7 @@ use crate::Scheduler;
 use crate::clock::Deadline;
 use crate::reports::LongStepKind;
 use ganger_proc_api::{BoxError, Events, ExitReason, Pid, Process, StepOutput};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 /// Calls the function in its only step.
@@ -49,6 +49,26 @@ fn relief(pid: Pid) -> Relief {
 fn refuse(crew: &Crew, refuses: bool) {
     // Ordering: Relaxed, as in `start_worker`.
     crew.refuses_threads.store(refuses, Ordering::Relaxed);
+}
+
+// pins: G6
+#[test]
+fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
+    let scheduler = unstarted();
+    let shared = &scheduler.shared;
+    let mut started = None;
+    let hire = |slot, _| {
+        let shared = Arc::clone(shared);
+        started = Some(thread::spawn(move || {
+            shared.crew.enter(slot);
+            (shared.crew.is_relieved(0), shared.crew.is_on_duty(slot))
+        }));
+        // Not to wait for something, but to give something the time to happen that must not.
+        thread::sleep(Duration::from_millis(20));
+        Ok(())
+    };
+    assert!(shared.crew.replace(0, None, hire, |_| ()).unwrap());
+    assert_eq!(started.unwrap().join().unwrap(), (true, true));
 }
 
 // pins: G6

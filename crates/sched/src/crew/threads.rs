@@ -27,7 +27,13 @@ impl Crew {
         let hire = |index, deque| start_worker(shared, index, deque);
         let note = |Relief { step, turn, line }| shared.reports.add(step, turn, line, interval);
         match self.replace(index, relief, hire, note) {
-            Ok(is_relieved) => is_relieved,
+            Ok(is_relieved) => {
+                if is_relieved {
+                    // Its step may be over, and it may have fallen asleep before it was called.
+                    shared.idle.wake(index);
+                }
+                is_relieved
+            }
             Err(error) => {
                 if self.has_to_warn(interval) {
                     warn(shared, &error);

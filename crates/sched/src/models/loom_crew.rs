@@ -7,6 +7,7 @@
 //! A wake-up that is lost leaves a spare waiting for ever, and the model for the spare, which loom reports.
 
 use crate::crew::{Crew, Next, Relief};
+use crate::idle::{Idle, Woken};
 use crate::reports::{Line, LongStep, LongStepKind};
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
@@ -297,6 +298,36 @@ fn who_is_called_to_both() {
             "a call has been lost, or come back"
         );
         world.assert_manned();
+        world.assert_told();
+    });
+}
+
+/// A worker is relieved whose step is over, so that it falls asleep, beside another one that searches: it stands
+/// down all the same.
+// pins: G6
+#[test]
+fn who_is_relieved_does_not_stay_asleep() {
+    model::check(5, || {
+        let world = World::new(2, 3);
+        let idle = Arc::new(Idle::new(2, 3));
+        assert!(idle.begin_search());
+        let worker = {
+            let (world, idle) = (Arc::clone(&world), Arc::clone(&idle));
+            thread::spawn(move || {
+                let is_relieved = || world.crew.is_relieved(1);
+                while !is_relieved() {
+                    if idle.sleep(1, false, is_relieved, || false, || ()) == Woken::Notified {
+                        idle.end_search(|| false);
+                    }
+                }
+            })
+        };
+        assert!(world.relieve_alone(1, 1));
+        idle.wake(1);
+        worker.join().unwrap();
+        idle.end_search(|| false);
+        let now = idle.snapshot();
+        assert_eq!((now.searching, now.sleeping), (0, 0));
         world.assert_told();
     });
 }

@@ -9,7 +9,7 @@ use ganger_proc_api::{
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -155,8 +155,12 @@ fn the_cell_of_one_that_is_forgotten_is_used_again() {
     let other = 1 + PLACES as u64;
     drop(by_hand.start(other));
     (0..2).for_each(|_| by_hand.send(other, 1).unwrap());
-    local::enter(&by_hand.queue, || drop(by_hand.start(3)));
-    assert_eq!(first, Arc::as_ptr(&by_hand.task(3)));
+    let cell = by_hand
+        .queue
+        .cache
+        .borrow_mut()
+        .take_cell(&by_hand.shared().pool);
+    assert_eq!(cell.as_ref().map(Arc::as_ptr), Some(first));
 }
 
 #[test]
@@ -238,6 +242,74 @@ fn a_worker_that_sleeps_knows_nobody() {
         let task = shared.registry.get(pid.id()).unwrap();
         assert_eq!(Arc::strong_count(&task), 2, "in the registry and here");
     }
+}
+
+/// The same, and then blocks its thread until it is released.
+struct Blocker(Sender, mpsc::Receiver<()>);
+
+impl Process for Blocker {
+    fn init(
+        &mut self,
+        ctx: &ProcessContext,
+        method: &str,
+        input: Payloads,
+    ) -> Result<(), BoxError> {
+        self.0.init(ctx, method, input)
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.0.step(events, out)?;
+        self.1.recv()?;
+        Ok(())
+    }
+}
+
+// pins: P12, G6
+#[test]
+fn a_worker_that_stands_down_knows_nobody() {
+    let hour = Duration::from_secs(3_600);
+    let builder = Scheduler::builder().workers(1).max_spares(1);
+    let scheduler = builder.keep_spares(hour).build().unwrap();
+    scheduler.start().unwrap();
+    let shared = &scheduler.shared;
+    let pids = [1, 2, 3].map(|id| Pid::new(shared.host, id));
+    let sums = pids.map(|pid| {
+        let sum = Arc::<Mutex<u64>>::default();
+        let adder = Adder(Arc::clone(&sum));
+        drop(scheduler.submit_as(pid, adder, "main", ()).unwrap());
+        sum
+    });
+    let (release, released) = mpsc::channel();
+    let blocker = Blocker(Sender(pids.into(), None), released);
+    let blocker = scheduler.submit(blocker, "main", ()).unwrap();
+    // Whom it has woken the spare runs.
+    while sums.iter().any(|sum| *sum.lock().unwrap() < 4) {
+        thread::yield_now();
+    }
+    release.send(()).unwrap();
+    assert!(blocker.wait().is_done());
+    while shared.crew.relieved() > 0 {
+        thread::yield_now();
+    }
+    for pid in pids {
+        let task = shared.registry.get(pid.id()).unwrap();
+        assert_eq!(Arc::strong_count(&task), 2, "in the registry and here");
+    }
+}
+
+// pins: R2
+#[test]
+fn a_process_with_the_id_0_is_one_like_others() {
+    let by_hand = ByHand::new(None);
+    let sum = by_hand.start(0);
+    let task = by_hand.task(0);
+    let seen = [(); 3].map(|()| {
+        by_hand.send(0, 1).unwrap();
+        Arc::strong_count(&task)
+    });
+    assert_eq!(seen, [2, 3, 3]);
+    by_hand.run();
+    assert_eq!(*sum.lock().unwrap(), 3);
 }
 
 #[derive(Debug, Clone)]

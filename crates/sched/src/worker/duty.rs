@@ -4,7 +4,6 @@
 use super::Worker;
 use crate::crew::{Next, Relief};
 use crate::reports::{Line, LongStep};
-use ganger_mpsc::node_cache;
 use std::sync::Arc;
 
 impl Worker<'_> {
@@ -44,7 +43,7 @@ impl Worker<'_> {
             return Next::OnDuty;
         }
         self.give_away();
-        node_cache::end_runs();
+        self.keep_nothing();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.come_back(next);

@@ -14,15 +14,7 @@ use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
 use crate::turns::Running;
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
 use std::time::Duration;
-
-/// What a worker goes on with that has been relieved, when it is needed again.
-#[derive(Clone, Copy)]
-enum Then {
-    Looks,
-    Sleeps,
-}
 
 /// Where a worker is between two moves.
 enum Phase<'a> {
@@ -35,9 +27,9 @@ enum Phase<'a> {
     /// The step has begun, and blocks the thread until then; as the reports say.
     Blocks(Token, Duration, Running<'a>),
     /// Its place has been taken.
-    Relieved(Then),
+    Relieved,
     /// It waits until it is needed, or until that time.
-    OffDuty(Then, Duration),
+    OffDuty(Duration),
     /// Nobody has needed it for so long that its thread is about to end.
     Retires,
     /// It has looked often enough, and is about to announce that it sleeps.
@@ -75,7 +67,7 @@ impl<'a> Simulated<'a> {
     /// When it has a move by itself: until when its step blocks, or it waits to be needed.
     pub(crate) fn next_due(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Blocks(_, until, _) | Phase::OffDuty(_, until) => Some(until),
+            Phase::Blocks(_, until, _) | Phase::OffDuty(until) => Some(until),
             _ => None,
         }
     }
@@ -85,7 +77,7 @@ impl<'a> Simulated<'a> {
         match self.phase {
             Phase::Sleeps => self.queue.shared.idle.parker(self.queue.index).has_token(),
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
-            Phase::OffDuty(_, until) => {
+            Phase::OffDuty(until) => {
                 let shared = &self.queue.shared;
                 let is_needed = shared.crew.is_on_duty(self.queue.index);
                 is_needed || shared.shutdown.is_halted() || self.clock.now() >= until
@@ -117,7 +109,7 @@ impl<'a> Simulated<'a> {
                     did
                 }
                 Looked::Nothing(super::Rest::Spin | super::Rest::Yield) => {
-                    self.phase = Phase::Looks(empty);
+                    self.look_on(empty);
                     Did::Looked
                 }
                 Looked::Nothing(super::Rest::Sleep) => {
@@ -156,15 +148,16 @@ impl<'a> Simulated<'a> {
                 self.run(token)
             }
             Phase::Runs(token) => self.run(token),
-            Phase::Relieved(then) => {
+            Phase::Relieved => {
                 shared.reports.end(index);
                 self.worker.give_away();
+                self.worker.keep_nothing();
                 shared.crew.step_back(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
-                self.phase = Phase::OffDuty(then, until);
+                self.phase = Phase::OffDuty(until);
                 Did::StoodDown
             }
-            Phase::OffDuty(then, until) => {
+            Phase::OffDuty(until) => {
                 // After the halt everybody looks once more.
                 let is_needed = shared.crew.is_on_duty(index)
                     || shared.shutdown.is_halted() && shared.crew.wait_no_more(index);
@@ -174,15 +167,12 @@ impl<'a> Simulated<'a> {
                         self.worker.come_back(Next::Leave);
                         self.phase = Phase::Retires;
                     } else {
-                        self.phase = Phase::OffDuty(then, until);
+                        self.phase = Phase::OffDuty(until);
                     }
                     return Did::Nothing;
                 }
                 self.worker.come_back(Next::OnDuty);
-                self.phase = match then {
-                    Then::Looks => Phase::Looks(0),
-                    Then::Sleeps => Phase::Tired,
-                };
+                self.phase = Phase::Looks(0);
                 Did::CameBack
             }
             Phase::Retires => {
@@ -191,30 +181,22 @@ impl<'a> Simulated<'a> {
                 shared.crew.leave(index, Deque::new());
                 Did::Retired
             }
-            Phase::Tired if self.has_to_stand_down() => {
-                if std::mem::take(&mut self.worker.searching) {
-                    shared.idle.end_search(|| shared.has_work());
-                }
-                self.phase = Phase::Relieved(Then::Sleeps);
-                Did::Nothing
-            }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
-                node_cache::end_runs();
-                self.worker.shared.forget_known(self.worker.queue);
+                self.worker.keep_nothing();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;
                 Did::Announced
             }
             Phase::Announced => {
-                let is_stopping = || shared.shutdown.is_halted();
+                let is_stopping = || shared.shutdown.is_halted() || shared.crew.is_relieved(index);
                 if shared
                     .idle
                     .look_again(index, is_stopping, || shared.has_work())
                 {
                     self.worker.wake_up(Woken::Withdrawn);
-                    self.phase = Phase::Looks(0);
+                    self.look_on(0);
                     return Did::Withdrew;
                 }
                 self.worker.fall_asleep();
@@ -229,7 +211,7 @@ impl<'a> Simulated<'a> {
                 }
                 parker.park();
                 self.worker.wake_up(Woken::Notified);
-                self.phase = Phase::Looks(0);
+                self.look_on(0);
                 Did::Woke
             }
             Phase::Gone => Did::Nothing,
@@ -242,7 +224,7 @@ impl<'a> Simulated<'a> {
         self.runner.run(token);
         self.queue.shared.check.begin_pick(self.queue.index);
         self.phase = if self.has_to_stand_down() {
-            Phase::Relieved(Then::Looks)
+            Phase::Relieved
         } else {
             if self.worker.calls.is_any() {
                 self.worker.report_untold();
@@ -250,6 +232,19 @@ impl<'a> Simulated<'a> {
             Phase::Looks(0)
         };
         did
+    }
+
+    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand down.
+    fn look_on(&mut self, empty: u32) {
+        if !self.has_to_stand_down() {
+            self.phase = Phase::Looks(empty);
+            return;
+        }
+        let shared = &self.queue.shared;
+        if std::mem::take(&mut self.worker.searching) {
+            shared.idle.end_search(|| shared.has_work());
+        }
+        self.phase = Phase::Relieved;
     }
 
     /// Somebody has taken its place. After the halt everybody goes on until nothing is left.

@@ -6,6 +6,7 @@ use crate::reports::{Line, LongStep};
 use crate::still::Still;
 use ganger_proc_api::Pid;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// Two workers of so many, without threads, and somebody's step that is to be reported.
@@ -106,6 +107,80 @@ fn a_report_does_not_wait_for_the_turn_of_a_searcher() {
     assert!(!idle.look_again(2, || false, || true));
     worker.found();
     assert_eq!(idle.snapshot().sleeping, 0);
+}
+
+/// Worker 1 of two, without threads, beside another one that searches; and a slot for a spare.
+fn beside_a_searcher() -> (Scheduler, LocalQueue) {
+    let builder = Scheduler::builder().workers(2).max_spares(1);
+    let builder = builder.shutdown_deadline(Duration::ZERO);
+    let scheduler = builder.build().unwrap();
+    let shared = Arc::clone(&scheduler.shared);
+    let mut deques = shared.take_deques().unwrap();
+    let spare = deques.pop().unwrap();
+    shared.crew.set_free([(2, spare)].into_iter());
+    assert!(shared.idle.begin_search());
+    let deque = deques.pop().unwrap();
+    (scheduler, LocalQueue::new(shared, 1, deque))
+}
+
+/// Whether what `meanwhile` does keeps the worker from sleeping for ever.
+fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -> bool {
+    let (woken, wakes) = mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        Worker::new(&queue).sleep();
+        woken.send(()).unwrap();
+    });
+    meanwhile();
+    let has_woken = wakes.recv_timeout(Duration::from_secs(20)).is_ok();
+    shared.idle.notify_all();
+    sleeper.join().unwrap();
+    has_woken
+}
+
+/// Nobody else can stand down for it.
+// pins: G6
+#[test]
+fn who_is_relieved_before_it_falls_asleep_does_not() {
+    let (scheduler, queue) = beside_a_searcher();
+    let shared = &scheduler.shared;
+    // Nobody wakes it for that.
+    let relieved = shared.crew.replace(1, None, |_, _| Ok(()), |_| ());
+    assert!(relieved.unwrap());
+    assert!(wakes_up(shared, queue, || ()));
+}
+
+/// Its step had ended while the thread for its place was started.
+// pins: G6
+#[test]
+fn who_is_relieved_while_it_sleeps_is_woken() {
+    let (scheduler, queue) = beside_a_searcher();
+    let shared = &scheduler.shared;
+    let relieve = || {
+        while shared.idle.snapshot().sleeping == 0 {
+            std::thread::yield_now();
+        }
+        assert!(shared.crew.relieve(shared, 1, None));
+    };
+    assert!(wakes_up(shared, queue, relieve));
+}
+
+// pins: G6
+#[test]
+fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
+    let (scheduler, queue) = beside_a_searcher();
+    let shared = &scheduler.shared;
+    let mut worker = Worker::new(&queue);
+    assert_eq!(worker.rest(&Rest::Spin, 1), Some(1));
+    assert!(shared.crew.replace(1, None, |_, _| Ok(()), |_| ()).unwrap());
+    let calls_it = Arc::clone(shared);
+    let caller = std::thread::spawn(move || {
+        while !calls_it.crew.relieve(&calls_it, 2, None) {
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(worker.rest(&Rest::Spin, 2), Some(0), "it has come back");
+    assert!(!shared.crew.is_relieved(1) && shared.crew.is_relieved(2));
+    caller.join().unwrap();
 }
 
 // pins: G3, G4
