@@ -28,7 +28,8 @@ impl Calls {
 
     #[inline]
     pub(crate) fn is_relieved(&self) -> bool {
-        // Ordering: Relaxed: as above; where the order counts, the lock of the spares is held.
+        // Ordering: Relaxed: as above; where the order counts, the lock of the spares is held. Who announces its
+        // sleep after `Idle::wake` has looked for it sees what was written before that, by the sleepers' lock.
         self.0.load(Ordering::Relaxed) & RELIEVED != 0
     }
 

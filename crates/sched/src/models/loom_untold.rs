@@ -30,6 +30,9 @@ impl Telling {
                 searching = true;
                 continue;
             }
+            let asked = std::mem::take(&mut searching);
+            let woken = self.idle.sleep(index, asked, is_over, is_called, || ());
+            searching = woken == Woken::Notified || self.idle.begin_search();
             if is_called() {
                 if std::mem::take(&mut searching) {
                     self.idle.end_search(|| false);
@@ -45,9 +48,6 @@ impl Telling {
                     }
                 }
             }
-            let asked = std::mem::take(&mut searching);
-            let woken = self.idle.sleep(index, asked, is_over, is_called, || ());
-            searching = woken == Woken::Notified || self.idle.begin_search();
         }
         if searching {
             self.idle.end_search(is_called);
