@@ -277,19 +277,23 @@ mod tests {
         assert!(!performance.contains(fixture::OTHER.0), "it does not count");
         assert!(performance.contains("| go | not installed |"));
         assert!(!readme.contains("push+pop"));
-        let pictures = |text: &str, folder: &Path| -> usize {
+        let pictures = |text: &str, folders: &[&Path]| -> usize {
             let links = text
                 .split("](")
                 .skip(1)
                 .filter_map(|rest| rest.split(')').next());
             let links = links.filter(|link| link.ends_with(".svg"));
+            let is_there = |link: &str| folders.iter().any(|folder| folder.join(link).is_file());
             links
-                .inspect(|link| assert!(folder.join(link).is_file(), "{link}"))
+                .inspect(|link| assert!(is_there(link), "{link}"))
                 .count()
         };
-        assert_eq!(pictures(&readme, folder.path()), 1);
+        assert_eq!(pictures(&readme, &[folder.path()]), 1);
+        let (docs, ours) = (folder.path().join("docs"), root().join("docs"));
+        let by_people = pictures(&by_people(&performance).join("\n"), &[&ours]);
         let charts = 1 + view.curves.len();
-        assert_eq!(pictures(&performance, &folder.path().join("docs")), charts);
+        let pictures = pictures(&performance, &[&docs, &ours]);
+        assert_eq!(pictures - by_people, charts);
         // Again: the same.
         update_in(folder.path(), &results).unwrap();
         assert_eq!(readme, read("README.md"));
