@@ -230,7 +230,7 @@ fn refrains_after(lasted: Duration, is_searching: bool) -> bool {
         assert!(!worker.courtesy.refrains(), "for ever");
     }
     // Nobody has the process's token any more: there is nothing that would end it.
-    std::mem::forget((shared.global.pop(), queue));
+    assert!(shared.global.pop().is_some());
     std::mem::forget(scheduler);
     refrains
 }
@@ -277,7 +277,7 @@ fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_somet
         yields(&mut worker),
         "there was something: it has not slept in the end"
     );
-    std::mem::forget((shared.global.pop(), queue));
+    assert!(shared.global.pop().is_some());
     std::mem::forget(scheduler);
 }
 
