@@ -83,6 +83,9 @@ impl Builder {
     }
 
     /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
+    ///
+    /// A process that still has three times as many before it after a step that asks to wait, or more, may have several
+    /// steps before others have theirs: up to 64, for 100 us.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }

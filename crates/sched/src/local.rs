@@ -73,6 +73,14 @@ impl LocalQueue {
         }
     }
 
+    /// Wakes somebody for what is here, who will steal it, while this worker runs something else.
+    #[inline]
+    pub(crate) fn offer(&self) {
+        if !self.deque.is_empty() && self.shared.idle.notify() {
+            self.deque.expose();
+        }
+    }
+
     /// Apart, so that waking one stays small.
     #[cold]
     #[inline(never)]

@@ -1,5 +1,8 @@
 //! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome.
 
+mod catch_up;
+
+use self::catch_up::CatchUp;
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered, Shown};
@@ -23,6 +26,7 @@ pub(crate) struct Runner<'a> {
     seat: Option<Seat<'a>>,
     counters: &'a Counters,
     buffers: Buffers,
+    catch_up: CatchUp,
 }
 
 #[derive(Default)]
@@ -43,6 +47,8 @@ const INLINE_STEPS: u32 = 16;
 enum Turn {
     /// The process is ready again.
     Ready,
+    /// It would wait, but events are left that its step was not shown.
+    Behind,
     /// Handlers have answered before they returned, and nothing else waits for the process.
     Answered,
     /// It waits for an event.
@@ -59,6 +65,7 @@ impl<'a> Runner<'a> {
             seat: queue.map(Seat::new),
             counters: shared.counters.of(queue.map(|queue| queue.index)),
             buffers: Buffers::default(),
+            catch_up: CatchUp::default(),
         }
     }
 
@@ -77,6 +84,7 @@ impl<'a> Runner<'a> {
     fn start_afresh(&mut self) {
         let counters = self.counters;
         counters.panics.bump();
+        self.catch_up = CatchUp::default();
         // Each alone: a second panic on the way out of one would end the program.
         let Buffers {
             mut out,
@@ -97,6 +105,7 @@ impl<'a> Runner<'a> {
             seat,
             counters,
             buffers,
+            ..
         } = self;
         let queue = seat.map(|seat| seat.queue);
         #[cfg(not(feature = "sim"))]
@@ -124,6 +133,14 @@ impl<'a> Runner<'a> {
         let leave = match ends {
             Turn::Ready | Turn::Answered => task.state.requeue(),
             Turn::Wait(waiting) => task.state.park(waiting),
+            Turn::Behind => match task.state.requeue() {
+                Leave::Requeue => {
+                    turn.end();
+                    // SAFETY: the process has not been parked: this thread still owns the token.
+                    return self.catch_up(unsafe { Token::new(&task) });
+                }
+                leave => leave,
+            },
             Turn::End => {
                 return finish(shared, counters, &task, &mut buffers.end, turn, worker());
             }
@@ -294,7 +311,7 @@ impl Buffers {
             if core.pending.len() == self.inline.answers {
                 Turn::Answered
             } else {
-                Turn::Ready
+                Turn::Behind
             }
         } else if core.has_system() {
             Turn::Ready

@@ -41,7 +41,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Turns begun: a process that a worker has taken from a queue has one.
+    /// Turns begun: a process that a worker has taken from a queue has one, or more when it is far behind with its
+    /// events.
     turns,
     /// Steps begun. A turn has one, or more where handlers answer at once.
     steps,

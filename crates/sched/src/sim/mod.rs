@@ -10,7 +10,7 @@ mod note;
 
 pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{
-    before_step, choose, has_begun, hire, note_broken, refuse_to_block, set_begun,
+    before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun,
 };
 pub(crate) use moment::moment;
 pub use moment::{offer_act, offer_upgrade};
