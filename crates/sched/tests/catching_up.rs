@@ -4,11 +4,16 @@
 mod support;
 
 use ganger_proc_api::{CancelReason, Event, ExitReason, Message, Payload};
-use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_sched::{Builder, ProcessHandle, Scheduler};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::*;
+
+/// Whose processes are shown four events at a time.
+fn one_worker() -> Builder {
+    Scheduler::builder().workers(1).max_spares(0).event_batch(4)
+}
 
 /// Sends the numbers below that.
 fn send(handle: &ProcessHandle, numbers: u64) {
@@ -34,8 +39,7 @@ fn turns_and_picks(scheduler: &Scheduler) -> (u64, u64) {
 #[test]
 fn a_process_that_is_far_behind_has_several_turns_in_one_pick() {
     const MESSAGES: u64 = 20_000;
-    let builder = Scheduler::builder().workers(1).event_batch(4);
-    let scheduler = builder.build().unwrap();
+    let scheduler = one_worker().build().unwrap();
     let mut next = 0;
     let receiver = process(move |_, events, out| {
         assert!(events.len() <= 4, "{}", events.len());
@@ -64,8 +68,7 @@ fn a_process_that_is_far_behind_has_several_turns_in_one_pick() {
 // pins: G4
 #[test]
 fn a_process_with_long_steps_has_one_turn_in_a_pick() {
-    let builder = Scheduler::builder().workers(1).event_batch(4);
-    let scheduler = builder.max_spares(0).build().unwrap();
+    let scheduler = one_worker().build().unwrap();
     let mut left = 100;
     let receiver = process(move |_, events, out| {
         std::thread::sleep(Duration::from_micros(200));
@@ -88,8 +91,8 @@ fn a_process_with_long_steps_has_one_turn_in_a_pick() {
 #[test]
 fn others_have_their_turns_meanwhile() {
     const MESSAGES: u64 = 20_000;
-    let builder = Scheduler::builder().workers(1).event_batch(1).rotation(1);
-    let scheduler = builder.max_spares(0).build().unwrap();
+    let builder = one_worker().event_batch(1).rotation(1);
+    let scheduler = builder.build().unwrap();
     let steps = Arc::new(AtomicU64::new(0));
     let counts = Arc::clone(&steps);
     let mut left = MESSAGES;
@@ -126,8 +129,7 @@ fn others_have_their_turns_meanwhile() {
 // pins: P9
 #[test]
 fn no_step_follows_after_a_termination() {
-    let builder = Scheduler::builder().workers(1).event_batch(4);
-    let scheduler = builder.build().unwrap();
+    let scheduler = one_worker().build().unwrap();
     let handle = scheduler.handle();
     let calls = Calls::new();
     let receiver = counted(&calls, move |ctx, events, out| {
@@ -146,8 +148,7 @@ fn no_step_follows_after_a_termination() {
 // pins: P10
 #[test]
 fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
-    let builder = Scheduler::builder().workers(1).event_batch(4);
-    let scheduler = builder.build().unwrap();
+    let scheduler = one_worker().build().unwrap();
     let handle = scheduler.handle();
     let mut steps = 0;
     let receiver = process(move |ctx, events, out| {
@@ -171,11 +172,18 @@ fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
 // pins: P10
 #[test]
 fn a_cancel_event_comes_before_the_turns_of_others() {
-    let builder = Scheduler::builder().workers(1).event_batch(4).rotation(1);
-    let scheduler = builder.build().unwrap();
+    let scheduler = one_worker().rotation(1).build().unwrap();
     let handle = scheduler.handle();
     let others = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&others);
+    // In the deque before the receiver is, so that a rotation would take it first.
+    let other = process(move |_, _, out| {
+        if others.fetch_add(1, Ordering::SeqCst) == 100 {
+            out.done(());
+        }
+        Ok(())
+    });
+    let other = scheduler.submit(other, "main", ()).unwrap();
     let mut before = None;
     let receiver = process(move |ctx, events, out| {
         out.idle();
@@ -191,13 +199,6 @@ fn a_cancel_event_comes_before_the_turns_of_others() {
     });
     let receiver = scheduler.submit(receiver, "main", ()).unwrap();
     send(&receiver, 6);
-    let other = process(move |_, _, out| {
-        if others.fetch_add(1, Ordering::SeqCst) == 100 {
-            out.done(());
-        }
-        Ok(())
-    });
-    let other = scheduler.submit(other, "main", ()).unwrap();
     scheduler.start().unwrap();
     assert_eq!(exit_number(receiver), 0);
     assert!(exit(other).is_done());
@@ -227,8 +228,7 @@ fn who_is_behind_when_the_scheduler_halts_ends_with_its_turn() {
 #[test]
 fn what_a_step_leaves_is_in_front_of_the_next_batch() {
     const MESSAGES: u64 = 1_000;
-    let builder = Scheduler::builder().workers(1).event_batch(4);
-    let scheduler = builder.build().unwrap();
+    let scheduler = one_worker().build().unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let receiver = process(move |_, events, out| {
