@@ -6,8 +6,8 @@ mod support;
 use ganger_proc_api::{
     Command, CommandId, Completer, Event, Message, Package, Payload, Pid, SendErrorKind,
 };
-use ganger_relay::{Mailbox, Node, Router, from_fn};
-use ganger_sched::{Address, ProcessState, Scheduler};
+use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};
+use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -268,13 +268,14 @@ const NOW: CommandId = CommandId::new(1);
 #[test]
 fn answers_at_once_do_not_keep_a_system_event_waiting() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
-    let address = Arc::new(OnceLock::<Address>::new());
-    let target = Arc::clone(&address);
+    let pid = Arc::new(OnceLock::<Pid>::new());
+    // An address would keep the scheduler, which keeps the handler.
+    let (own, target) = (scheduler.downgrade(), Arc::clone(&pid));
     scheduler
         .register(NOW, "now", move |command: Command, completer: Completer| {
             completer.complete(());
             if command.payloads.into_first().as_u64() == Some(2) {
-                target.get().unwrap().send_control(message(7))?;
+                own.send_control(message(7).to(*target.get().unwrap()))?;
             }
             Ok(())
         })
@@ -291,7 +292,7 @@ fn answers_at_once_do_not_keep_a_system_event_waiting() {
         Ok(())
     });
     let handle = scheduler.submit(process, "main", ()).unwrap();
-    address.set(handle.address().clone()).unwrap();
+    pid.set(handle.pid()).unwrap();
     scheduler.start().unwrap();
     assert_eq!(
         exit_number(handle),
