@@ -151,7 +151,7 @@ impl ProcessCell {
 
     /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete();
+        let completed = self.state.complete(|item| matches!(item, Item::Nudge));
         self.refuse_waiters();
         completed
     }

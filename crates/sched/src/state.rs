@@ -44,21 +44,30 @@
 //! | `Blocked`, `Idle` | parked | nobody | anybody: `unpark`, `push`, `terminate` |
 //! | `Complete` | closed | nobody, for ever | nobody |
 //!
+//! **Who terminates a process that ends at the same time** has ended it if his nudge comes before the close of the
+//! mailbox, or his mark before the worker's last look at the marks, which then marks that it has `obeyed`. So an
+//! ordinary end takes no read-modify-write beside the close. Rejected: to go by the mark alone, which the worker
+//! would have to exchange at every end.
+//!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken.
 //!
 //! | mark | set by | decides |
 //! |---|---|---|
-//! | `terminate` | anybody | that no further step starts |
-//! | `completed` | the worker, once | that a `terminate` after it comes too late |
+//! | `terminate` | anybody, before a nudge is pushed | that no further step starts |
+//! | `obeyed` | the worker, once | that a `terminate` before it has ended the process, one after it comes too late |
 //! | `cancelled`, `shutdown` | anybody | nothing here |
 //! | `SYSTEM` upwards: a count | senders, before they push; the worker | that a drain has to look for system events; the lane of the queue |
+
+mod outcome;
+
+pub(crate) use outcome::{Begin, Leave, Waiting, Wake};
 
 use ganger_mpsc::{Batch, Park, Pushed, Queue};
 use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
-const COMPLETED: u32 = 1 << 1;
+const OBEYED: u32 = 1 << 1;
 const CANCELLED: u32 = 1 << 2;
 const SHUTDOWN: u32 = 1 << 3;
 /// One system event, in the count that the bits from here on are. There is no memory for 2^28 of them.
@@ -83,49 +92,6 @@ pub enum ProcessState {
     Idle,
     /// It has ended.
     Complete,
-}
-
-/// What a worker may do with a process that it took from a queue.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begin {
-    /// Step it.
-    Step,
-    /// End it without a step.
-    Terminate,
-}
-
-/// What a sender owes after its push.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wake {
-    /// The caller owns the run token: it must queue the process.
-    Enqueue,
-    /// Nothing: a worker or a queue has the process and will see the event.
-    Noted,
-}
-
-/// What a worker owes after a step.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
-    /// Nothing: the process waits for a wake-up, and must not be touched any more.
-    Parked,
-    /// The worker still owns the run token: it must queue the process.
-    Requeue,
-    /// As `Requeue`, in the urgent lane: a system event waits for the process.
-    RequeueUrgent,
-    /// The process is to end: the worker must complete it.
-    Terminate,
-}
-
-/// In which phase a process waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waiting {
-    /// With commands outstanding.
-    Blocked,
-    /// Without.
-    Idle,
 }
 
 /// A copy of phase and marks.
@@ -238,7 +204,7 @@ impl<T> State<T> {
 
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(COMPLETED | CANCELLED | SHUTDOWN) != 0
+        self.marks() & !(OBEYED | CANCELLED | SHUTDOWN) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -297,18 +263,19 @@ impl<T> State<T> {
     /// # Errors
     /// Gives the nudge back when the process has ended.
     pub(crate) fn terminate(&self, nudge: T) -> Result<Wake, T> {
-        // Ordering: Release pairs with the Acquire in `marks` and `complete`: the worker that ends
-        // the process for it sees what its caller did before.
+        // Ordering: Release pairs with the Acquire in `marks`: the worker that ends the process for it
+        // sees what its caller did before.
         let before = self.marks.fetch_or(TERMINATE, Ordering::Release);
-        if before & COMPLETED != 0 {
+        if before & OBEYED != 0 {
             return Err(nudge);
         }
-        if before & TERMINATE != 0 {
-            // Whoever set it wakes the process.
-            return Ok(Wake::Noted);
+        // Also behind somebody else's mark, whose nudge may come too late: each of them takes a node until the
+        // step is over.
+        match self.push(nudge) {
+            // The worker has marked that before it closed the mailbox.
+            Err(_) if self.marks() & OBEYED != 0 => Ok(Wake::Noted),
+            pushed => pushed,
         }
-        // Where the mailbox is closed already, the worker has seen the mark, or is about to.
-        Ok(self.push(nudge).unwrap_or(Wake::Noted))
     }
 
     /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
@@ -350,19 +317,25 @@ impl<T> State<T> {
         }
     }
 
-    /// `Running -> Complete`, by the worker. Returns whether the process was to be terminated, and
-    /// what nobody will see.
-    pub(crate) fn complete(&self) -> (bool, Batch<T>) {
+    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and what nobody will
+    /// see.
+    pub(crate) fn complete(&self, is_nudge: impl Fn(&T) -> bool) -> (bool, Batch<T>) {
         debug_assert_eq!(
             self.snapshot().state(),
             ProcessState::Running,
             "completed by a non-owner"
         );
-        // Ordering: Acquire pairs with the Release in `terminate`. Release for symmetry: one who
-        // comes too late with `terminate` has nothing to read.
-        let marks = self.marks.fetch_or(COMPLETED, Ordering::AcqRel);
+        let has_obeyed = self.is_terminating();
+        if has_obeyed {
+            // Ordering: Relaxed, because the Release of the close orders it before the look of a terminator
+            // that finds the mailbox closed. One who comes too late has nothing to read.
+            self.marks.fetch_or(OBEYED, Ordering::Relaxed);
+        }
         self.enter(COMPLETE);
-        (marks & TERMINATE != 0, self.mailbox.close().batch)
+        let rest = self.mailbox.close().batch;
+        // A mark that has come since means nothing without a nudge: its terminator is told that it is too late.
+        let is_terminated = has_obeyed || self.is_terminating() && rest.iter().any(is_nudge);
+        (is_terminated, rest)
     }
 
     /// Whether it is to take no further step.

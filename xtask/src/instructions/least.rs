@@ -107,8 +107,8 @@ pub(super) const LEAST: [Least; 14] = [
         rmws: 3.0,
         allocations: 1.0,
         why: "The mailbox is closed against senders (R2), and this process keeps its context, \
-              which takes a reference and drops it; its state is in a box. Here the mark of its \
-              end and its slot take more.",
+              which takes a reference and drops it; its state is in a box. Here its slot takes \
+              one more.",
     },
     Least {
         act: "spawn-outside",
@@ -118,7 +118,7 @@ pub(super) const LEAST: [Least; 14] = [
         why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
               and one of the workload's own. Here such threads share two counts and take a cache as \
-              well, and the end takes more, as above.",
+              well, and the slot one more, as above.",
     },
     Least {
         act: "deque",

@@ -13,6 +13,10 @@ use std::mem;
 /// What says nothing: see `State::terminate`.
 const NUDGE: u32 = 0;
 
+fn is_nudge(item: &u32) -> bool {
+    *item == NUDGE
+}
+
 struct Process {
     state: State<u32>,
     core: UnsafeCell<Core>,
@@ -77,7 +81,7 @@ impl Process {
     }
 
     fn finish(&self) {
-        let (_, rest) = self.state.complete();
+        let (_, rest) = self.state.complete(is_nudge);
         let sum: u32 = rest.into_iter().sum();
         self.core(|core| {
             core.dropped += mem::take(&mut core.pending) + sum;
@@ -240,12 +244,32 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
             })
         };
         let (Begin::Step | Begin::Terminate) = shared.0.begin();
-        let (was_terminated, rest) = shared.0.complete();
+        let (was_terminated, rest) = shared.0.complete(is_nudge);
         if was_terminated {
             // SAFETY: written before the mark, and not after it.
             shared.1.with(|before| assert_eq!(unsafe { *before }, 7));
         }
         drop(rest);
         assert_eq!(terminator.join().unwrap(), was_terminated);
+    });
+}
+
+/// Whose process ends by itself at the same time. A message in its mailbox is no nudge.
+// pins: P9
+#[test]
+fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
+    model::check(3, || {
+        let state = Arc::new(State::new());
+        let terminator = || {
+            let state = Arc::clone(&state);
+            thread::spawn(move || state.terminate(NUDGE).is_ok())
+        };
+        let terminators = [terminator(), terminator()];
+        assert!(state.push(1).is_ok());
+        let (Begin::Step | Begin::Terminate) = state.begin();
+        let (was_terminated, rest) = state.complete(is_nudge);
+        drop(rest);
+        let told = terminators.map(|it| it.join().unwrap());
+        assert_eq!(told.contains(&true), was_terminated);
     });
 }

@@ -2,6 +2,12 @@
 
 use super::*;
 
+const NUDGE: u8 = 9;
+
+fn complete(word: &State<u8>) -> (bool, Batch<u8>) {
+    word.complete(|&item| item == NUDGE)
+}
+
 fn in_state(state: ProcessState) -> State<u8> {
     let word = State::new();
     let leave = match state {
@@ -12,7 +18,7 @@ fn in_state(state: ProcessState) -> State<u8> {
     match state {
         ProcessState::Blocked => assert_eq!(word.park(Waiting::Blocked), Leave::Parked),
         ProcessState::Idle => assert_eq!(word.park(Waiting::Idle), Leave::Parked),
-        ProcessState::Complete => assert!(!word.complete().0),
+        ProcessState::Complete => assert!(!complete(&word).0),
         ProcessState::Ready | ProcessState::Running => {}
     }
     assert_eq!(word.snapshot().state(), state);
@@ -44,7 +50,8 @@ fn a_wake_up_hands_the_token_out_when_nobody_has_it() {
             assert_eq!(word.push(8), Ok(Wake::Noted), "there is one token");
         }
         let word = in_state(state);
-        assert_eq!(word.terminate(7), owed, "terminate in {state:?}");
+        let owed = owed.map_err(|_| NUDGE);
+        assert_eq!(word.terminate(NUDGE), owed, "terminate in {state:?}");
         assert!(word.snapshot().is_terminating());
     }
 }
@@ -68,13 +75,26 @@ fn terminate_wins_over_every_way_to_go_on() {
         w.park(Waiting::Idle)
     }] {
         let word = in_state(ProcessState::Running);
-        assert_eq!(word.terminate(7), Ok(Wake::Noted));
+        assert_eq!(word.terminate(NUDGE), Ok(Wake::Noted));
         assert_eq!(leave(&word), Leave::Terminate);
-        assert!(word.complete().0);
+        assert!(complete(&word).0);
     }
     let word = in_state(ProcessState::Idle);
-    assert_eq!(word.terminate(7), Ok(Wake::Enqueue));
+    assert_eq!(word.terminate(NUDGE), Ok(Wake::Enqueue));
     assert_eq!(word.begin(), Begin::Terminate);
+}
+
+// pins: P9
+#[test]
+fn who_terminates_what_has_been_terminated_is_told_so_when_it_has_ended() {
+    let word = in_state(ProcessState::Running);
+    for _ in 0..2 {
+        assert_eq!(word.terminate(NUDGE), Ok(Wake::Noted));
+    }
+    let (was_terminated, rest) = complete(&word);
+    assert!(was_terminated);
+    assert_eq!(rest.into_iter().collect::<Vec<_>>(), [NUDGE; 2]);
+    assert_eq!(word.terminate(NUDGE), Err(NUDGE));
 }
 
 #[test]
@@ -82,7 +102,7 @@ fn what_has_ended_gives_back_what_nobody_saw_and_takes_nothing() {
     let word = in_state(ProcessState::Running);
     assert_eq!(word.push(7), Ok(Wake::Noted));
     assert!(!word.is_closed());
-    let (was_terminated, rest) = word.complete();
+    let (was_terminated, rest) = complete(&word);
     assert!(!was_terminated && word.is_closed());
     assert_eq!(rest.into_iter().collect::<Vec<_>>(), [7]);
     assert_eq!(word.push(8), Err(8));
