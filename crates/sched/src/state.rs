@@ -45,17 +45,19 @@
 //! | `Complete` | closed | nobody, for ever | nobody |
 //!
 //! **Who terminates a process that ends at the same time** has ended it if his nudge comes before the close of the
-//! mailbox, or his mark before the worker's last look at the marks, which then marks that it has `obeyed`. So an
-//! ordinary end takes no read-modify-write beside the close. Rejected: to go by the mark alone, which the worker
-//! would have to exchange at every end.
+//! mailbox, or his mark before the worker marks that it has `obeyed` another. So an ordinary end takes no
+//! read-modify-write beside the close. Rejected: to go by the mark alone, which the worker would have to exchange at
+//! every end. Behind two whose nudges have come in nobody pushes another.
 //!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
-//! parks and a moment after it is woken.
+//! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being closed: who sees a
+//! process as ended can do nothing to it any more.
 //!
 //! | mark | set by | decides |
 //! |---|---|---|
 //! | `terminate` | anybody, before a nudge is pushed | that no further step starts |
 //! | `obeyed` | the worker, once | that a `terminate` before it has ended the process, one after it comes too late |
+//! | `nudged` | the second who terminates it, after its nudge | that the process ends as terminated: no more nudges |
 //! | `cancelled`, `shutdown` | anybody | nothing here |
 //! | `SYSTEM` upwards: a count | senders, before they push; the worker | that a drain has to look for system events; the lane of the queue |
 
@@ -68,16 +70,16 @@ use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
 const OBEYED: u32 = 1 << 1;
-const CANCELLED: u32 = 1 << 2;
-const SHUTDOWN: u32 = 1 << 3;
-/// One system event, in the count that the bits from here on are. There is no memory for 2^28 of them.
-const SYSTEM: u32 = 1 << 4;
+const NUDGED: u32 = 1 << 2;
+const CANCELLED: u32 = 1 << 3;
+const SHUTDOWN: u32 = 1 << 4;
+/// One system event, in the count that the bits from here on are. There is no memory for 2^27 of them.
+const SYSTEM: u32 = 1 << 5;
 
 const READY: u16 = 0;
 const RUNNING: u16 = 1;
 const BLOCKED: u16 = 2;
 const IDLE: u16 = 3;
-const COMPLETE: u16 = 4;
 
 /// Where a process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,20 +99,14 @@ pub enum ProcessState {
 /// A copy of phase and marks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    phase: u16,
+    state: ProcessState,
     incarnation: u16,
     marks: u32,
 }
 
 impl Snapshot {
     pub(crate) fn state(self) -> ProcessState {
-        match self.phase {
-            READY => ProcessState::Ready,
-            RUNNING => ProcessState::Running,
-            BLOCKED => ProcessState::Blocked,
-            IDLE => ProcessState::Idle,
-            _ => ProcessState::Complete,
-        }
+        self.state
     }
 
     pub(crate) fn is_terminating(self) -> bool {
@@ -151,10 +147,17 @@ impl<T> State<T> {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
+        // Ordering: Acquire pairs with the Release in `enter`: whoever reads a phase sees what
+        // was done before it.
+        let phase = self.phase.load(Ordering::Acquire);
         Snapshot {
-            // Ordering: Acquire pairs with the Release in `enter`: whoever reads a phase sees what
-            // was done before it.
-            phase: self.phase.load(Ordering::Acquire),
+            state: match phase {
+                _ if self.is_closed() => ProcessState::Complete,
+                READY => ProcessState::Ready,
+                RUNNING => ProcessState::Running,
+                BLOCKED => ProcessState::Blocked,
+                _ => ProcessState::Idle,
+            },
             // Ordering: Relaxed: for display only.
             incarnation: self.incarnation.load(Ordering::Relaxed),
             marks: self.marks(),
@@ -204,7 +207,7 @@ impl<T> State<T> {
 
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(OBEYED | CANCELLED | SHUTDOWN) != 0
+        self.marks() & !(OBEYED | NUDGED | CANCELLED | SHUTDOWN) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -266,14 +269,18 @@ impl<T> State<T> {
         // Ordering: Release pairs with the Acquire in `marks`: the worker that ends the process for it
         // sees what its caller did before.
         let before = self.marks.fetch_or(TERMINATE, Ordering::Release);
-        if before & OBEYED != 0 {
-            return Err(nudge);
+        if before & NUDGED != 0 && !self.is_closed() {
+            return Ok(Wake::Noted);
         }
-        // Also behind somebody else's mark, whose nudge may come too late: each of them takes a node until the
-        // step is over.
-        match self.push(nudge) {
-            // The worker has marked that before it closed the mailbox.
-            Err(_) if self.marks() & OBEYED != 0 => Ok(Wake::Noted),
+        // Also behind somebody else's mark, whose nudge may come too late.
+        let pushed = self.push(nudge);
+        if pushed.is_ok() && before & TERMINATE != 0 {
+            // Ordering: Relaxed: that a nudge is in stays true, and nothing is read on the strength of it.
+            self.marks.fetch_or(NUDGED, Ordering::Relaxed);
+        }
+        match pushed {
+            // The mark was in time: the worker has marked that before it closed the mailbox.
+            Err(_) if before & OBEYED == 0 && self.marks() & OBEYED != 0 => Ok(Wake::Noted),
             pushed => pushed,
         }
     }
@@ -327,11 +334,10 @@ impl<T> State<T> {
         );
         let has_obeyed = self.is_terminating();
         if has_obeyed {
-            // Ordering: Relaxed, because the Release of the close orders it before the look of a terminator
-            // that finds the mailbox closed. One who comes too late has nothing to read.
-            self.marks.fetch_or(OBEYED, Ordering::Relaxed);
+            // Ordering: Acquire pairs with the Release in `terminate`: of those who have marked it since, too. The
+            // Release of the close orders it before the look of a terminator that finds the mailbox closed.
+            self.marks.fetch_or(OBEYED, Ordering::Acquire);
         }
-        self.enter(COMPLETE);
         let rest = self.mailbox.close().batch;
         // A mark that has come since means nothing without a nudge: its terminator is told that it is too late.
         let is_terminated = has_obeyed || self.is_terminating() && rest.iter().any(is_nudge);

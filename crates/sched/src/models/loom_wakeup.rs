@@ -5,6 +5,7 @@
 //! (the count is in a cell that loom watches), nothing sent is lost, one end.
 
 use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
+use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
@@ -229,47 +230,102 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that completes a process may learn no earlier that it was to be terminated.
+/// The worker that completes a process may learn no earlier that it was to be terminated, and of the second no
+/// earlier than that the first has done so.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
-    model::check(4, || {
-        let shared = Arc::new(Marked(State::new(), UnsafeCell::new(0)));
-        let terminator = {
-            let shared = Arc::clone(&shared);
+    model::check(3, || {
+        let state = Arc::new(State::new());
+        let before = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+        let terminators = [0, 1].map(|who| {
+            let (state, before) = (Arc::clone(&state), Arc::clone(&before));
             thread::spawn(move || {
-                // SAFETY: the other thread looks when it has found the mark.
-                shared.1.with_mut(|before| unsafe { *before = 7 });
-                shared.0.terminate(NUDGE).is_ok()
+                // Ordering: Relaxed: what is checked is that the state orders it.
+                before[who].store(7, Ordering::Relaxed);
+                state.terminate(NUDGE).is_ok()
             })
-        };
-        let (Begin::Step | Begin::Terminate) = shared.0.begin();
-        let (was_terminated, rest) = shared.0.complete(is_nudge);
-        if was_terminated {
-            // SAFETY: written before the mark, and not after it.
-            shared.1.with(|before| assert_eq!(unsafe { *before }, 7));
-        }
+        });
+        let (Begin::Step | Begin::Terminate) = state.begin();
+        let (_, rest) = state.complete(is_nudge);
+        // Ordering: Relaxed, as above.
+        let seen = [0, 1].map(|who| before[who].load(Ordering::Relaxed) == 7);
         drop(rest);
-        assert_eq!(terminator.join().unwrap(), was_terminated);
+        let told = terminators.map(|it| it.join().unwrap());
+        for (told, seen) in told.into_iter().zip(seen) {
+            assert!(seen || !told);
+        }
     });
 }
 
-/// Whose process ends by itself at the same time. A message in its mailbox is no nudge.
+/// Whose process ends by itself at the same time. A message in its mailbox is no nudge, and a nudge may have been
+/// taken out before the end.
 // pins: P9
 #[test]
 fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
-    model::check(3, || {
+    for drains in [false, true] {
+        model::check(3, move || {
+            let state = Arc::new(State::new());
+            let terminator = || {
+                let state = Arc::clone(&state);
+                thread::spawn(move || state.terminate(NUDGE).is_ok())
+            };
+            let terminators = [terminator(), terminator()];
+            assert!(state.push(1).is_ok());
+            let (Begin::Step | Begin::Terminate) = state.begin();
+            if drains {
+                drop(state.drain());
+            }
+            let (was_terminated, rest) = state.complete(is_nudge);
+            drop(rest);
+            let told = terminators.map(|it| it.join().unwrap());
+            assert_eq!(told.contains(&true), was_terminated);
+        });
+    }
+}
+
+/// As before, when somebody comes who need not push a nudge any more.
+// pins: P9
+#[test]
+fn a_third_terminator_is_told_what_the_others_have_seen_to() {
+    model::check(2, || {
         let state = Arc::new(State::new());
-        let terminator = || {
+        let terminators = [(); 3].map(|()| {
             let state = Arc::clone(&state);
             thread::spawn(move || state.terminate(NUDGE).is_ok())
-        };
-        let terminators = [terminator(), terminator()];
-        assert!(state.push(1).is_ok());
+        });
         let (Begin::Step | Begin::Terminate) = state.begin();
         let (was_terminated, rest) = state.complete(is_nudge);
         drop(rest);
         let told = terminators.map(|it| it.join().unwrap());
         assert_eq!(told.contains(&true), was_terminated);
+        assert!(state.terminate(NUDGE).is_err(), "it has ended");
     });
+}
+
+/// Whoever has seen that a process has ended does nothing to it, and is told so.
+// pins: P9
+#[test]
+fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {
+    for terminates in [false, true] {
+        model::check(4, move || {
+            let state = Arc::new(State::new());
+            let looker = {
+                let state = Arc::clone(&state);
+                thread::spawn(move || {
+                    let has_ended = state.snapshot().state() == ProcessState::Complete;
+                    let is_told = state.terminate(NUDGE).is_ok();
+                    assert!(!(has_ended && is_told));
+                    let has_ended = state.snapshot().state() == ProcessState::Complete;
+                    assert!(is_told || has_ended, "neither alive nor dead");
+                })
+            };
+            if terminates {
+                assert!(state.terminate(NUDGE).is_ok());
+            }
+            let (Begin::Step | Begin::Terminate) = state.begin();
+            drop(state.complete(is_nudge));
+            looker.join().unwrap();
+        });
+    }
 }

@@ -88,12 +88,16 @@ fn terminate_wins_over_every_way_to_go_on() {
 #[test]
 fn who_terminates_what_has_been_terminated_is_told_so_when_it_has_ended() {
     let word = in_state(ProcessState::Running);
-    for _ in 0..2 {
+    for _ in 0..5 {
         assert_eq!(word.terminate(NUDGE), Ok(Wake::Noted));
     }
     let (was_terminated, rest) = complete(&word);
     assert!(was_terminated);
-    assert_eq!(rest.into_iter().collect::<Vec<_>>(), [NUDGE; 2]);
+    let nudges = rest.into_iter().collect::<Vec<_>>();
+    assert_eq!(
+        nudges, [NUDGE; 2],
+        "they would take memory until the step is over"
+    );
     assert_eq!(word.terminate(NUDGE), Err(NUDGE));
 }
 
