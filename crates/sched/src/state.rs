@@ -47,7 +47,8 @@
 //! **Who terminates a process that ends at the same time** has ended it if his nudge comes before the close of the
 //! mailbox, or his mark before the worker marks that it has `obeyed` another. So an ordinary end takes no
 //! read-modify-write beside the close. Rejected: to go by the mark alone, which the worker would have to exchange at
-//! every end. Behind two whose nudges have come in nobody pushes another.
+//! every end. Behind two whose nudges have come in nobody pushes another: what such a third has done before is seen by
+//! the worker's last look at the marks, after the close, or else he has seen the close.
 //!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being closed: who sees a
@@ -73,7 +74,8 @@ const OBEYED: u32 = 1 << 1;
 const NUDGED: u32 = 1 << 2;
 const CANCELLED: u32 = 1 << 3;
 const SHUTDOWN: u32 = 1 << 4;
-/// One system event, in the count that the bits from here on are. There is no memory for 2^27 of them.
+/// One system event, in the count that the bits from here on are. 2^27 of them, which no step has taken, would wait in
+/// 8 GiB of nodes.
 const SYSTEM: u32 = 1 << 5;
 
 const READY: u16 = 0;
@@ -266,9 +268,10 @@ impl<T> State<T> {
     /// # Errors
     /// Gives the nudge back when the process has ended.
     pub(crate) fn terminate(&self, nudge: T) -> Result<Wake, T> {
-        // Ordering: Release pairs with the Acquire in `marks`: the worker that ends the process for it
-        // sees what its caller did before.
-        let before = self.marks.fetch_or(TERMINATE, Ordering::Release);
+        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that ends the process for
+        // it sees what its caller did before. Acquire pairs with the Release in `complete`: whoever comes after that
+        // one's last look finds the mailbox closed.
+        let before = self.marks.fetch_or(TERMINATE, Ordering::AcqRel);
         if before & NUDGED != 0 && !self.is_closed() {
             return Ok(Wake::Noted);
         }
@@ -334,13 +337,18 @@ impl<T> State<T> {
         );
         let has_obeyed = self.is_terminating();
         if has_obeyed {
-            // Ordering: Acquire pairs with the Release in `terminate`: of those who have marked it since, too. The
-            // Release of the close orders it before the look of a terminator that finds the mailbox closed.
-            self.marks.fetch_or(OBEYED, Ordering::Acquire);
+            // Ordering: Relaxed: the Release of the close orders it before the look of a terminator that finds the
+            // mailbox closed; and the last look, below, acquires what those did who were in time.
+            self.marks.fetch_or(OBEYED, Ordering::Relaxed);
         }
         let rest = self.mailbox.close().batch;
         // A mark that has come since means nothing without a nudge: its terminator is told that it is too late.
         let is_terminated = has_obeyed || self.is_terminating() && rest.iter().any(is_nudge);
+        if is_terminated {
+            // Ordering: Acquire pairs with the Release in `terminate`, also of those who have relied on the nudges of
+            // others; Release with the Acquire there: whoever marks it from now on has seen the close.
+            self.marks.fetch_or(0, Ordering::AcqRel);
+        }
         (is_terminated, rest)
     }
 

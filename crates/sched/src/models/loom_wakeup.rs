@@ -258,6 +258,45 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
+/// The same of a third, who relies on the nudges of the others, also where these come between the worker's look at
+/// the marks and the close.
+// pins: P9
+#[test]
+fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
+    for is_late in [false, true] {
+        model::check(3, move || {
+            let state = Arc::new(State::new());
+            let before = Arc::new(AtomicU32::new(0));
+            let twice = |state: &State<u32>| {
+                // The first may come too late.
+                let _told = [(); 2].map(|()| state.terminate(NUDGE));
+            };
+            let others = if is_late {
+                let state = Arc::clone(&state);
+                Some(thread::spawn(move || twice(&state)))
+            } else {
+                twice(&state);
+                None
+            };
+            let third = {
+                let (state, before) = (Arc::clone(&state), Arc::clone(&before));
+                thread::spawn(move || {
+                    // Ordering: Relaxed: what is checked is that the state orders it.
+                    before.store(7, Ordering::Relaxed);
+                    state.terminate(NUDGE).is_ok()
+                })
+            };
+            let (Begin::Step | Begin::Terminate) = state.begin();
+            let (_, rest) = state.complete(is_nudge);
+            // Ordering: Relaxed, as above.
+            let seen = before.load(Ordering::Relaxed) == 7;
+            drop(rest);
+            others.into_iter().for_each(|it| it.join().unwrap());
+            assert!(seen || !third.join().unwrap());
+        });
+    }
+}
+
 /// Whose process ends by itself at the same time. A message in its mailbox is no nudge, and a nudge may have been
 /// taken out before the end.
 // pins: P9
