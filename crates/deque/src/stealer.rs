@@ -157,6 +157,30 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
+    /// Which item was the oldest a moment ago, as a number that no other item in the deque has; none when there
+    /// was none. O(1), two loads.
+    ///
+    /// While the owner pops nothing, the same number a little later says that nobody has stolen anything
+    /// meanwhile, unless it was 2^32 items. An item that the owner pushes where it has popped one has that one's
+    /// number.
+    ///
+    /// ```
+    /// let worker = ganger_deque::Worker::new();
+    /// let stealer = worker.stealer();
+    /// assert_eq!(stealer.oldest(), None);
+    /// worker.push('a');
+    /// let oldest = stealer.oldest();
+    /// worker.push('b');
+    /// assert_eq!(stealer.oldest(), oldest);
+    /// assert_eq!(stealer.steal().success(), Some('a'));
+    /// assert!(stealer.oldest().is_some() && stealer.oldest() != oldest);
+    /// ```
+    #[must_use]
+    pub fn oldest(&self) -> Option<u32> {
+        let (seen, bottom) = self.look();
+        (seen.len(bottom) > 0).then(|| seen.head())
+    }
+
     /// The word, and `bottom` not older than it. If that leaves nothing between them, the deque was
     /// empty when `bottom` was read, because `head` never moves back.
     #[inline]

@@ -4,6 +4,7 @@
 
 use ganger_deque::{Steal, Worker};
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,9 @@ enum Operation {
 struct Pair {
     worker: Worker<u32>,
     model: VecDeque<u32>,
+    stolen: u32,
+    /// The number of the first item that was ever the oldest, once that is known.
+    first: Cell<Option<u32>>,
 }
 
 impl Pair {
@@ -29,6 +33,8 @@ impl Pair {
         Self {
             worker: Worker::with_capacity(capacity),
             model: VecDeque::new(),
+            stolen: 0,
+            first: Cell::new(None),
         }
     }
 
@@ -39,6 +45,17 @@ impl Pair {
         assert_eq!(self.worker.is_empty(), length == 0);
         assert_eq!(self.worker.stealer().is_empty(), length == 0);
         assert!(self.worker.capacity() >= length);
+        let oldest = self.worker.stealer().oldest();
+        assert_eq!(oldest.is_some(), length > 0);
+        if let Some(oldest) = oldest {
+            let first = oldest.wrapping_sub(self.stolen);
+            self.first.set(self.first.get().or(Some(first)));
+            assert_eq!(
+                self.first.get(),
+                Some(first),
+                "moved by something else than thieves"
+            );
+        }
     }
 }
 
@@ -73,6 +90,7 @@ fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32
         Operation::Expose => this.worker.expose(),
         Operation::Steal => {
             let expected = this.model.pop_front().map_or(Steal::Empty, Steal::Success);
+            this.stolen += u32::from(expected.is_success());
             assert_eq!(this.worker.stealer().steal(), expected);
         }
         Operation::StealHalf(limit) => {
@@ -80,6 +98,7 @@ fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32
             match this.worker.stealer().steal_half_into(&other.worker, limit) {
                 Steal::Success(count) => {
                     assert!((1..=half.min(limit)).contains(&count));
+                    this.stolen += u32::try_from(count).unwrap();
                     other.model.extend(this.model.drain(..count));
                 }
                 Steal::Empty => assert!(limit == 0 || this.model.is_empty()),

@@ -13,8 +13,8 @@
 //! 1. A worker that has something in its deque and has begun no turn since the last look: a sleeper
 //!    is woken, which will steal it.
 //! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
-//!    lasted for long: a spare takes the worker's place (`crew.rs`), and the step is reported; at DEBUG if it
-//!    has said that it is about to block.
+//!    computed for long and is not [done without](Watched): a spare takes the worker's place (`crew.rs`), and the
+//!    step is reported; at DEBUG if it has said that it is about to block.
 //! 3. Nobody is free although the place of a worker has been taken, because its step has said that it is
 //!    about to block, and that step computes for long: it is reported as well. Not while it is about to
 //!    block, for then it has said so.
@@ -25,10 +25,14 @@
 //! waits for up to twice [`LONGEST`], should that step be long. It sleeps while no worker works and
 //! nothing waits; whoever pushes something that waits wakes it.
 
+#[cfg(feature = "sim")]
+pub(crate) mod simulated;
+mod watched;
+
+use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
-use crate::crew::Relief;
 use crate::reaper::Counted;
-use crate::reports::{Line, LongStep, LongStepKind};
+use crate::reports::LongStepKind;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
@@ -91,25 +95,6 @@ struct Monitor<'a, C> {
     interval: Duration,
     /// For how long nothing has happened.
     quiet: Duration,
-}
-
-/// A thread of the scheduler, as it was at the last look.
-#[derive(Clone, Copy, Default)]
-struct Watched {
-    /// The turns that it had begun.
-    turns: u64,
-    /// When that was seen first.
-    since: Duration,
-    /// Whether it was asleep in its turn.
-    was_asleep: bool,
-    /// How long its thread had computed when the turn was first looked at closely, if the system says.
-    computed: Option<Option<Duration>>,
-    /// Since when it computes, for all that is known: what it does while it is about to block does not count.
-    computes_since: Duration,
-    /// What its steps had announced then.
-    announcements: u64,
-    /// The turn has been reported.
-    is_reported: bool,
 }
 
 /// What a look has found.
@@ -201,12 +186,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 }
             } else {
                 look.is_active = true;
-                *watched = Watched {
-                    turns,
-                    announcements: self.shared.crew.announcements(worker),
-                    ..Watched::default()
-                };
-                watched.begin(now);
+                *watched = Watched::new(turns, self.shared.crew.announcements(worker), now);
             }
         }
         look
@@ -230,6 +210,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
+            watched.look_behind(&shared.stealers()[worker], now);
             let Some((kind, is_announced)) = watched.fault(shared, worker, now) else {
                 continue;
             };
@@ -258,118 +239,6 @@ fn count(shared: &Shared, kind: LongStepKind) {
         LongStepKind::Blocked => counters.blocked_steps.bump(),
         LongStepKind::Computing => counters.long_steps.bump(),
     }
-}
-
-#[cfg(feature = "sim")]
-pub(crate) mod simulated;
-
-impl Watched {
-    /// The turn has not begun before now.
-    fn begin(&mut self, now: Duration) {
-        (self.since, self.computes_since) = (now, now);
-        (self.was_asleep, self.computed) = (false, None);
-    }
-
-    /// Whether the worker is still in that turn, or has not begun another since.
-    fn is_current(&self, shared: &Shared, worker: usize) -> bool {
-        shared.counters.of(Some(worker)).turns.get() == self.turns
-    }
-
-    /// What is wrong with the turn, if something is, and whether its step has said so.
-    fn fault(
-        &mut self,
-        shared: &Shared,
-        worker: usize,
-        now: Duration,
-    ) -> Option<(LongStepKind, bool)> {
-        let crew = &shared.crew;
-        let was_asleep = self.was_asleep;
-        self.was_asleep = crew.is_asleep(worker) == Some(true);
-        let lasted = now.saturating_sub(self.since);
-        let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
-        let is_announced = is_odd(crew.announcements(worker));
-        if blocks || is_announced {
-            return Some((LongStepKind::Blocked, is_announced));
-        }
-        self.computes(shared, worker, now)
-            .then_some((LongStepKind::Computing, false))
-    }
-
-    /// Whether it has computed for long, without a word.
-    fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
-        let announcements = shared.crew.announcements(worker);
-        if self.announcements != announcements {
-            self.announcements = announcements;
-            (self.computes_since, self.computed) = (now, None);
-        }
-        if is_odd(announcements) {
-            return false;
-        }
-        // Not by the clock on the wall: where many threads share a processor all steps would take long,
-        // and more threads would make them longer.
-        let computed = shared.crew.computed(worker);
-        let before = *self.computed.get_or_insert(computed);
-        let computed = match (before, computed) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => now.saturating_sub(self.computes_since),
-        };
-        computed >= shared.config.long_step
-    }
-
-    /// What there is to report of the turn, when a process runs.
-    fn relief(
-        &self,
-        shared: &Shared,
-        worker: usize,
-        (kind, is_announced): (LongStepKind, bool),
-        lasted: Duration,
-    ) -> Option<Relief> {
-        let pid = shared.running_on(worker)?;
-        let step = LongStep {
-            pid,
-            method: shared.registry.method(pid.id()),
-            worker,
-            kind,
-            is_announced,
-            lasted,
-            is_over: false,
-            backtrace: None,
-        };
-        Some(Relief {
-            line: shared.reports.line(&step, shared.config.report_interval),
-            turn: self.turns,
-            step,
-        })
-    }
-
-    /// Reports the turn of a worker whose place has been taken already, because it computes for long. Returns
-    /// whether it was still in that turn.
-    fn report(&self, shared: &Shared, worker: usize, lasted: Duration) -> bool {
-        let relief = self.relief(shared, worker, (LongStepKind::Computing, false), lasted);
-        let is_in_turn = |relief: &Relief| shared.is_in_turn(worker, self.turns, relief.step.pid);
-        let Some(relief) = relief.filter(is_in_turn) else {
-            return false;
-        };
-        let Relief { step, turn, line } = relief.clone();
-        let interval = shared.config.report_interval;
-        shared.reports.add(step, turn, line, interval);
-        if !is_in_turn(&relief) {
-            // The worker may have said that it is over before it was known.
-            shared.reports.end(worker);
-        }
-        count(shared, LongStepKind::Computing);
-        if line != Line::Suppress {
-            shared.crew.have_told(relief);
-            // Who sleeps since the last look may not have seen it.
-            shared.idle.notify();
-        }
-        true
-    }
-}
-
-/// See [`Crew::announcements`](crate::crew::Crew::announcements).
-fn is_odd(announcements: u64) -> bool {
-    !announcements.is_multiple_of(2)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod asleep;
+mod done_without;
 mod late;
 
 use super::Clock;
