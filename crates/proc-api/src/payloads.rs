@@ -2,6 +2,7 @@
 
 use crate::Payload;
 use std::fmt;
+use std::mem::ManuallyDrop;
 
 /// A short list of [`Payload`]s; one value needs no allocation.
 ///
@@ -22,11 +23,36 @@ enum Repr {
     #[default]
     None,
     One(Payload),
-    #[expect(
-        clippy::box_collection,
-        reason = "a thin pointer keeps the common case at 24 bytes"
-    )]
-    Many(Box<Vec<Payload>>),
+    Many(Many),
+}
+
+/// Two values or more. To drop them is the work of a call, so that a list of one, which most are, is dropped by a look
+/// at what it is, where it is.
+#[expect(
+    clippy::box_collection,
+    reason = "a thin pointer keeps the common case at 24 bytes"
+)]
+struct Many(ManuallyDrop<Box<Vec<Payload>>>);
+
+impl Many {
+    fn new(list: Vec<Payload>) -> Self {
+        Self(ManuallyDrop::new(Box::new(list)))
+    }
+
+    fn into_inner(self) -> Vec<Payload> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is neither used nor dropped after that.
+        *unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl Drop for Many {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: it is not used after that.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
 }
 
 const _: () = assert!(size_of::<Payloads>() == 24);
@@ -43,9 +69,9 @@ impl Payloads {
         let payload = payload.into();
         self.0 = match std::mem::take(&mut self.0) {
             Repr::None => Repr::One(payload),
-            Repr::One(first) => Repr::Many(Box::new(vec![first, payload])),
+            Repr::One(first) => Repr::Many(Many::new(vec![first, payload])),
             Repr::Many(mut many) => {
-                many.push(payload);
+                many.0.push(payload);
                 Repr::Many(many)
             }
         };
@@ -70,7 +96,7 @@ impl Payloads {
         match &self.0 {
             Repr::None => &[],
             Repr::One(payload) => std::slice::from_ref(payload),
-            Repr::Many(many) => many,
+            Repr::Many(many) => &many.0,
         }
     }
 
@@ -95,7 +121,7 @@ impl Payloads {
         match self.0 {
             Repr::One(payload) => payload,
             Repr::None => Payload::UNIT,
-            Repr::Many(many) => first_of(*many),
+            Repr::Many(many) => first_of(many.into_inner()),
         }
     }
 
@@ -172,7 +198,7 @@ impl IntoIterator for Payloads {
             },
             Repr::Many(many) => IntoIter {
                 one: None,
-                many: many.into_iter(),
+                many: many.into_inner().into_iter(),
             },
         }
     }
