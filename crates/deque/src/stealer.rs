@@ -157,28 +157,29 @@ impl<T> Stealer<T> {
         self.len() == 0
     }
 
-    /// Which item was the oldest a moment ago, as a number that no other item in the deque has; none when there
-    /// was none. O(1), two loads.
+    /// Which items there were a moment ago: the number of the oldest, and how many there were. Items have consecutive
+    /// numbers, in the order in which they are stolen, and the next one after 2^32 - 1 is 0. O(1), two loads.
     ///
-    /// While the owner pops nothing, the same number a little later says that nobody has stolen anything
-    /// meanwhile, unless it was 2^32 items. An item that the owner pushes where it has popped one has that one's
-    /// number.
+    /// The number of the oldest moves on when items are stolen, and for no other reason: so who looks again can tell
+    /// how many have been, up to 2^32. An item that the owner pushes where it has popped one has that one's number,
+    /// and one that it is popping at this moment may count as gone already.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
     /// let stealer = worker.stealer();
-    /// assert_eq!(stealer.oldest(), None);
     /// worker.push('a');
-    /// let oldest = stealer.oldest();
     /// worker.push('b');
-    /// assert_eq!(stealer.oldest(), oldest);
+    /// let (oldest, count) = stealer.position();
+    /// assert_eq!(count, 2);
     /// assert_eq!(stealer.steal().success(), Some('a'));
-    /// assert!(stealer.oldest().is_some() && stealer.oldest() != oldest);
+    /// assert_eq!(stealer.position(), (oldest.wrapping_add(1), 1));
+    /// assert_eq!(worker.pop(), Some('b'));
+    /// assert_eq!(stealer.position(), (oldest.wrapping_add(1), 0));
     /// ```
     #[must_use]
-    pub fn oldest(&self) -> Option<u32> {
+    pub fn position(&self) -> (u32, usize) {
         let (seen, bottom) = self.look();
-        (seen.len(bottom) > 0).then(|| seen.head())
+        (seen.head(), seen.len(bottom) as usize)
     }
 
     /// The word, and `bottom` not older than it. If that leaves nothing between them, the deque was

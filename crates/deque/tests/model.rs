@@ -4,7 +4,6 @@
 
 use ganger_deque::{Steal, Worker};
 use proptest::prelude::*;
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +23,18 @@ struct Pair {
     worker: Worker<u32>,
     model: VecDeque<u32>,
     stolen: u32,
-    /// The number of the first item that was ever the oldest, once that is known.
-    first: Cell<Option<u32>>,
+    /// The number of the first item.
+    first: u32,
 }
 
 impl Pair {
     fn new(capacity: usize) -> Self {
+        let worker = Worker::with_capacity(capacity);
         Self {
-            worker: Worker::with_capacity(capacity),
+            first: worker.stealer().position().0,
+            worker,
             model: VecDeque::new(),
             stolen: 0,
-            first: Cell::new(None),
         }
     }
 
@@ -45,17 +45,10 @@ impl Pair {
         assert_eq!(self.worker.is_empty(), length == 0);
         assert_eq!(self.worker.stealer().is_empty(), length == 0);
         assert!(self.worker.capacity() >= length);
-        let oldest = self.worker.stealer().oldest();
-        assert_eq!(oldest.is_some(), length > 0);
-        if let Some(oldest) = oldest {
-            let first = oldest.wrapping_sub(self.stolen);
-            self.first.set(self.first.get().or(Some(first)));
-            assert_eq!(
-                self.first.get(),
-                Some(first),
-                "moved by something else than thieves"
-            );
-        }
+        let (oldest, count) = self.worker.stealer().position();
+        assert_eq!(count, length);
+        let first = oldest.wrapping_sub(self.stolen);
+        assert_eq!(first, self.first, "moved by something else than thieves");
     }
 }
 

@@ -144,12 +144,17 @@ impl Events<'_> {
 /// As for [`ptr::read`](std::ptr::read).
 #[inline]
 unsafe fn read_in_pieces(place: *const Event) -> Event {
-    const WHAT: usize = 2 * size_of::<usize>();
-    const REST: usize = size_of::<Event>() - WHAT;
+    type Word = MaybeUninit<usize>;
+    const WHAT: usize = 2;
+    const REST: usize = size_of::<Event>() / size_of::<Word>() - WHAT;
+    const {
+        assert!(size_of::<Event>().is_multiple_of(size_of::<Word>()));
+        assert!(align_of::<Event>() >= align_of::<Word>());
+    }
 
     let mut event = MaybeUninit::<Event>::uninit();
-    let (from, to) = (place.cast::<u8>(), event.as_mut_ptr().cast::<u8>());
-    // SAFETY: the two pieces are the event, which is there, and the caller's.
+    let (from, to) = (place.cast::<Word>(), event.as_mut_ptr().cast::<Word>());
+    // SAFETY: the two pieces are the event, which is there, and the caller's; any bytes are words.
     unsafe {
         to.copy_from_nonoverlapping(from, WHAT);
         (to.add(WHAT)).copy_from_nonoverlapping(from.add(WHAT), REST);

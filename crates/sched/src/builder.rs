@@ -132,8 +132,9 @@ impl Builder {
     /// After how long a step that blocks its thread, and after how long one that computes, another
     /// thread takes the place of its worker, when processes wait that no other worker is free for. The monitor
     /// may take up to 4.5 ms more to notice. Where there are as many workers as processors, another thread has no
-    /// processor of its own: so one that computes keeps its place for up to ten times as long, while others take
-    /// all that it wakes within a quarter of that time. Default: 1 ms and 10 ms.
+    /// processor of its own: so one that computes keeps its place for up to ten times as long while others take
+    /// what it wakes, the oldest within a quarter of the limit and all that waits at once within the limit. Default:
+    /// 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }

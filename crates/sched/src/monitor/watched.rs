@@ -3,10 +3,11 @@
 //! **Done without.** A step that computes uses its worker's processor, so that another thread gets none of its
 //! own where there are as many workers as processors: it takes some of everybody's time. One who sent for 30 ms to a
 //! thousand processes, which another worker served all along, took a third longer beside a spare. So the step's
-//! worker is not relieved while others take what the step wakes, the oldest first, and nothing waits in the
-//! queues of all workers. **Not for ever**: once the step has computed for [`MANY`] times the limit it is to have no
-//! more of the processors than others.
+//! worker is not relieved while others take what waits behind it and behind any other step that goes on, and nothing
+//! waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the limit it is to
+//! have no more of the processors than others.
 
+use super::behind::{Behind, Waits};
 use super::count;
 use crate::crew::Relief;
 use crate::reports::{Line, LongStep, LongStepKind};
@@ -15,10 +16,11 @@ use crate::token::Token;
 use ganger_deque::Stealer;
 use std::time::Duration;
 
-/// How many times the limit a step may compute that others do without.
+/// How many times the limit a step may last that others do without.
 pub(super) const MANY: u32 = 10;
 
-/// Which part of the limit the oldest process behind such a step may wait, and nobody takes it.
+/// Which part of the limit the oldest process behind a step may wait, and nobody takes it. All that were there at once
+/// are to be taken within the limit.
 pub(super) const PART: u32 = 4;
 
 /// A thread of the scheduler, as it was at the last look.
@@ -38,9 +40,8 @@ pub(super) struct Watched {
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
-    /// Which process in its deque is the oldest, and since when, for all that is known.
-    oldest: Option<u32>,
-    oldest_since: Duration,
+    /// What waits behind the turn, once somebody has looked.
+    behind: Option<Behind>,
 }
 
 impl Watched {
@@ -59,15 +60,17 @@ impl Watched {
     pub(super) fn begin(&mut self, now: Duration) {
         (self.since, self.computes_since) = (now, now);
         (self.was_asleep, self.computed_before) = (false, None);
-        (self.oldest, self.oldest_since) = (None, now);
+        self.behind = None;
     }
 
-    /// Notes which process behind the turn is the oldest: in a turn its worker takes none.
-    pub(super) fn look_behind(&mut self, behind: &Stealer<Token>, now: Duration) {
-        let oldest = behind.oldest();
-        if oldest.is_none() || self.oldest != oldest {
-            (self.oldest, self.oldest_since) = (oldest, now);
+    /// How long processes behind the turn have waited, at the longest.
+    pub(super) fn look_behind(&mut self, deque: &Stealer<Token>, now: Duration) -> Waits {
+        match &mut self.behind {
+            Some(behind) => behind.look(deque, now),
+            unknown => *unknown = Some(Behind::new(deque, now)),
         }
+        self.behind
+            .map_or_else(Waits::default, |behind| behind.waits(now))
     }
 
     /// Whether the worker is still in that turn, or has not begun another since.
@@ -75,11 +78,13 @@ impl Watched {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// What is wrong with the turn, if something is, and whether its step has said so.
+    /// What is wrong with the turn, if something is, and whether its step has said so. So long have processes waited
+    /// behind this and other turns.
     pub(super) fn fault(
         &mut self,
         shared: &Shared,
         worker: usize,
+        waits: Waits,
         now: Duration,
     ) -> Option<(LongStepKind, bool)> {
         let crew = &shared.crew;
@@ -93,19 +98,19 @@ impl Watched {
         }
         let computed = self.computed(shared, worker, now);
         let is_long = computed >= shared.config.long_step;
-        (is_long && !self.is_done_without(shared, now, computed))
+        (is_long && !self.is_done_without(shared, waits, lasted))
             .then_some((LongStepKind::Computing, false))
     }
 
-    /// Whether others do well without the worker of a step that has computed for so long: where the system does not
-    /// say that it has, it may as well sleep.
-    fn is_done_without(&self, shared: &Shared, now: Duration, computed: Duration) -> bool {
+    /// Whether others do well without the worker of a step that has computed for long: where the system does not say
+    /// that it has, it may as well sleep.
+    fn is_done_without(&self, shared: &Shared, waits: Waits, lasted: Duration) -> bool {
         let limit = shared.config.long_step;
-        let waits = now.saturating_sub(self.oldest_since);
         shared.config.processors <= shared.crew.workers()
             && self.is_accounted_for()
-            && computed < limit.saturating_mul(MANY)
-            && waits < limit / PART
+            && lasted < limit.saturating_mul(MANY)
+            && waits.oldest < limit / PART
+            && waits.all < limit
             && shared.global.is_empty()
             && shared.urgent.is_empty()
     }
