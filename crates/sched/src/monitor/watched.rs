@@ -2,7 +2,7 @@
 //!
 //! **Done without.** A step that computes uses its worker's processor, so that another thread gets none of its
 //! own where there are as many workers as processors: it takes some of everybody's time. One who sent for 30 ms to a
-//! thousand processes, which another worker served all along, took a third longer beside a spare. So the step's
+//! thousand processes, which another worker served all along, took a tenth longer beside a spare, at the least. So the step's
 //! worker is not relieved while others take what waits behind it and behind any other step that goes on, and nothing
 //! waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the limit it is to
 //! have no more of the processors than others.
