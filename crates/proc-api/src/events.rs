@@ -137,8 +137,8 @@ impl Events<'_> {
 
 /// Moves an event out of its place, in the pieces in which a step moves it on that matches on it: the first two words,
 /// which say what it is, alone, and what is behind them two words at a time. When pieces overlap that were written
-/// just before, a processor waits until they have left its store buffer. One who got ten thousand messages waited for
-/// a fifth of the time.
+/// just before, a processor waits until they have left its store buffer: a sixth to a quarter of what a consumer of many
+/// messages took was that.
 ///
 /// # Safety
 /// As for [`ptr::read`](std::ptr::read).

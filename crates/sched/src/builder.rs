@@ -294,8 +294,8 @@ impl Builder {
     /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
     /// pinned as they should be, or backtraces can't be taken, or not with that signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
-        let workers = self.workers;
-        let workers = workers.unwrap_or_else(|| self.config.processors.min(MAX_WORKERS));
+        let default = self.config.processors.min(MAX_WORKERS);
+        let workers = self.workers.unwrap_or(default);
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
         let pins = Pins::new(&self.config.pinning)?;

@@ -48,8 +48,8 @@ impl Behind {
         }
     }
 
-    /// Looks again.
-    pub(super) fn look(&mut self, deque: &Stealer<Token>, now: Duration) {
+    /// Looks again: for how long something has waited.
+    pub(super) fn look(&mut self, deque: &Stealer<Token>, now: Duration) -> Waits {
         let (oldest, end) = extent(deque);
         if oldest == end || oldest != self.oldest {
             (self.oldest, self.oldest_since) = (oldest, now);
@@ -58,9 +58,6 @@ impl Behind {
         if left <= 0 {
             (self.end, self.end_since) = (end, now);
         }
-    }
-
-    pub(super) fn waits(&self, now: Duration) -> Waits {
         Waits {
             oldest: now.saturating_sub(self.oldest_since),
             all: now.saturating_sub(self.end_since),

@@ -2,10 +2,10 @@
 //!
 //! **Done without.** A step that computes uses its worker's processor, so that another thread gets none of its
 //! own where there are as many workers as processors: it takes some of everybody's time. One who sent for 30 ms to a
-//! thousand processes, which another worker served all along, took a tenth longer beside a spare, at the least. So the step's
-//! worker is not relieved while others take what waits behind it and behind any other step that goes on, and nothing
-//! waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the limit it is to
-//! have no more of the processors than others.
+//! thousand processes, which another worker served all along, took a tenth longer beside a spare, at the least. So
+//! the step's worker is not relieved while others take what waits behind it and behind any other step that goes on,
+//! and nothing waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the
+//! limit it is to have no more of the processors than others.
 
 use super::behind::{Behind, Waits};
 use super::count;
@@ -65,12 +65,8 @@ impl Watched {
 
     /// How long processes behind the turn have waited, at the longest.
     pub(super) fn look_behind(&mut self, deque: &Stealer<Token>, now: Duration) -> Waits {
-        match &mut self.behind {
-            Some(behind) => behind.look(deque, now),
-            unknown => *unknown = Some(Behind::new(deque, now)),
-        }
-        self.behind
-            .map_or_else(Waits::default, |behind| behind.waits(now))
+        let behind = self.behind.get_or_insert_with(|| Behind::new(deque, now));
+        behind.look(deque, now)
     }
 
     /// Whether the worker is still in that turn, or has not begun another since.
