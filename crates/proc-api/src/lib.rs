@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod apart;
 mod cancel;
 mod command;
 mod context;

@@ -1,6 +1,5 @@
 //! One value on its way between processes, handlers and the world.
 
-use crate::apart::Apart;
 use crate::{Exclusive, Pid};
 use bytes::Bytes;
 use std::any::Any;
@@ -43,11 +42,13 @@ enum Repr {
     Pid(Pid),
     InlineStr(Inline),
     InlineBytes(Inline),
-    Long(Apart<Long>),
+    Long(Long),
 }
 
-/// What is behind a pointer.
-enum Long {
+/// What is behind a pointer. That there is nothing to drop in the others is seen where they are dropped.
+struct Long(ManuallyDrop<LongRepr>);
+
+enum LongRepr {
     Str(Box<str>),
     /// What the bytes are part of may be of any type.
     Bytes(Contained<Box<Bytes>>),
@@ -55,15 +56,32 @@ enum Long {
 }
 
 impl Long {
+    fn into_inner(self) -> LongRepr {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is neither used nor dropped after that.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+
     fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::Str(text) => Some(text),
+        match &*self.0 {
+            LongRepr::Str(text) => Some(text),
             _ => None,
         }
     }
+}
 
+impl Drop for Long {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: it is not used after that.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl LongRepr {
     fn into_payload(self) -> Payload {
-        Payload(Repr::Long(Apart::new(self)))
+        Payload(Repr::Long(Long(ManuallyDrop::new(self))))
     }
 }
 
@@ -137,7 +155,7 @@ impl Payload {
     /// A value of any type, moved to the heap.
     #[must_use]
     pub fn any<T: Any + Send>(value: T) -> Self {
-        Long::Any(Contained::new(Opaque::new(Box::new(value)))).into_payload()
+        LongRepr::Any(Contained::new(Opaque::new(Box::new(value)))).into_payload()
     }
 
     /// Whether this is [`Payload::UNIT`].
@@ -209,8 +227,8 @@ impl Payload {
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match &self.0 {
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => Some(inline.as_bytes()),
-            Repr::Long(long) => match &**long {
-                Long::Bytes(bytes) => Some(bytes.0.as_ref()?.as_ref().as_ref()),
+            Repr::Long(long) => match &*long.0 {
+                LongRepr::Bytes(bytes) => Some(bytes.0.as_ref()?.as_ref().as_ref()),
                 _ => long.as_str().map(str::as_bytes),
             },
             _ => None,
@@ -224,8 +242,8 @@ impl Payload {
         let Repr::Long(long) = &mut self.0 else {
             return None;
         };
-        match &mut **long {
-            Long::Any(value) => value.0.as_mut()?.get_mut().downcast_mut(),
+        match &mut *long.0 {
+            LongRepr::Any(value) => value.0.as_mut()?.get_mut().downcast_mut(),
             _ => None,
         }
     }
@@ -239,12 +257,14 @@ impl Payload {
             Repr::Long(long) => long.into_inner(),
             other => return Err(Self(other)),
         };
-        let Long::Any(value) = long else {
+        let LongRepr::Any(value) = long else {
             return Err(long.into_payload());
         };
         match value.take().map(|value| value.into_inner().downcast()) {
             Some(Ok(value)) => Ok(*value),
-            Some(Err(value)) => Err(Long::Any(Contained::new(Opaque::new(value))).into_payload()),
+            Some(Err(value)) => {
+                Err(LongRepr::Any(Contained::new(Opaque::new(value))).into_payload())
+            }
             None => Err(Self::UNIT),
         }
     }
@@ -256,8 +276,8 @@ impl Payload {
     pub fn into_bytes(self) -> Result<Bytes, Self> {
         match self.0 {
             Repr::Long(long) => match long.into_inner() {
-                Long::Bytes(bytes) => Ok(bytes.take().map(|bytes| *bytes).unwrap_or_default()),
-                Long::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
+                LongRepr::Bytes(bytes) => Ok(bytes.take().map(|bytes| *bytes).unwrap_or_default()),
+                LongRepr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
                 other => Err(other.into_payload()),
             },
             Repr::InlineStr(inline) | Repr::InlineBytes(inline) => {
@@ -274,7 +294,7 @@ impl Payload {
     pub fn into_string(self) -> Result<String, Self> {
         match self.0 {
             Repr::Long(long) => match long.into_inner() {
-                Long::Str(text) => Ok(text.into_string()),
+                LongRepr::Str(text) => Ok(text.into_string()),
                 other => Err(other.into_payload()),
             },
             other => {
@@ -297,12 +317,12 @@ impl Payload {
             Repr::InlineStr(inline) => Repr::InlineStr(*inline),
             Repr::InlineBytes(inline) => Repr::InlineBytes(*inline),
             Repr::Long(long) => {
-                return match &**long {
-                    Long::Str(text) => Some(Long::Str(text.clone()).into_payload()),
-                    Long::Bytes(bytes) => {
-                        Some(Long::Bytes(Contained(bytes.0.clone())).into_payload())
+                return match &*long.0 {
+                    LongRepr::Str(text) => Some(LongRepr::Str(text.clone()).into_payload()),
+                    LongRepr::Bytes(bytes) => {
+                        Some(LongRepr::Bytes(Contained(bytes.0.clone())).into_payload())
                     }
-                    Long::Any(_) => None,
+                    LongRepr::Any(_) => None,
                 };
             }
         }))
@@ -320,10 +340,12 @@ impl fmt::Debug for Payload {
             Repr::Pid(pid) => pid.fmt(f),
             Repr::InlineBytes(inline) => bytes::Bytes::copy_from_slice(inline.as_bytes()).fmt(f),
             Repr::InlineStr(_) => self.as_str().unwrap_or_default().fmt(f),
-            Repr::Long(long) => match &**long {
-                Long::Str(text) => text.fmt(f),
-                Long::Bytes(Contained(bytes)) => bytes.as_deref().unwrap_or(&Bytes::new()).fmt(f),
-                Long::Any(_) => f.write_str("Any"),
+            Repr::Long(long) => match &*long.0 {
+                LongRepr::Str(text) => text.fmt(f),
+                LongRepr::Bytes(Contained(bytes)) => {
+                    bytes.as_deref().unwrap_or(&Bytes::new()).fmt(f)
+                }
+                LongRepr::Any(_) => f.write_str("Any"),
             },
         }
     }
@@ -368,7 +390,7 @@ impl From<&str> for Payload {
     fn from(text: &str) -> Self {
         match Inline::new(text.as_bytes()) {
             Some(inline) => Self(Repr::InlineStr(inline)),
-            None => Long::Str(text.into()).into_payload(),
+            None => LongRepr::Str(text.into()).into_payload(),
         }
     }
 }
@@ -377,7 +399,7 @@ impl From<String> for Payload {
     fn from(text: String) -> Self {
         match Inline::new(text.as_bytes()) {
             Some(inline) => Self(Repr::InlineStr(inline)),
-            None => Long::Str(text.into_boxed_str()).into_payload(),
+            None => LongRepr::Str(text.into_boxed_str()).into_payload(),
         }
     }
 }
@@ -395,7 +417,7 @@ impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
         match Inline::new(&bytes) {
             Some(inline) => Self(Repr::InlineBytes(inline)),
-            None => Long::Bytes(Contained::new(Box::new(bytes))).into_payload(),
+            None => LongRepr::Bytes(Contained::new(Box::new(bytes))).into_payload(),
         }
     }
 }

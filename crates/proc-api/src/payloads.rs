@@ -1,8 +1,8 @@
 //! The values of one message or command.
 
 use crate::Payload;
-use crate::apart::Apart;
 use std::fmt;
+use std::mem::ManuallyDrop;
 
 /// A short list of [`Payload`]s; one value needs no allocation.
 ///
@@ -26,8 +26,34 @@ enum Repr {
     Many(Many),
 }
 
-/// Two values or more, behind a thin pointer, which keeps the common case at 24 bytes.
-type Many = Apart<Box<Vec<Payload>>>;
+/// Two values or more. To drop them is the work of a call, so that a list of one, which most are, is dropped by a look
+/// at what it is, where it is.
+#[expect(
+    clippy::box_collection,
+    reason = "a thin pointer keeps the common case at 24 bytes"
+)]
+struct Many(ManuallyDrop<Box<Vec<Payload>>>);
+
+impl Many {
+    fn new(list: Vec<Payload>) -> Self {
+        Self(ManuallyDrop::new(Box::new(list)))
+    }
+
+    fn into_inner(self) -> Vec<Payload> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: it is neither used nor dropped after that.
+        *unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl Drop for Many {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: it is not used after that.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
 
 const _: () = assert!(size_of::<Payloads>() == 24);
 
@@ -43,9 +69,9 @@ impl Payloads {
         let payload = payload.into();
         self.0 = match std::mem::take(&mut self.0) {
             Repr::None => Repr::One(payload),
-            Repr::One(first) => Repr::Many(Many::new(Box::new(vec![first, payload]))),
+            Repr::One(first) => Repr::Many(Many::new(vec![first, payload])),
             Repr::Many(mut many) => {
-                many.push(payload);
+                many.0.push(payload);
                 Repr::Many(many)
             }
         };
@@ -70,7 +96,7 @@ impl Payloads {
         match &self.0 {
             Repr::None => &[],
             Repr::One(payload) => std::slice::from_ref(payload),
-            Repr::Many(many) => many,
+            Repr::Many(many) => &many.0,
         }
     }
 
@@ -95,7 +121,7 @@ impl Payloads {
         match self.0 {
             Repr::One(payload) => payload,
             Repr::None => Payload::UNIT,
-            Repr::Many(many) => first_of(*many.into_inner()),
+            Repr::Many(many) => first_of(many.into_inner()),
         }
     }
 
