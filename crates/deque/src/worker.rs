@@ -104,8 +104,29 @@ impl<T> Worker<T> {
     pub fn push(&self, item: T) {
         let bottom = self.bottom.get();
         if bottom == self.ceiling.get() {
-            self.make_room(bottom, 1);
+            return self.push_to_full(item);
         }
+        // SAFETY: there is room.
+        unsafe { self.put(bottom, item) };
+    }
+
+    /// As [`push`](Self::push), where no slot is known to be free. It is the last thing that `push` does, so that this
+    /// one has nothing to keep for what follows.
+    #[cold]
+    #[inline(never)]
+    fn push_to_full(&self, item: T) {
+        let bottom = self.bottom.get();
+        self.make_room(bottom, 1);
+        // SAFETY: there is room now.
+        unsafe { self.put(bottom, item) };
+    }
+
+    /// Adds an item.
+    ///
+    /// # Safety
+    /// `bottom` is where the owner is, and there is room.
+    #[inline]
+    unsafe fn put(&self, bottom: u32, item: T) {
         // SAFETY: there is room, so no item is in this slot and no thief is copying it; and no
         // thief can claim it before `bottom` says that it is filled.
         unsafe { self.slots.get().write(bottom, MaybeUninit::new(item)) };
