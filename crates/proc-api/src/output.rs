@@ -73,9 +73,19 @@ pub enum Outcome {
 #[derive(Default)]
 pub struct StepOutput {
     yields: Vec<Yield>,
-    outcome: Outcome,
-    /// Whether the outcome may have something in it that has to be dropped.
-    is_laden: bool,
+    next: Next,
+    /// The outcome when there is something in it; `Continue` otherwise.
+    laden: Outcome,
+}
+
+/// Which outcome it is. Apart from it, so that a step and its scheduler write and read a byte.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    #[default]
+    Continue,
+    Idle,
+    WaitForYields,
+    Laden,
 }
 
 impl StepOutput {
@@ -110,33 +120,21 @@ impl StepOutput {
     /// outcomes the last one counts.
     #[inline]
     pub fn go_on(&mut self) {
-        if self.is_laden {
-            return self.unload(Outcome::Continue);
-        }
-        // SAFETY: what is overwritten has nothing to drop.
-        unsafe { (&raw mut self.outcome).write(Outcome::Continue) };
+        self.decide(Next::Continue);
     }
 
     /// Wait for any event. Of several outcomes the last one counts: this one takes back an earlier
     /// [`done`](Self::done).
     #[inline]
     pub fn idle(&mut self) {
-        if self.is_laden {
-            return self.unload(Outcome::Idle);
-        }
-        // SAFETY: what is overwritten has nothing to drop.
-        unsafe { (&raw mut self.outcome).write(Outcome::Idle) };
+        self.decide(Next::Idle);
     }
 
     /// Wait for any event; completions are what the process expects. Of several outcomes the last one counts:
     /// this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn wait_for_yields(&mut self) {
-        if self.is_laden {
-            return self.unload(Outcome::WaitForYields);
-        }
-        // SAFETY: what is overwritten has nothing to drop.
-        unsafe { (&raw mut self.outcome).write(Outcome::WaitForYields) };
+        self.decide(Next::WaitForYields);
     }
 
     /// The process is finished, with this result, as soon as the step has returned. Of several outcomes the last
@@ -146,8 +144,7 @@ impl StepOutput {
     /// dropped, and counted as undelivered.
     #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
-        self.outcome = Outcome::Done(result.into());
-        self.is_laden = true;
+        self.load(Outcome::Done(result.into()));
     }
 
     /// Put another process in the place of this one, as soon as the step has returned: same PID, same mailbox. Of
@@ -156,16 +153,28 @@ impl StepOutput {
     /// Return after it: messages, cancellations and control messages that this step does not take go to the new
     /// process, and those that it takes do not.
     pub fn upgrade(&mut self, request: UpgradeRequest) {
-        self.outcome = Outcome::Upgrade(Box::new(request));
-        self.is_laden = true;
+        self.load(Outcome::Upgrade(Box::new(request)));
     }
 
-    /// Drops what is in the outcome, and puts one in its place that has nothing in it.
+    #[inline]
+    fn decide(&mut self, next: Next) {
+        // First, here and below: what is dropped may panic.
+        if mem::replace(&mut self.next, next) == Next::Laden {
+            self.unload();
+        }
+    }
+
+    #[inline]
+    fn load(&mut self, outcome: Outcome) {
+        self.next = Next::Laden;
+        self.laden = outcome;
+    }
+
+    /// Drops what came with an outcome that another one has taken the place of.
     #[cold]
     #[inline(never)]
-    fn unload(&mut self, outcome: Outcome) {
-        self.is_laden = false;
-        self.outcome = outcome;
+    fn unload(&mut self) {
+        self.laden = Outcome::Continue;
     }
 
     /// The commands written so far.
@@ -179,7 +188,35 @@ impl StepOutput {
     #[must_use]
     #[inline]
     pub fn outcome(&self) -> &Outcome {
-        &self.outcome
+        const CONTINUE: &Outcome = &Outcome::Continue;
+        const IDLE: &Outcome = &Outcome::Idle;
+        const WAIT_FOR_YIELDS: &Outcome = &Outcome::WaitForYields;
+        match self.next {
+            Next::Continue => CONTINUE,
+            Next::Idle => IDLE,
+            Next::WaitForYields => WAIT_FOR_YIELDS,
+            Next::Laden => &self.laden,
+        }
+    }
+
+    /// If the process is to wait, says so, and leaves [`Outcome::Continue`]; for schedulers.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn take_wait(&mut self) -> bool {
+        let waits = matches!(self.next, Next::Idle | Next::WaitForYields);
+        if waits {
+            self.next = Next::Continue;
+        }
+        waits
+    }
+
+    /// Whether the process is to step again; for schedulers.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        self.next == Next::Continue
     }
 
     /// Takes the commands out, in order; for schedulers.
@@ -201,8 +238,12 @@ impl StepOutput {
     #[must_use]
     #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
-        self.is_laden = false;
-        mem::take(&mut self.outcome)
+        match mem::take(&mut self.next) {
+            Next::Continue => Outcome::Continue,
+            Next::Idle => Outcome::Idle,
+            Next::WaitForYields => Outcome::WaitForYields,
+            Next::Laden => mem::take(&mut self.laden),
+        }
     }
 
     /// Forgets commands and outcome, and keeps the buffer; for schedulers.
@@ -216,7 +257,7 @@ impl fmt::Debug for StepOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepOutput")
             .field("yields", &self.yields)
-            .field("outcome", &self.outcome)
+            .field("outcome", self.outcome())
             .finish()
     }
 }
