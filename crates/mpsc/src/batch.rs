@@ -80,7 +80,16 @@ impl<T> Batch<T> {
     #[inline]
     #[must_use]
     pub fn of(item: T) -> Self {
-        let node = Node::alloc(item);
+        // SAFETY: a fresh node, which is ours.
+        unsafe { Self::of_node(Node::alloc(item)) }
+    }
+
+    /// A batch of one node.
+    ///
+    /// # Safety
+    /// The caller owns the node and gives it away. Its link is null.
+    #[inline]
+    pub(crate) unsafe fn of_node(node: *mut Node<T>) -> Self {
         Self {
             front: node,
             back: node,
@@ -96,12 +105,8 @@ impl<T> Batch<T> {
     #[inline]
     #[must_use]
     pub fn of_near(item: T, key: u64) -> Self {
-        let node = Node::alloc_near(item, key);
-        Self {
-            front: node,
-            back: node,
-            len: 1,
-        }
+        // SAFETY: a fresh node, which is ours.
+        unsafe { Self::of_node(Node::alloc_near(item, key)) }
     }
 
     /// Notes that the consumer of the queue with that key had not been waiting for the item that the calling thread

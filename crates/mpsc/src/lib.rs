@@ -23,6 +23,7 @@ mod receiver;
 mod room;
 mod runs;
 mod sender;
+mod single;
 mod slab;
 #[cfg(feature = "async")]
 mod task;
@@ -37,6 +38,7 @@ pub use outcome::{Closing, Park, Pushed, Sealed};
 pub use queue::Queue;
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use single::Single;
 #[cfg(feature = "async")]
 pub use task::AsyncReceiver;
 

@@ -4,7 +4,7 @@
 
 mod outcomes;
 
-use ganger_mpsc::{Closed, Park, Queue};
+use ganger_mpsc::{Closed, Park, Queue, Single};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
@@ -98,6 +98,35 @@ fn close_against_a_group() {
         }
     });
     outcomes.check([(0, 3), (1, 3), (3, 0), (4, 0)]);
+}
+
+#[test]
+fn close_against_an_item_in_its_node() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model::check(4, move || {
+        let queue = Arc::new(Queue::new());
+        let other = spawn_pusher(&queue, 9..10);
+        let single = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                let pushed = queue.push_single(Single::near(0, 1));
+                // Whatever it was linked to, it comes back alone.
+                let refused = pushed.err().map(Closed::into_inner);
+                refused
+                    .map(Single::into_batch)
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<u32>>()
+            })
+        };
+        let closed: Vec<u32> = queue.close().batch.into_iter().collect();
+        let (other, single) = (other.join().unwrap(), single.join().unwrap());
+        assert!(single.is_empty() || single == [0], "{single:?}");
+        assert_eq!(closed.len() + other.len() + single.len(), 2);
+        seen.note((closed.len(), single.len()));
+    });
+    outcomes.check([(0, 1), (1, 0), (1, 1), (2, 0)]);
 }
 
 #[test]
