@@ -14,6 +14,7 @@ use ganger_proc_api::{
     CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid, Process,
     SendError, SubmitError, Symbol, Tag,
 };
+use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
@@ -274,6 +275,9 @@ impl ProcessCell {
         if shutdown.is_halted() || !self.shared.has_work() || idle.notify() {
             return;
         }
+        // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees what waits here, or
+        // the look below sees that it has ended its search.
+        fence(Ordering::SeqCst);
         let now = idle.snapshot();
         if now.sleeping == 0 && now.searching == 0 {
             crew.relieve(&self.shared, worker, None);

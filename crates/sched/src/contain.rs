@@ -9,6 +9,7 @@ use ganger_proc_api::Pid;
 use std::any::Any;
 use std::error::Error;
 use std::fmt::{Display, Write};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -59,7 +60,12 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
 
 /// Drops a value that may hold something of a user's, and is that process's.
 pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value: T) {
-    contain_and_report("destructor", pid, counters, || drop(value));
+    // Where it is: one that is moved into the call just after it was made has to be waited for.
+    let mut value = ManuallyDrop::new(value);
+    contain_and_report("destructor", pid, counters, || {
+        // SAFETY: it is not used again.
+        unsafe { ManuallyDrop::drop(&mut value) };
+    });
 }
 
 /// Drops values that may each hold something of a user's.

@@ -117,7 +117,7 @@ impl Core {
     /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
     /// latter when a system event has to wait, because the batch is full, or an upgrade is next. An answer
     /// that is in its place stays there if it is the first of the next step's events.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn gather(
         &mut self,
         state: &State<Item>,
@@ -206,7 +206,11 @@ impl Core {
 
     #[inline]
     fn step(&mut self, has_answer: bool, events: usize) -> Gathered {
-        if mem::take(&mut self.must_step) | has_answer || events > 0 {
+        if self.must_step {
+            self.must_step = false;
+            return Gathered::Step(events);
+        }
+        if has_answer || events > 0 {
             Gathered::Step(events)
         } else {
             Gathered::Nothing
@@ -301,7 +305,8 @@ impl Shown<'_> {
     /// Frees the memory of what the step has taken last. Nobody uses `pending` before.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if mem::take(&mut self.is_spent) {
+        if self.is_spent {
+            self.is_spent = false;
             // SAFETY: the step has got the event by value, or dropped it in its place.
             unsafe { self.pending.forget_front() };
         }

@@ -10,7 +10,7 @@ use crate::nodes::{self, CommandResult};
 use crate::room::{Given, Room};
 use crate::state::Wake;
 use crate::token::Token;
-use ganger_mpsc::Batch;
+use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CancelReason, Event, Message, SendError, SendErrorKind, Tag, UpgradeRequest,
 };
@@ -53,20 +53,35 @@ impl ProcessCell {
         }
     }
 
-    /// Delivers a message, which is the only item. Never blocks.
+    /// Delivers a message. Never blocks.
     #[inline(never)]
-    pub(crate) fn deliver_in_node(self: &Task, message: Batch<Item>) -> Result<(), SendError> {
+    pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(nodes::refused(self.no_room(), message, &self.pid));
+            return Err(self.refused(self.no_room(), message));
         }
-        match self.push_batch(message) {
-            Ok(Wake::Enqueue) => Ok(()),
-            Ok(Wake::Noted) => {
-                nodes::note_behind(self.key());
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token.
+            (self.shared).schedule(unsafe { self.put_first(message.into_batch()) });
+            return Ok(());
+        }
+        let noted = self.shared.accounts.note_item(message.item());
+        match self.state.push_single(message) {
+            Ok(wake) => {
+                self.shared.accounts.accept(self.pid, noted);
+                if wake == Wake::Noted {
+                    nodes::note_behind(self.key());
+                }
+                self.settle(wake);
                 Ok(())
             }
-            Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
+            Err(message) => Err(self.refused(SendErrorKind::Closed, message)),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refused(&self, kind: SendErrorKind, message: Single<Item>) -> SendError {
+        nodes::refused(kind, message.into_batch(), &self.pid)
     }
 
     /// What the mailbox goes by where nodes for it come from.

@@ -32,13 +32,11 @@ thread_local! {
 struct Call<'a> {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
-    tag: Tag,
     token: u64,
+    /// But for [`Answer::Given`], which its place says.
     answer: Cell<Answer>,
     /// For the completion; empty before.
     place: &'a AnswerPlace,
-    /// The reference to the process that came with it.
-    task: Cell<Option<Task>>,
 }
 
 /// What has become of a completer.
@@ -79,8 +77,8 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
             // once; nobody looks there before it has returned. The result is forgotten here.
             unsafe { call.place.fill(tag, token, &raw const result) };
             mem::forget(result);
-            call.answer.set(Answer::Given);
-            call.task.set(Some(task));
+            // The process has lent it.
+            mem::forget(task);
         }
         Some(call) => {
             call.answer.set(Answer::Sent);
@@ -96,7 +94,8 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     // SAFETY: it is used here only.
     if let Some(call) = unsafe { current(&task, token) } {
         call.answer.set(Answer::Dropped);
-        call.task.set(Some(task));
+        // The process has lent it.
+        mem::forget(task);
         return;
     }
     task.complete_behind(tag, token, Err(CommandError::Dropped));
@@ -154,11 +153,19 @@ impl Inline {
         self.place.take_item()
     }
 
+    /// What is pending are no answers to the step that is next.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        // Most handlers' answers are in their place, if there are any. A look costs less than a store.
+        if self.answers > 0 {
+            self.answers = 0;
+        }
+    }
+
     /// The turn is over.
     #[inline]
     pub(crate) fn end(&mut self, core: &mut Core) {
         self.put_back(core);
-        self.answers = 0;
     }
 }
 
@@ -214,26 +221,28 @@ fn dispatch_one(
     // What has arrived before its answer stays before it, and so does an answer to another yield.
     core.receive(&task.state);
     inline.put_back(core);
-    let sink = (core.itself.take()).unwrap_or_else(|| Arc::clone(task));
+    let itself = core.itself.get_or_insert_with(|| Arc::clone(task));
+    // SAFETY: it is lent, together with the completer. When that has been used or dropped before the handler returned,
+    // the reference has been forgotten; otherwise the one here is, below, before anybody looks at it.
+    let sink = unsafe { ptr::read(itself) };
     let call = Call {
         cell: Arc::as_ptr(task),
-        tag,
         token,
         answer: Cell::new(Answer::Later),
         place: &inline.place,
-        task: Cell::new(None),
     };
     let id = command.get().id;
-    let returned = match task.shared.commands.get(id) {
-        Some(handler) => call.make(handler, command, sink),
-        None => call.make_none(command.take(), sink, counters),
+    let Some(handler) = task.shared.commands.get(id) else {
+        call.make_none(command.take(), sink, tag, counters);
+        let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
+        return conclude(task, core, inline, ids, Answer::Dropped, failure, counters);
     };
-    let answer = call.answer.get();
-    let before = mem::replace(&mut core.itself, call.task.into_inner());
-    // Since it was taken, and nobody looks there before the turn is over: there is nothing to drop.
-    debug_assert!(before.is_none(), "somebody has put a reference there");
-    mem::forget(before);
-    if let Returned::Ok = returned {
+    let returned = call.make(handler, command, sink, tag);
+    let answer = call.answer();
+    if let Answer::Sent | Answer::Later = answer {
+        mem::forget(core.itself.take());
+    }
+    if let Ok(Ok(())) = returned {
         if answer == Answer::Given {
             return inline.settle(core);
         }
@@ -241,35 +250,30 @@ fn dispatch_one(
             return core.yields.insert(token);
         }
     }
-    let error = returned.into_error(task, id, counters);
-    conclude(
-        task,
-        core,
-        inline,
-        (id, tag, token),
-        answer,
-        error,
-        counters,
-    );
+    let failure = match returned {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(Failure::Error(error)),
+        Err(message) => Some(Failure::Panic(message)),
+    };
+    let ids = (id, tag, token);
+    conclude(task, core, inline, ids, answer, failure, counters);
 }
 
-/// What a handler has returned.
-enum Returned {
-    Ok,
+/// Why a handler has not carried a command out.
+enum Failure {
     Error(BoxError),
     Panic(Box<str>),
     /// There is none.
     Unknown,
 }
 
-impl Returned {
-    /// The error that it comes to, if it does.
+impl Failure {
+    /// The error that it comes to.
     #[cold]
-    fn into_error(self, task: &Task, id: CommandId, counters: &Counters) -> Option<CommandError> {
+    fn into_error(self, task: &Task, id: CommandId, counters: &Counters) -> CommandError {
         match self {
-            Self::Ok => None,
-            Self::Error(error) => Some(CommandError::Failed(error)),
-            Self::Unknown => Some(CommandError::Unknown(id)),
+            Self::Error(error) => CommandError::Failed(error),
+            Self::Unknown => CommandError::Unknown(id),
             Self::Panic(message) => {
                 counters.panics.bump();
                 log(Level::ERROR, || {
@@ -278,7 +282,7 @@ impl Returned {
                         "contained a panic of a handler"
                     );
                 });
-                Some(CommandError::Panicked(message))
+                CommandError::Panicked(message)
             }
         }
     }
@@ -293,9 +297,10 @@ fn conclude(
     inline: &mut Inline,
     (id, tag, token): (CommandId, Tag, u64),
     answer: Answer,
-    error: Option<CommandError>,
+    failure: Option<Failure>,
     counters: &Counters,
 ) {
+    let error = failure.map(|failure| failure.into_error(task, id, counters));
     match answer {
         Answer::Given => {
             if let Some(error) = error {
@@ -329,16 +334,26 @@ fn conclude(
 impl Call<'_> {
     /// Calls the handler.
     #[inline]
-    fn make(&self, handler: &dyn Handler, command: Placed<'_, Command>, sink: Task) -> Returned {
+    fn make(
+        &self,
+        handler: &dyn Handler,
+        command: Placed<'_, Command>,
+        sink: Task,
+        tag: Tag,
+    ) -> Result<Result<(), BoxError>, Box<str>> {
         let outer = self.enter();
         // SAFETY: this is no other one.
-        let returned =
-            contain(|| unsafe { handler.handle_placed(command, sink, self.tag, self.token) });
+        let returned = contain(|| unsafe { handler.handle_placed(command, sink, tag, self.token) });
         CURRENT.set(outer);
-        match returned {
-            Ok(Ok(())) => Returned::Ok,
-            Ok(Err(error)) => Returned::Error(error),
-            Err(message) => Returned::Panic(message),
+        returned
+    }
+
+    #[inline]
+    fn answer(&self) -> Answer {
+        if self.place.is_full() {
+            Answer::Given
+        } else {
+            self.answer.get()
         }
     }
 
@@ -351,14 +366,13 @@ impl Call<'_> {
     /// What there is to do when there is no handler.
     #[cold]
     #[inline(never)]
-    fn make_none(&self, command: Command, sink: Task, counters: &Counters) -> Returned {
+    fn make_none(&self, command: Command, sink: Task, tag: Tag, counters: &Counters) {
         let pid = sink.pid;
-        let completer = Completer::new(sink, self.tag, self.token);
+        let completer = Completer::new(sink, tag, self.token);
         let outer = self.enter();
         discard(pid, counters, completer);
         CURRENT.set(outer);
         discard_each(pid, counters, command.payloads);
-        Returned::Unknown
     }
 }
 
@@ -391,3 +405,6 @@ fn report_late(task: &Task, id: CommandId, error: CommandError, counters: &Count
     });
     discard(task.pid, counters, error);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -7,7 +7,6 @@ use crate::core::{Item, count};
 use crate::local;
 use crate::shared::Shared;
 use crate::stats::Counters;
-use crate::turns::InTurn;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
@@ -62,15 +61,15 @@ fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
     });
 }
 
-/// Ends a process that this thread runs, as `turn` says until the process counts as ended. It takes the
-/// reason, or else the process has been terminated.
+/// Ends a process that this thread runs, and its turn before the process counts as ended. It takes the reason, or
+/// else the process has been terminated.
 pub(crate) fn finish(
     shared: &Shared,
     counters: &Counters,
     task: &Task,
     end: &mut Option<ExitReason>,
-    turn: InTurn<'_>,
     worker: Option<usize>,
+    end_turn: impl FnOnce(),
 ) {
     let (terminated, rest) = task.complete();
     if terminated && matches!(end, Some(ExitReason::Done(_))) {
@@ -121,7 +120,7 @@ pub(crate) fn finish(
     });
     shared.leave_place();
     ended.bump();
-    drop(turn);
+    end_turn();
     shared.live.leave(worker);
     let pid = task.pid;
     let Some(reason) = end.take() else {

@@ -11,7 +11,7 @@
 //! and those that *sleep*; a list under a lock says who sleeps. Everybody else is *busy*.
 //!
 //! **Protocol of a pusher** ([`notify`](Idle::notify)): 1. push; 2. light fence; 3. read the word: if
-//! nobody searches or sleeps, nothing is owed; if somebody searches, full fence, and read it again: if
+//! nobody sleeps, nothing is owed; if somebody searches beside a sleeper, full fence, and read it again: if
 //! somebody still does, nothing is owed; 4. under the lock take a sleeper, count it as
 //! searching, wake it.
 //!
@@ -30,7 +30,8 @@
 //! searcher owes nothing, because the last searcher either finds work, looks again and notifies, or
 //! announces its sleep and then looks at everything; and when that makes it withdraw it searches again, or
 //! somebody else does, for what it takes need not be all that was pushed while it searched. Beside the fence of one who ends its search a light
-//! one is nothing, hence the full one. Who falls asleep reads only after its heavy fence whether somebody
+//! one is nothing, hence the full one. Where nobody sleeps it is not needed, whoever searches: somebody has to fall asleep
+//! before the push can lie beside a sleeper, and does that by a heavy fence. Who falls asleep reads only after its heavy fence whether somebody
 //! searches: a search that ended before that may have missed a push that the heavy fence has brought to
 //! light.
 //!
@@ -176,6 +177,9 @@ impl Idle {
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         let mut now = Snapshot::from(self.word.load(Ordering::Relaxed));
+        if now.sleeping == 0 && !now.unwatched {
+            return false;
+        }
         if now.searching > 0 {
             // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees the push,
             // or the load below sees that it has ended its search.

@@ -23,8 +23,6 @@ pub(crate) struct LocalQueue {
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     pub(crate) pids: RefCell<PidCache>,
-    /// Turns of the worker that are on its stack.
-    turns: Cell<u32>,
     /// How many processes the turn has woken.
     woken: Cell<u32>,
 }
@@ -37,7 +35,6 @@ impl LocalQueue {
             deque,
             cache: RefCell::default(),
             pids: RefCell::new(PidCache::new()),
-            turns: Cell::new(0),
             woken: Cell::new(0),
         }
     }
@@ -45,14 +42,10 @@ impl LocalQueue {
     /// The worker begins a turn.
     #[inline]
     pub(crate) fn begin_turn(&self) {
-        self.turns.set(self.turns.get() + 1);
-        self.woken.set(0);
-    }
-
-    /// A turn of the worker is over.
-    #[inline]
-    pub(crate) fn end_turn(&self) {
-        self.turns.set(self.turns.get() - 1);
+        // Most turns wake nobody, or one. A look costs less than a store.
+        if self.woken.get() > 0 {
+            self.woken.set(0);
+        }
     }
 
     /// Whether it is one of that scheduler's.
@@ -191,8 +184,9 @@ fn count(shared: &Shared, what: Held) -> usize {
 /// How many turns and submissions of `shared` are on this thread's stack.
 pub(crate) fn held(shared: &Shared) -> (usize, usize) {
     let count = |what| count(shared, what);
-    let own = with(shared, |queue| queue.turns.get()).unwrap_or(0) as usize;
-    (own + count(Held::Turn), count(Held::Submission))
+    let runs = |queue: &LocalQueue| shared.turns.on(queue.index).is_some();
+    let turns = usize::from(with(shared, runs) == Some(true)) + count(Held::Turn);
+    (turns, count(Held::Submission))
 }
 
 #[cfg(all(test, not(loom)))]

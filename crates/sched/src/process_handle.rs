@@ -3,7 +3,7 @@
 use crate::Task;
 use crate::core::Item;
 use crate::exit_slot::Abandoned;
-use ganger_mpsc::Batch;
+use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
@@ -41,7 +41,7 @@ impl Address {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // In its node from the beginning, where it was made.
-        let message = Batch::of_near(Item::Event(Event::Message(message)), self.task.key());
+        let message = Single::near(Item::Event(Event::Message(message)), self.task.key());
         self.task.deliver_in_node(message)
     }
 

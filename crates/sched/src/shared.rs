@@ -236,20 +236,24 @@ impl Shared {
     }
 
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
+        if !queue.deque.is_empty() {
+            return self.schedule_beside(queue, token);
+        }
         let _pushing = self.check.begin_push(|| Some(queue.index));
-        let is_alone = queue.deque.is_empty();
-        if !is_alone {
-            queue.note_woken();
-        }
         self.check.push(queue, token);
-        if is_alone {
-            // This worker takes it itself, as soon as its step is over.
-            self.idle.defer();
-        } else {
-            self.idle.notify();
-        }
+        // This worker takes it itself, as soon as its step is over.
+        self.idle.defer();
+    }
+
+    /// As [`schedule_here`](Self::schedule_here), where there are others.
+    #[inline(never)]
+    fn schedule_beside(&self, queue: &LocalQueue, token: Token) {
+        let _pushing = self.check.begin_push(|| Some(queue.index));
+        queue.note_woken();
+        self.check.push(queue, token);
+        self.idle.notify();
     }
 
     /// Queues a process whose run token the caller owns, and that a system event has woken, before all

@@ -66,7 +66,7 @@ mod outcome;
 
 pub(crate) use outcome::{Begin, Leave, Waiting, Wake};
 
-use ganger_mpsc::{Batch, Park, Pushed, Queue};
+use ganger_mpsc::{Batch, Park, Pushed, Queue, Single};
 use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
@@ -243,6 +243,19 @@ impl<T> State<T> {
     #[inline]
     pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
         match self.mailbox.push_batch(items) {
+            Ok(Pushed::Unparked) => {
+                self.enter(READY);
+                Ok(Wake::Enqueue)
+            }
+            Ok(Pushed::First | Pushed::Queued) => Ok(Wake::Noted),
+            Err(closed) => Err(closed.into_inner()),
+        }
+    }
+
+    /// As [`push`](Self::push), for an item that is in its node already.
+    #[inline]
+    pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {
+        match self.mailbox.push_single(item) {
             Ok(Pushed::Unparked) => {
                 self.enter(READY);
                 Ok(Wake::Enqueue)

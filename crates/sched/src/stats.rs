@@ -131,9 +131,15 @@ impl Counter {
             // No other thread writes it, so that nothing gets lost in between.
             self.doubled.store(now + 2 * n, Ordering::Relaxed);
         } else {
-            // Ordering: Relaxed, as above.
-            self.doubled.fetch_add(2 * n, Ordering::Relaxed);
+            self.add_beside_others(n);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_beside_others(&self, n: u64) {
+        // Ordering: Relaxed, as in `add`.
+        self.doubled.fetch_add(2 * n, Ordering::Relaxed);
     }
 
     pub(crate) fn bump(&self) {

@@ -7,7 +7,6 @@ use ganger_proc_api::Pid;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use std::mem;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
 const NOTHING: u64 = u64::MAX;
@@ -82,7 +81,25 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Where processes have their turns.
+pub(crate) trait Turning: Copy {
+    /// What there is of a turn on its thread's stack.
+    type Guard<'a>;
+
+    /// The queue, on a worker.
+    fn queue(&self) -> Option<&LocalQueue>;
+
+    /// The process's turn begins.
+    fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_>;
+
+    /// It is over.
+    fn end(self, guard: Self::Guard<'_>);
+}
+
 /// A worker on its thread, with what it needs in each of its turns.
+///
+/// A turn lasts until it is ended, also when something in it panics: so there is nothing to do for each call on the
+/// way out, but for who contains the panic.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat<'a> {
     pub(crate) queue: &'a LocalQueue,
@@ -94,51 +111,53 @@ impl<'a> Seat<'a> {
         let running = &queue.shared.turns.of_workers[queue.index];
         Self { queue, running }
     }
-}
 
-/// A turn on this thread, until it is dropped.
-pub(crate) enum InTurn<'a> {
-    Seated(Seat<'a>),
-    Elsewhere(#[expect(dead_code, reason = "guards")] (Hold, Running<'a>)),
-}
-
-impl<'a> InTurn<'a> {
-    /// That of the process, on the worker that has the seat or on a thread that is none.
+    /// The turn is over, if there is one.
     #[inline]
-    pub(crate) fn begin(shared: &'a Shared, seat: Option<Seat<'a>>, pid: Pid) -> Self {
-        let Some(seat) = seat else {
-            let running = shared.turns.begin(None, pid);
-            return Self::Elsewhere((local::hold(shared, Held::Turn), running));
-        };
-        seat.queue.begin_turn();
-        // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
-        seat.running.store(pid.id(), Ordering::Relaxed);
-        Self::Seated(seat)
-    }
-
-    /// Drops it. On a worker that is no call, as it is otherwise.
-    #[inline]
-    pub(crate) fn end(self) {
-        if let Self::Seated(seat) = self {
-            seat.end_turn();
-            mem::forget(self);
-        }
-    }
-}
-
-impl Seat<'_> {
-    #[inline]
-    fn end_turn(self) {
-        self.queue.end_turn();
-        // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
+    pub(crate) fn end_turn(self) {
+        // Ordering: Relaxed, as in `begin`.
         self.running.store(NOTHING, Ordering::Relaxed);
     }
 }
 
-impl Drop for InTurn<'_> {
-    fn drop(&mut self) {
-        if let Self::Seated(seat) = self {
-            seat.end_turn();
-        }
+impl Turning for Seat<'_> {
+    type Guard<'a> = ();
+
+    #[inline]
+    fn queue(&self) -> Option<&LocalQueue> {
+        Some(self.queue)
+    }
+
+    #[inline]
+    fn begin(self, _: &Shared, pid: Pid) {
+        self.queue.begin_turn();
+        // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker has.
+        self.running.store(pid.id(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn end(self, (): ()) {
+        self.end_turn();
+    }
+}
+
+/// A thread that is no worker. It has turns in a shutdown only.
+#[derive(Clone, Copy)]
+pub(crate) struct Elsewhere;
+
+impl Turning for Elsewhere {
+    type Guard<'a> = (Hold, Running<'a>);
+
+    fn queue(&self) -> Option<&LocalQueue> {
+        None
+    }
+
+    fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_> {
+        let running = shared.turns.begin(None, pid);
+        (local::hold(shared, Held::Turn), running)
+    }
+
+    fn end(self, guard: Self::Guard<'_>) {
+        drop(guard);
     }
 }

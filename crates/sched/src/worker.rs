@@ -33,12 +33,13 @@
 mod balance;
 mod courtesy;
 mod duty;
+mod rotation;
 
 use self::courtesy::{Courtesy, GaveWay};
+use self::rotation::{Due, Rotation};
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
-use crate::monitor::nanos;
 use crate::reaper::fence_after_halt;
 use crate::run::Runner;
 use crate::shared::Shared;
@@ -147,15 +148,9 @@ struct Worker<'a> {
     searching: bool,
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
-    picks_since_rotation: u32,
-    /// In nanoseconds of the coarse time.
-    last_rotation: u64,
+    rotation: Rotation,
     /// When it last compared itself with another worker, as above.
     last_balance: u64,
-    chain_limit: u64,
-    /// The last pick was a rotation that took one that was not in the own deque: the oldest of that is
-    /// next.
-    oldest_is_next: bool,
     /// It is in no turn, as `crew` knows.
     is_looking: bool,
     /// It was a spare that nobody has needed for a while.
@@ -171,14 +166,11 @@ impl<'a> Worker<'a> {
             shared,
             counters: shared.counters.of(Some(queue.index)),
             calls: shared.crew.calls(queue.index),
-            last_rotation: shared.time.nanos(),
+            rotation: Rotation::new(&shared.config, shared.time.nanos()),
             last_balance: 0,
-            chain_limit: nanos(shared.config.chain_limit),
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
             urgent_streak: 0,
-            picks_since_rotation: 0,
-            oldest_is_next: false,
             is_looking: false,
             has_left: false,
             courtesy: Courtesy::default(),
@@ -277,7 +269,8 @@ impl<'a> Worker<'a> {
     /// It looks no more, and is about to run that one.
     #[inline]
     fn take_off(&mut self, token: Token) -> Looked {
-        if std::mem::take(&mut self.is_looking) {
+        if self.is_looking {
+            self.is_looking = false;
             self.shared.crew.set_looking(self.queue.index, false);
         }
         self.shared.check.pick(self.queue.index, &token);
@@ -334,16 +327,9 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
-        if self.oldest_is_next
-            && let Some(token) = self.end_rotation()
-        {
-            return Some(token);
-        }
-        self.picks_since_rotation += 1;
         let now = self.shared.time.nanos();
-        if (self.picks_since_rotation >= self.shared.config.rotation
-            || now.saturating_sub(self.last_rotation) >= self.chain_limit)
-            && let Some(token) = self.rotate(now)
+        if self.rotation.is_due(now)
+            && let Some(token) = self.take_due(now)
         {
             return Some(token);
         }
@@ -354,32 +340,38 @@ impl<'a> Worker<'a> {
         self.look_elsewhere()
     }
 
-    /// The second half of a rotation.
     #[cold]
     #[inline(never)]
-    fn end_rotation(&mut self) -> Option<Token> {
-        self.oldest_is_next = false;
-        let oldest = self.take_oldest()?;
-        self.counters.local_picks.bump();
-        Some(oldest)
+    fn take_due(&mut self, now: u64) -> Option<Token> {
+        if self.rotation.take(now) == Due::Oldest {
+            if let Some(oldest) = self.pick_oldest() {
+                return Some(oldest);
+            }
+            // There is none: this is a pick like any other, and may be a rotation itself.
+            if !self.rotation.is_due(now) {
+                return None;
+            }
+            let _rotation = self.rotation.take(now);
+        }
+        self.rotate(now)
     }
 
-    #[cold]
-    #[inline(never)]
     fn rotate(&mut self, now: u64) -> Option<Token> {
-        self.picks_since_rotation = 0;
-        self.last_rotation = now;
         self.counters.rotations.bump();
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();
-            self.oldest_is_next = true;
+            self.rotation.go_on_with_the_oldest();
             return Some(token);
         }
         if let Some(token) = self.balance(now) {
-            self.oldest_is_next = true;
+            self.rotation.go_on_with_the_oldest();
             return Some(token);
         }
+        self.pick_oldest()
+    }
+
+    fn pick_oldest(&self) -> Option<Token> {
         let oldest = self.take_oldest()?;
         self.counters.local_picks.bump();
         Some(oldest)
@@ -425,7 +417,7 @@ impl<'a> Worker<'a> {
     /// The rungs below the own deque.
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
-        self.oldest_is_next = false;
+        self.rotation.forget_the_oldest();
         self.take_global().or_else(|| self.steal())
     }
 
@@ -546,8 +538,7 @@ impl<'a> Worker<'a> {
                 self.shared.idle.begin_search()
             }
         };
-        self.picks_since_rotation = 0;
-        self.last_rotation = self.shared.time.nanos();
+        self.rotation.restart(self.shared.time.nanos());
     }
 }
 

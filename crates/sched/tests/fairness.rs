@@ -4,10 +4,11 @@
 mod support;
 
 use ganger_proc_api::{Event, Message, Pid};
-use ganger_sched::{ProcessState, Scheduler};
+use ganger_sched::{Builder, ProcessState, Scheduler};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 use support::*;
 
 /// The formula of the documentation: picks until a process starts that has so many before it.
@@ -163,7 +164,7 @@ fn those_that_always_continue_share_a_worker_evenly() {
 fn the_chain_limit_rotates_before_the_61st_pick() {
     let builder = Scheduler::builder().workers(1).rotation(1_000_000);
     let scheduler = builder
-        .chain_limit(std::time::Duration::from_millis(1))
+        .chain_limit(Duration::from_millis(1))
         .build()
         .unwrap();
     scheduler.start().unwrap();
@@ -186,6 +187,35 @@ fn the_chain_limit_rotates_before_the_61st_pick() {
     assert!(scheduler.worker_stats()[0].rotations >= 1);
     stop.store(true, Ordering::SeqCst);
     exit(hog);
+}
+
+// pins: G4
+#[test]
+fn each_pick_may_be_a_rotation_and_then_they_start_in_the_order_of_their_submits() {
+    const PROCESSES: usize = 40;
+    let by_picks = |builder: Builder| builder.rotation(1);
+    let by_time = |builder: Builder| builder.chain_limit(Duration::ZERO);
+    for always in [by_picks as fn(Builder) -> Builder, by_time] {
+        let builder = always(Scheduler::builder().workers(1));
+        let scheduler = builder.build().unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let handles = (0..PROCESSES).map(|nth| {
+            let order = Arc::clone(&order);
+            let quick = process(move |_, _, out| {
+                order.lock().unwrap().push(nth);
+                out.done(());
+                Ok(())
+            });
+            scheduler.submit(quick, "main", ()).unwrap()
+        });
+        let handles: Vec<_> = handles.collect();
+        scheduler.start().unwrap();
+        for handle in handles {
+            exit(handle);
+        }
+        let order = order.lock().unwrap();
+        assert!(order.iter().copied().eq(0..PROCESSES), "{order:?}");
+    }
 }
 
 /// Two chains of processes that run on two workers and always wake the next two on the worker that

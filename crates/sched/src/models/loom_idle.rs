@@ -269,12 +269,7 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
                 // Ordering: SeqCst, as above; it publishes nothing before it is flushed.
                 own.swap(STORED, Ordering::SeqCst);
                 // The first look of `notify`. What that does next has a full fence in it, or takes a lock.
-                let Snapshot {
-                    searching,
-                    sleeping,
-                    ..
-                } = pushing.snapshot();
-                if searching + sleeping > 0 {
+                if pushing.snapshot().sleeping > 0 {
                     flush(&own);
                     pushing.notify();
                 }

@@ -63,9 +63,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn come_back(&mut self, next: Next) {
-        self.picks_since_rotation = 0;
-        self.last_rotation = self.shared.time.nanos();
-        self.oldest_is_next = false;
+        self.rotation.restart(self.shared.time.nanos());
         // One that leaves tells nothing: the monitor would take it for a worker on duty that is stuck.
         if next == Next::OnDuty {
             self.report();

@@ -142,7 +142,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
         let pick = |token: Option<Token>| token.unwrap().cell().pid;
         assert_eq!(pick(worker.rotate(MILLI)), new.pid());
         assert_eq!(worker.last_balance, 0, "it has not looked");
-        worker.oldest_is_next = false;
+        worker.rotation.forget_the_oldest();
         let picked = pick(worker.rotate(MILLI));
         if worker.last_balance == MILLI {
             looks += 1;
@@ -150,7 +150,7 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
             assert_eq!(pick(worker.look()), oldest[0]);
         } else {
             assert_eq!(picked, oldest[0]);
-            assert!(!worker.oldest_is_next);
+            assert!(!worker.rotation.oldest_is_next);
         }
     }
     assert!((1..15).contains(&looks), "{looks} looks in 20 rotations");
@@ -163,7 +163,7 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     let crowd = Crowd::new(&lengths);
     let shared = &crowd.scheduler.shared;
     let mut workers = [0, 1].map(|index| Worker::new(&crowd.queues[index]));
-    workers[1].picks_since_rotation = offset;
+    workers[1].rotation.left -= offset;
     let mut running = [None, None];
     let mut counts = BTreeMap::new();
     for nth in 0..100_000_u64 {

@@ -1,0 +1,36 @@
+use super::*;
+use crate::Scheduler;
+use crate::local;
+use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+
+struct Still;
+
+impl Process for Still {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+}
+
+// pins: P8, D1
+#[test]
+fn a_turn_that_panics_is_over() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let process = scheduler.submit(Still, "main", ()).unwrap();
+    let shared = &scheduler.shared;
+    let deque = shared.take_deques().unwrap().swap_remove(0);
+    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+    local::enter(&queue, || {
+        let mut runner = Runner::new(shared, Some(&queue));
+        let turn = || (local::held(shared).0, shared.turns.on(0));
+        assert_eq!(turn(), (0, None));
+        runner.seat.unwrap().begin(shared, process.pid());
+        assert_eq!(turn(), (1, Some(process.pid().id())));
+        // As after a panic.
+        runner.start_afresh();
+        assert_eq!(turn(), (0, None));
+        runner.run(shared.global.pop().unwrap());
+        assert_eq!(turn(), (0, None));
+    });
+    assert_eq!(shared.counters.total().panics, 1);
+}

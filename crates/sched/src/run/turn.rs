@@ -1,0 +1,314 @@
+//! What a turn consists of: steps, with what comes before and after each.
+//!
+//! **The frequent way is straight.** A turn is tens of nanoseconds, and what its code does beside the work shows: a value
+//! that lives on beyond a call is stored and loaded, a branch that joins the others again keeps their values alive, and
+//! what must be dropped should a call panic is kept in memory. So all that is rare is a function of its own, which the
+//! frequent way ends in or has no value across, and all that is frequent is inlined into one.
+
+use crate::Task;
+use crate::contain::{contain, discard, discard_each};
+use crate::core::{Core, Gathered, Shown};
+use crate::dispatch::{Inline, dispatch};
+use crate::local::LocalQueue;
+use crate::shared::Shared;
+use crate::state::Waiting;
+use crate::stats::Counters;
+use crate::upgrade::upgrade;
+use ganger_proc_api::{Events, ExitReason, Outcome, StepOutput, UpgradeRequest};
+use std::mem;
+
+/// What turns use again.
+#[derive(Default)]
+pub(super) struct Buffers {
+    pub(super) out: StepOutput,
+    pub(super) inline: Inline,
+    /// Why the process has ended, after [`Turn::End`].
+    pub(super) end: Option<ExitReason>,
+}
+
+/// How many steps a turn has at the most, when all but the first are about completions of handlers
+/// that have answered before they returned, and nothing waits in the worker's deque.
+const INLINE_STEPS: u32 = 16;
+
+/// What a turn ends with. Small, because a value that goes through memory just after it was written, in
+/// larger pieces than it was written in, costs as much as all the rest of a short step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The process is ready again.
+    Ready,
+    /// It would wait, but events are left that its step was not shown.
+    Behind,
+    /// It waits for an event.
+    Wait(Waiting),
+    /// It has ended, for the reason in the buffers.
+    End,
+}
+
+/// What a step comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stepped {
+    /// The process is to step again.
+    Ready,
+    /// It waits if there is nothing for it.
+    Waits,
+    /// It has ended, for the reason in the buffers.
+    End,
+}
+
+impl Buffers {
+    /// Runs the process, whose run token this thread owns, for a turn.
+    #[inline(always)]
+    pub(super) fn turn(
+        &mut self,
+        shared: &Shared,
+        queue: Option<&LocalQueue>,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
+        core.receive(&task.state);
+        match self.advance(shared, task, core, counters) {
+            Stepped::Waits if self.has_nothing_for(core) => wait(core),
+            Stepped::Waits => self.go_on(shared, queue, task, core, counters),
+            Stepped::Ready => self.turn_ends(core, Turn::Ready),
+            Stepped::End => self.turn_ends(core, Turn::End),
+        }
+    }
+
+    /// There is something for a process that would wait. When that is no more than answers to its last step, has
+    /// it step again.
+    #[inline(never)]
+    fn go_on(
+        &mut self,
+        shared: &Shared,
+        queue: Option<&LocalQueue>,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Turn {
+        let must_end = || {
+            let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());
+            others_wait || task.state.must_leave() || shared.shutdown.is_halted()
+        };
+        let mut steps = 1;
+        while core.pending.len() == self.inline.answers {
+            if steps == INLINE_STEPS || must_end() {
+                return self.turn_ends(core, Turn::Ready);
+            }
+            steps += 1;
+            match self.advance(shared, task, core, counters) {
+                Stepped::Waits if self.has_nothing_for(core) => return wait(core),
+                Stepped::Waits => {}
+                Stepped::Ready => return self.turn_ends(core, Turn::Ready),
+                Stepped::End => return self.turn_ends(core, Turn::End),
+            }
+        }
+        self.turn_ends(core, Turn::Behind)
+    }
+
+    /// Whether a process that waits has nothing to do.
+    #[inline]
+    fn has_nothing_for(&self, core: &Core) -> bool {
+        !self.inline.place.is_full() && core.pending.is_empty()
+    }
+
+    /// As `turn`, with what its handlers have answered left to the next one.
+    #[inline]
+    fn turn_ends(&mut self, core: &mut Core, turn: Turn) -> Turn {
+        self.inline.end(core);
+        turn
+    }
+
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    #[inline(always)]
+    fn advance(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Stepped {
+        let limit = shared.config.event_batch;
+        self.inline.begin();
+        let events = match core.gather(&task.state, limit, &mut self.inline, counters) {
+            Gathered::Step(events) => events,
+            Gathered::Nothing => return Stepped::Waits,
+            Gathered::Upgrade(request) => {
+                match self.gather_behind(shared, task, core, *request, counters) {
+                    Ok(events) => events,
+                    Err(stepped) => return stepped,
+                }
+            }
+        };
+        if !self.step(shared, task, core, events, counters) {
+            return Stepped::End;
+        }
+        if self.out.take_wait() {
+            return Stepped::Waits;
+        }
+        if !self.out.goes_on() {
+            return self.apply(shared, task, core, counters);
+        }
+        core.must_step = true;
+        Stepped::Ready
+    }
+
+    /// Carries out upgrades, and gathers what is behind them.
+    #[cold]
+    #[inline(never)]
+    fn gather_behind(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        mut request: UpgradeRequest,
+        counters: &Counters,
+    ) -> Result<usize, Stepped> {
+        loop {
+            shared.accounts.take_upgrade(task.pid);
+            if let Err(error) = upgrade(shared, task, core, request, counters) {
+                return Err(self.end(ExitReason::UpgradeFailed(error)));
+            }
+            if task.state.is_terminating() {
+                return Err(self.end(ExitReason::Terminated));
+            }
+            let limit = shared.config.event_batch;
+            match core.gather(&task.state, limit, &mut self.inline, counters) {
+                Gathered::Nothing => return Err(Stepped::Waits),
+                Gathered::Step(events) => return Ok(events),
+                Gathered::Upgrade(next) => request = *next,
+            }
+        }
+    }
+
+    /// Applies an outcome after which the process is not the same any more.
+    #[cold]
+    #[inline(never)]
+    fn apply(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        counters: &Counters,
+    ) -> Stepped {
+        match self.out.take_outcome() {
+            Outcome::Done(result) => self.end(ExitReason::Done(result)),
+            Outcome::Upgrade(request) => {
+                self.inline.put_back(core);
+                match upgrade(shared, task, core, *request, counters) {
+                    Ok(()) => Stepped::Ready,
+                    Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+                }
+            }
+            _ => Stepped::Ready,
+        }
+    }
+
+    fn end(&mut self, reason: ExitReason) -> Stepped {
+        self.end = Some(reason);
+        Stepped::End
+    }
+
+    /// One step, and the dispatch of what it yielded. Says whether the process goes on.
+    #[inline(always)]
+    fn step(
+        &mut self,
+        shared: &Shared,
+        task: &Task,
+        core: &mut Core,
+        events: usize,
+        counters: &Counters,
+    ) -> bool {
+        counters.steps.bump();
+        let Self { out, inline, end } = self;
+        let Some((process, mut shown)) = core.shown(&mut inline.place, events) else {
+            // Only a completed process has none, and a completed process is not queued.
+            *end = Some(ExitReason::Terminated);
+            return false;
+        };
+        shared.accounts.show(task.pid, &shown);
+        #[cfg(feature = "sim")]
+        crate::sim::begin_step(task, &shown);
+        let stepped = contain(|| {
+            #[cfg(feature = "sim")]
+            crate::sim::before_step();
+            process.step(&mut Events::new(&mut shown), out)
+        });
+        let failed = match stepped {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(ExitReason::Failed(error)),
+            Err(message) => Some(ExitReason::Panicked(message)),
+        };
+        if let Some(reason) = failed {
+            let events = end_failed_step(shared, task, shown);
+            self.fail(task, core, events, reason, counters);
+            return false;
+        }
+        let events = end_step(shared, task, shown);
+        core.keep(&mut inline.place, events);
+        #[cfg(feature = "sim")]
+        crate::sim::moment(&task.shared);
+        dispatch(task, core, out, inline, counters);
+        true
+    }
+
+    /// The step has failed, or has panicked.
+    #[cold]
+    #[inline(never)]
+    fn fail(
+        &mut self,
+        task: &Task,
+        core: &mut Core,
+        events: usize,
+        reason: ExitReason,
+        counters: &Counters,
+    ) {
+        core.keep(&mut self.inline.place, events);
+        #[cfg(feature = "sim")]
+        crate::sim::moment(&task.shared);
+        if let ExitReason::Panicked(_) = reason {
+            counters.panics.bump();
+        } else {
+            dispatch(task, core, &mut self.out, &mut self.inline, counters);
+        }
+        self.end = Some(reason);
+        // Whatever a panic left in it is not for the next process to see.
+        let mut out = mem::take(&mut self.out);
+        discard_each(task.pid, counters, out.drain_yields());
+        discard(task.pid, counters, out.take_outcome());
+    }
+}
+
+/// The step is over: gives back what it has taken. Returns how many of its new events are left.
+#[inline]
+fn end_step(shared: &Shared, task: &Task, mut shown: Shown<'_>) -> usize {
+    shown.settle();
+    shared.accounts.settle(task.pid, &shown);
+    let Shown { events, places, .. } = shown;
+    if shared.config.mailbox_limit.is_some() {
+        task.release_messages(places);
+    }
+    events
+}
+
+#[cold]
+#[inline(never)]
+fn end_failed_step(shared: &Shared, task: &Task, shown: Shown<'_>) -> usize {
+    end_step(shared, task, shown)
+}
+
+/// There is nothing to do for the process but what may be in its system lane.
+#[inline]
+fn wait(core: &mut Core) -> Turn {
+    if core.has_system() {
+        return Turn::Ready;
+    }
+    if let Some(process) = &mut core.process {
+        process.wait();
+    }
+    Turn::Wait(if core.yields.is_empty() {
+        Waiting::Idle
+    } else {
+        Waiting::Blocked
+    })
+}
