@@ -25,15 +25,14 @@
 //! nobody is left who searches, withdraw if there is something and ask to search again, else block
 //! ([`sleep`](Idle::sleep)).
 //!
-//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
-//! sleeper's between its announcement and its look: one of the two sees the other. A pusher that saw a
-//! searcher owes nothing, because the last searcher either finds work, looks again and notifies, or
-//! announces its sleep and then looks at everything; and when that makes it withdraw it searches again, or
-//! somebody else does, for what it takes need not be all that was pushed while it searched. Beside the fence of one who ends its search a light
-//! one is nothing, hence the full one. Where nobody sleeps it is not needed, whoever searches: somebody has to fall asleep
-//! before the push can lie beside a sleeper, and does that by a heavy fence. Who falls asleep reads only after its heavy fence whether somebody
-//! searches: a search that ended before that may have missed a push that the heavy fence has brought to
-//! light.
+//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the sleeper's between its
+//! announcement and its look: one of the two sees the other. A pusher that saw a searcher owes nothing, because the
+//! last searcher either finds work, looks again and notifies, or announces its sleep and then looks at everything; and
+//! when that makes it withdraw it searches again, or somebody else does, for what it takes need not be all that was
+//! pushed while it searched. Beside the fence of one who ends its search a light one is nothing, hence the full one.
+//! Where nobody sleeps it is not needed, whoever searches: somebody has to fall asleep before the push can lie beside a
+//! sleeper, and does that by a heavy fence. Who falls asleep reads only after its heavy fence whether somebody
+//! searches: a search that ended before that may have missed a push that the heavy fence has brought to light.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
