@@ -205,27 +205,14 @@ impl<T> Queue<T> {
     /// As [`push`](Self::push), for an item that is in its node already.
     ///
     /// # Errors
-    /// [`Closed`] with the item, in its node, if the queue is closed.
+    /// [`Closed`] with the item if the queue is closed.
     #[doc(hidden)]
     #[inline]
-    pub fn push_single(&self, single: Single<T>) -> Result<Pushed, Closed<Single<T>>> {
+    pub fn push_single(&self, single: Single<T>) -> Result<Pushed, Closed<Batch<T>>> {
         let node = single.into_node();
         Node::expose(node);
-        // SAFETY: the node was ours, and is exposed.
-        match unsafe { self.publish(node, node) } {
-            Ok(pushed) => Ok(pushed),
-            Err(Refused) => Err(Self::take_single_back(node)),
-        }
-    }
-
-    /// What becomes of a node that was refused.
-    #[cold]
-    fn take_single_back(node: *mut Node<T>) -> Closed<Single<T>> {
-        // A publication that lost a race may have linked it to somebody's node.
-        // SAFETY: it was refused, so the node is still the caller's.
-        unsafe { Node::set_next(node, std::ptr::null_mut()) };
-        // SAFETY: as above.
-        Closed(unsafe { Single::from_node(node) })
+        // SAFETY: the node was ours, and is exposed: a chain of one.
+        unsafe { self.publish_chain(Some((node, node))) }
     }
 
     /// Puts the chain with these ends, the newest node and the oldest, behind all others, if there is one.

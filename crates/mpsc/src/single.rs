@@ -24,8 +24,11 @@ impl<T> Single<T> {
     #[inline]
     #[must_use]
     pub fn near(item: T, key: u64) -> Self {
-        // SAFETY: a fresh node, which is ours.
-        unsafe { Self::from_node(Node::alloc_near(item, key)) }
+        Self {
+            // SAFETY: a node is not at zero.
+            node: unsafe { NonNull::new_unchecked(Node::alloc_near(item, key)) },
+            item: PhantomData,
+        }
     }
 
     /// The item.
@@ -36,30 +39,12 @@ impl<T> Single<T> {
         unsafe { Node::item(self.node.as_ptr()) }
     }
 
-    /// The item. Frees its node.
-    #[must_use]
-    pub fn into_item(self) -> T {
-        // SAFETY: a node of ours, which is not used again.
-        unsafe { Node::free(self.into_node()) }
-    }
-
     /// The same as a batch.
     #[inline]
     #[must_use]
     pub fn into_batch(self) -> Batch<T> {
         // SAFETY: a node of ours, whose link is null.
         unsafe { Batch::of_node(self.into_node()) }
-    }
-
-    /// # Safety
-    /// The caller owns the node and gives it away.
-    #[inline]
-    pub(crate) unsafe fn from_node(node: *mut Node<T>) -> Self {
-        Self {
-            // SAFETY: a node is not at zero.
-            node: unsafe { NonNull::new_unchecked(node) },
-            item: PhantomData,
-        }
     }
 
     /// The node, which is the caller's from now on.
@@ -97,13 +82,14 @@ mod tests {
         batch.push_back(Rc::clone(&count));
         assert_eq!((batch.len(), Rc::strong_count(&count)), (2, 3));
         drop(batch);
-        drop(single());
-        drop(single().into_item());
+        let one = single();
+        assert!(Rc::ptr_eq(one.item(), &count));
+        drop(one);
         assert_eq!(Rc::strong_count(&count), 1);
 
         let _ = queue.close();
         let refused = queue.push_single(single()).err().unwrap().into_inner();
-        assert!(Rc::ptr_eq(refused.item(), &count));
+        assert_eq!((refused.len(), Rc::strong_count(&count)), (1, 2));
         drop(refused);
         assert_eq!(Rc::strong_count(&count), 1);
     }

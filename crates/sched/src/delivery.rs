@@ -57,7 +57,11 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(self.refused(self.no_room(), message));
+            return Err(nodes::refused(
+                self.no_room(),
+                message.into_batch(),
+                &self.pid,
+            ));
         }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
@@ -74,14 +78,8 @@ impl ProcessCell {
                 self.settle(wake);
                 Ok(())
             }
-            Err(message) => Err(self.refused(SendErrorKind::Closed, message)),
+            Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refused(&self, kind: SendErrorKind, message: Single<Item>) -> SendError {
-        nodes::refused(kind, message.into_batch(), &self.pid)
     }
 
     /// What the mailbox goes by where nodes for it come from.

@@ -66,7 +66,7 @@ mod outcome;
 
 pub(crate) use outcome::{Begin, Leave, Waiting, Wake};
 
-use ganger_mpsc::{Batch, Park, Pushed, Queue, Single};
+use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, Single};
 use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
@@ -242,20 +242,19 @@ impl<T> State<T> {
     /// As [`push`](Self::push), for items that are in nodes already.
     #[inline]
     pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
-        match self.mailbox.push_batch(items) {
-            Ok(Pushed::Unparked) => {
-                self.enter(READY);
-                Ok(Wake::Enqueue)
-            }
-            Ok(Pushed::First | Pushed::Queued) => Ok(Wake::Noted),
-            Err(closed) => Err(closed.into_inner()),
-        }
+        self.wake(self.mailbox.push_batch(items))
     }
 
     /// As [`push`](Self::push), for an item that is in its node already.
     #[inline]
-    pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {
-        match self.mailbox.push_single(item) {
+    pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Batch<T>> {
+        self.wake(self.mailbox.push_single(item))
+    }
+
+    /// What a push owes.
+    #[inline]
+    fn wake(&self, pushed: Result<Pushed, Closed<Batch<T>>>) -> Result<Wake, Batch<T>> {
+        match pushed {
             Ok(Pushed::Unparked) => {
                 self.enter(READY);
                 Ok(Wake::Enqueue)
