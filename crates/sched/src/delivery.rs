@@ -348,8 +348,7 @@ mod tests {
         drop(scheduler.submit(Asker(2), "main", ()).unwrap());
         let shared = &scheduler.shared;
         shared.commands.freeze();
-        let deque = shared.take_deques().unwrap().swap_remove(0);
-        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+        let queue = LocalQueue::of_first(shared);
         local::enter(&queue, || {
             let mut runner = Runner::new(shared, Some(&queue));
             let task = shared.registry.all().next().unwrap();

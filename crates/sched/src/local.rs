@@ -39,6 +39,13 @@ impl LocalQueue {
         }
     }
 
+    /// That of the first worker of a scheduler that is not started.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
+        let deque = shared.take_deques().unwrap().swap_remove(0);
+        Self::new(Arc::clone(shared), 0, deque)
+    }
+
     /// The worker begins a turn.
     #[inline]
     pub(crate) fn begin_turn(&self) {
@@ -198,9 +205,7 @@ mod tests {
     /// The queue of the only worker of a scheduler that is not started.
     fn queue() -> LocalQueue {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
-        let shared = Arc::clone(&scheduler.shared);
-        let deque = shared.take_deques().unwrap().swap_remove(0);
-        LocalQueue::new(shared, 0, deque)
+        LocalQueue::of_first(&scheduler.shared)
     }
 
     fn is_current(queue: &LocalQueue) -> bool {

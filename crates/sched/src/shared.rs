@@ -378,8 +378,7 @@ mod tests {
         while shared.idle.snapshot().sleeping == 0 {
             thread::yield_now();
         }
-        let deque = shared.take_deques().unwrap().swap_remove(0);
-        let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+        let queue = LocalQueue::of_first(shared);
         local::enter(&queue, || {
             let asleep = [(); 2].map(|()| {
                 shared.schedule(shared.global.pop().unwrap());

@@ -67,9 +67,7 @@ impl ByHand {
             Some(limit) => builder.mailbox_limit(limit).build().unwrap(),
             None => builder.build().unwrap(),
         };
-        let shared = Arc::clone(&scheduler.shared);
-        let deque = shared.take_deques().unwrap().swap_remove(0);
-        let queue = LocalQueue::new(shared, 0, deque);
+        let queue = LocalQueue::of_first(&scheduler.shared);
         Self { scheduler, queue }
     }
 

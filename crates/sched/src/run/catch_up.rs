@@ -177,7 +177,6 @@ mod tests {
     use super::*;
     use crate::Scheduler;
     use ganger_proc_api::{BoxError, Events, Process, StepOutput};
-    use std::sync::Arc;
 
     const BATCH: usize = 256;
 
@@ -185,9 +184,7 @@ mod tests {
     fn queue() -> (Scheduler, LocalQueue) {
         let builder = Scheduler::builder().workers(2).max_spares(0);
         let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
-        let shared = Arc::clone(&scheduler.shared);
-        let deque = shared.take_deques().unwrap().swap_remove(0);
-        let queue = LocalQueue::new(shared, 0, deque);
+        let queue = LocalQueue::of_first(&scheduler.shared);
         (scheduler, queue)
     }
 

@@ -18,8 +18,7 @@ fn a_turn_that_panics_is_over() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let process = scheduler.submit(Still, "main", ()).unwrap();
     let shared = &scheduler.shared;
-    let deque = shared.take_deques().unwrap().swap_remove(0);
-    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+    let queue = LocalQueue::of_first(shared);
     local::enter(&queue, || {
         let mut runner = Runner::new(shared, Some(&queue));
         let turn = || (local::held(shared).0, shared.turns.on(0));
