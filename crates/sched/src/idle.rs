@@ -42,6 +42,7 @@
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker, fence as asymmetric};
+use smallvec::SmallVec;
 use std::time::Duration;
 
 const SEARCHING: u64 = 1;
@@ -81,9 +82,18 @@ pub(crate) enum Woken {
     Notified,
 }
 
+/// Who does what. In one line: who wakes somebody needs all of it, after a time in which others have had the caches.
+struct Who {
+    word: AtomicU64,
+    /// In the order in which they fell asleep. More than these are on the heap.
+    sleepers: Mutex<SmallVec<[usize; 5]>>,
+}
+
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = assert!(size_of::<Who>() <= 64);
+
 pub(crate) struct Idle {
-    word: CachePadded<AtomicU64>,
-    sleepers: Mutex<Vec<usize>>,
+    who: CachePadded<Who>,
     /// How many workers are on duty, sleeping ones included.
     workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
@@ -95,8 +105,10 @@ impl Idle {
     pub(crate) fn new(workers: usize, threads: usize) -> Self {
         Self {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
-            word: CachePadded::new(AtomicU64::new(0)),
-            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            who: CachePadded::new(Who {
+                word: AtomicU64::new(0),
+                sleepers: Mutex::new(SmallVec::with_capacity(workers)),
+            }),
             parkers: (0..threads)
                 .map(|_| CachePadded::new(Parker::new()))
                 .collect(),
@@ -107,14 +119,14 @@ impl Idle {
     /// A copy of the word, for display and for decisions that may be stale.
     pub(crate) fn snapshot(&self) -> Snapshot {
         // Ordering: Relaxed, because nothing is read on the strength of it.
-        self.word.load(Ordering::Relaxed).into()
+        self.who.word.load(Ordering::Relaxed).into()
     }
 
     /// A busy worker asks to search: granted while at most half as many search as are busy.
     #[must_use]
     pub(crate) fn begin_search(&self) -> bool {
         // Ordering: Relaxed: a guess that the exchange below checks.
-        let mut now = self.word.load(Ordering::Relaxed);
+        let mut now = self.who.word.load(Ordering::Relaxed);
         loop {
             let Snapshot {
                 searching,
@@ -128,7 +140,7 @@ impl Idle {
             }
             // Ordering: SeqCst, one order with the other changes of the word. A failure is a new
             // guess.
-            match self.word.compare_exchange_weak(
+            match self.who.word.compare_exchange_weak(
                 now,
                 now + SEARCHING,
                 Ordering::SeqCst,
@@ -144,7 +156,7 @@ impl Idle {
     /// queued, wakes another: pushes that saw it search relied on it.
     pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with the other changes of the word.
-        let before = Snapshot::from(self.word.fetch_sub(SEARCHING, Ordering::SeqCst));
+        let before = Snapshot::from(self.who.word.fetch_sub(SEARCHING, Ordering::SeqCst));
         debug_assert!(before.searching > 0, "ended a search that was not begun");
         if before.searching != 1 {
             return;
@@ -163,7 +175,7 @@ impl Idle {
         // there see the push, or the load below sees them.
         asymmetric::behind_rmw();
         // Ordering: Relaxed, because the fence orders it.
-        self.wake_if_owed(Snapshot::from(self.word.load(Ordering::Relaxed)))
+        self.wake_if_owed(Snapshot::from(self.who.word.load(Ordering::Relaxed)))
     }
 
     /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
@@ -175,7 +187,7 @@ impl Idle {
         // load below sees the sleeper.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        let mut now = Snapshot::from(self.word.load(Ordering::Relaxed));
+        let mut now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
         if now.sleeping == 0 && !now.unwatched {
             return false;
         }
@@ -184,7 +196,7 @@ impl Idle {
             // or the load below sees that it has ended its search.
             fence(Ordering::SeqCst);
             // Ordering: Relaxed, because the fence orders it.
-            now = Snapshot::from(self.word.load(Ordering::Relaxed));
+            now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
         }
         self.wake_if_owed(now)
     }
@@ -211,7 +223,7 @@ impl Idle {
         // Pairs with the heavy fence in `doze`.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        if Snapshot::from(self.word.load(Ordering::Relaxed)).unwatched {
+        if Snapshot::from(self.who.word.load(Ordering::Relaxed)).unwatched {
             self.rouse();
         }
     }
@@ -219,11 +231,11 @@ impl Idle {
     /// Wakes a sleeper unless somebody searches. Returns whether it did.
     #[cold]
     fn wake_one(&self) -> bool {
-        let mut sleepers = lock(&self.sleepers);
+        let mut sleepers = lock(&self.who.sleepers);
         // Ordering: SeqCst, pairs with the one in `end_search`, as in `notify`.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it; the lock keeps `sleeping` still.
-        let now = Snapshot::from(self.word.load(Ordering::Relaxed));
+        let now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
         if now.searching > 0 {
             return false;
         }
@@ -231,7 +243,8 @@ impl Idle {
             return false;
         };
         // Ordering: SeqCst, one order with `end_search` and `sleep`.
-        self.word
+        self.who
+            .word
             .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
         drop(sleepers);
         self.parkers[sleeper].unpark();
@@ -241,10 +254,10 @@ impl Idle {
     /// Wakes everybody, whatever they are doing.
     pub(crate) fn notify_all(&self) {
         let sleepers = {
-            let mut sleepers = lock(&self.sleepers);
+            let mut sleepers = lock(&self.who.sleepers);
             let claimed = sleepers.len() as u64;
             // Ordering: SeqCst, one order with `end_search` and `sleep`.
-            self.word.fetch_add(
+            self.who.word.fetch_add(
                 (claimed * SEARCHING).wrapping_sub(claimed * SLEEPING),
                 Ordering::SeqCst,
             );
@@ -289,18 +302,18 @@ impl Idle {
         // sees the announcement.
         asymmetric::heavy();
         // Ordering: Relaxed, because the fence orders it.
-        let others = Snapshot::from(self.word.load(Ordering::Relaxed));
+        let others = Snapshot::from(self.who.word.load(Ordering::Relaxed));
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
         stay_awake && self.withdraw(index)
     }
 
     /// Counts the worker as sleeping.
     pub(crate) fn announce(&self, index: usize, searching: bool) {
-        let mut sleepers = lock(&self.sleepers);
+        let mut sleepers = lock(&self.who.sleepers);
         sleepers.push(index);
         let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        self.word.fetch_add(change, Ordering::SeqCst);
+        self.who.word.fetch_add(change, Ordering::SeqCst);
     }
 
     /// Counts the worker as busy again; `false` when somebody is just waking it.
@@ -318,13 +331,14 @@ impl Idle {
 
     /// Takes a sleeper out, and counts it as that, if it is one.
     fn take_out(&self, index: usize, then: u64) -> bool {
-        let mut sleepers = lock(&self.sleepers);
+        let mut sleepers = lock(&self.who.sleepers);
         let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
             return false;
         };
         sleepers.remove(position);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        self.word
+        self.who
+            .word
             .fetch_add(then.wrapping_sub(SLEEPING), Ordering::SeqCst);
         true
     }
@@ -340,7 +354,7 @@ impl Idle {
     /// Says that the monitor does not watch, until somebody pushes something that waits.
     pub(crate) fn announce_doze(&self, stay_awake: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with `rouse`.
-        self.word.fetch_or(UNWATCHED, Ordering::SeqCst);
+        self.who.word.fetch_or(UNWATCHED, Ordering::SeqCst);
         // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
         // or the pusher sees that nobody watches.
         asymmetric::heavy();
@@ -377,7 +391,7 @@ impl Idle {
     #[inline(never)]
     pub(crate) fn rouse(&self) {
         // Ordering: SeqCst, one order with `doze`.
-        if self.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
+        if self.who.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
             self.monitor.unpark();
         }
     }
