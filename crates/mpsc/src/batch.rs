@@ -20,7 +20,7 @@ mod iter;
 
 pub use iter::{BatchIntoIter, BatchIter};
 
-use crate::node::Node;
+use crate::node::{Freed, Node};
 use ganger_sync::hint;
 use std::fmt;
 use std::{mem, ptr};
@@ -233,18 +233,46 @@ impl<T> Batch<T> {
         self.pop_node().map(|node| unsafe { Node::free(node) })
     }
 
-    /// Frees the oldest item's node, without a look at the item. O(1).
+    /// Frees the nodes of the `count` oldest items, without a look at these. O(count).
     ///
-    /// For callers that have read the item where it is, because moving it costs more than all the rest.
+    /// For callers that have read the items where they are, because moving them costs more than all the rest.
     ///
     /// # Safety
-    /// There is an oldest item, and the caller has moved it out.
+    /// There are as many, and the caller has moved them out.
     #[inline]
-    pub unsafe fn forget_front(&mut self) {
-        if let Some(node) = self.pop_node() {
+    pub unsafe fn forget(&mut self, count: usize) {
+        if count == 1
+            && let Some(node) = self.pop_node()
+        {
             // SAFETY: out of the list, and ours; its item has been moved out (precondition).
             unsafe { Node::free_memory(node) };
+        } else if count > 0 {
+            // SAFETY: as this function's.
+            unsafe { self.forget_many(count) };
         }
+    }
+
+    /// As [`forget`](Self::forget): the memory of neighbours goes back at once.
+    ///
+    /// # Safety
+    /// As for that.
+    #[inline(never)]
+    unsafe fn forget_many(&mut self, count: usize) {
+        let mut freed = Freed::new();
+        for node in std::iter::from_fn(|| self.pop_node()).take(count) {
+            // SAFETY: out of the list, and ours; its item has been moved out (precondition).
+            unsafe { freed.forget(node) };
+        }
+    }
+
+    /// Where the oldest item's link is: the address of the next one's, or null behind the last; or null if there is
+    /// none. The item is where a `#[repr(C)]` structure of a pointer and a `T` has it. Nobody writes a link that has
+    /// not been given to the batch by its owner, or taken from it. Not under loom, whose cells are larger.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn links(&self) -> *mut () {
+        self.front.cast()
     }
 
     /// Takes the oldest node out, which is the caller's from now on.

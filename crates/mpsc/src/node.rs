@@ -226,16 +226,26 @@ impl<T> Freed<T> {
     /// As for [`Node::free`].
     #[inline]
     pub(crate) unsafe fn free(&mut self, node: *mut Node<T>) -> T {
-        let Some(size) = Node::<T>::SIZE else {
-            // SAFETY: by the contract of this function.
-            return unsafe { Node::free(node) };
-        };
         // SAFETY: a node, and the caller's; the item is not used in it again.
         let item = unsafe { (*node).item.with(|item| item.read()) };
+        // SAFETY: as this function's, and the item has been moved out.
+        unsafe { self.forget(node) };
+        item
+    }
+
+    /// Takes the node's memory.
+    ///
+    /// # Safety
+    /// As for [`Node::free_memory`].
+    #[inline]
+    pub(crate) unsafe fn forget(&mut self, node: *mut Node<T>) {
+        let Some(size) = Node::<T>::SIZE else {
+            // SAFETY: by the contract of this function.
+            return unsafe { Node::free_memory(node) };
+        };
         if let Some(others) = self.blocks.add(Set::of(Node::block(node), size)) {
             Self::give(others);
         }
-        item
     }
 
     #[inline(never)]

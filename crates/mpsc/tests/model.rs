@@ -148,7 +148,7 @@ enum BatchOp {
     Extend(usize),
     SplitTo(usize),
     Remove(usize),
-    ForgetFront,
+    Forget(usize),
 }
 
 fn batch_op() -> impl Strategy<Value = BatchOp> {
@@ -161,7 +161,7 @@ fn batch_op() -> impl Strategy<Value = BatchOp> {
         1 => (0..4_usize).prop_map(BatchOp::Extend),
         1 => (0..6_usize).prop_map(BatchOp::SplitTo),
         1 => (0..6_usize).prop_map(BatchOp::Remove),
-        1 => Just(BatchOp::ForgetFront),
+        1 => (0..6_usize).prop_map(BatchOp::Forget),
     ]
 }
 
@@ -208,11 +208,11 @@ proptest! {
                 BatchOp::Remove(index) => {
                     prop_assert_eq!(batch.remove(index), model.remove(index));
                 }
-                BatchOp::ForgetFront => {
-                    if model.pop_front().is_some() {
-                        // SAFETY: there is one, and a number can be moved out any time.
-                        unsafe { batch.forget_front() };
-                    }
+                BatchOp::Forget(count) => {
+                    let count = count.min(model.len());
+                    model.drain(..count);
+                    // SAFETY: there are as many, and a number can be moved out any time.
+                    unsafe { batch.forget(count) };
                 }
             }
             prop_assert_eq!(batch.len(), model.len());

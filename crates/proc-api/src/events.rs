@@ -1,6 +1,6 @@
 //! How a step takes its events.
 
-use crate::{Event, Placed};
+use crate::{Event, Lent};
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -25,9 +25,9 @@ use std::mem::MaybeUninit;
 /// ```
 pub struct Events<'a> {
     queue: &'a mut (dyn EventQueue + 'a),
-    /// How many there are: whoever takes them one after the other need not ask the queue for none.
-    left: usize,
-    /// Where an event is put that its queue can't show where it lies.
+    /// Those of the queue, if it lends them: whoever takes them one after the other need not ask it.
+    lent: Option<&'a Lent>,
+    /// Where an event is put that its queue does not lend.
     spare: MaybeUninit<Event>,
 }
 
@@ -47,13 +47,6 @@ pub trait EventQueue {
 
     /// Takes the first event.
     fn pop_front(&mut self) -> Option<Event>;
-
-    /// Takes the first event where it lies, if this queue can do that; else, and when there is none,
-    /// [`pop_front`](Self::pop_front) is next.
-    #[inline]
-    fn pop_placed(&mut self) -> Option<Placed<'_, Event>> {
-        None
-    }
 
     /// Takes the first event for which `wanted` holds; the order of the others stays.
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
@@ -89,10 +82,16 @@ impl<'a> Events<'a> {
     /// The events in `queue`; what is not taken stays there.
     #[inline]
     pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
-        let left = queue.len();
+        Self::of(queue, None)
+    }
+
+    /// As [`new`](Self::new), of a queue that lends its events: the same ones, and it goes by what has been taken there.
+    #[doc(hidden)]
+    #[inline]
+    pub fn of(queue: &'a mut (dyn EventQueue + 'a), lent: Option<&'a Lent>) -> Self {
         Self {
             queue,
-            left,
+            lent,
             spare: MaybeUninit::uninit(),
         }
     }
@@ -101,32 +100,30 @@ impl<'a> Events<'a> {
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
-        self.left
+        self.lent.map_or_else(|| self.queue.len(), Lent::left)
     }
 
     /// Whether no event is left.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.left == 0
+        self.len() == 0
     }
 
     /// The next event, left in place.
     #[must_use]
     pub fn peek(&self) -> Option<&Event> {
-        self.queue.front()
+        self.lent.map_or_else(|| self.queue.front(), Lent::peek)
     }
 
     /// Takes the first event for which `wanted` holds; the order of the others stays. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        let taken = self.queue.take_where(&mut wanted);
-        self.left = self.left.saturating_sub(usize::from(taken.is_some()));
-        taken
+        self.queue.take_where(&mut wanted)
     }
 }
 
 impl Events<'_> {
-    /// Takes the first event of a queue that has not shown where it lies, and says where it is now.
+    /// Takes the first event of a queue that does not lend it, and says where it is now.
     #[cold]
     #[inline(never)]
     fn pop_to_spare(&mut self) -> Option<*mut Event> {
@@ -167,19 +164,18 @@ impl Iterator for Events<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        self.left = self.left.checked_sub(1)?;
         // Both ways lead to a place, so that the event is moved once, to where the step has it.
-        let place = if let Some(event) = self.queue.pop_placed() {
-            event.into_place()
-        } else {
-            self.pop_to_spare()?
+        let place = match self.lent {
+            Some(lent) => lent.take()?,
+            None => self.pop_to_spare()?,
         };
         // SAFETY: an event is there that is ours.
         Some(unsafe { read_in_pieces(place) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        let left = self.len();
+        (left, Some(left))
     }
 }
 

@@ -9,6 +9,7 @@ mod exclusive;
 mod exit;
 mod handler;
 mod interner;
+mod lent;
 mod lifecycle;
 mod name;
 mod output;
@@ -30,6 +31,8 @@ pub use exclusive::Exclusive;
 pub use exit::{ExitReason, UpgradeError};
 pub use handler::{Completer, CompletionSink, Handler};
 pub use interner::MAX_INTERNED;
+#[doc(hidden)]
+pub use lent::{Lent, Link};
 pub use lifecycle::Lifecycle;
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use output::{DrainYields, Outcome, StepOutput, Yield};

@@ -1,6 +1,7 @@
 //! What is left of `accounts` without the feature: nothing.
 
-use crate::core::{Item, Shown};
+use crate::core::Item;
+use crate::shown::Shown;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Pid, Tag};
 use std::marker::PhantomData;

@@ -13,20 +13,20 @@
 use crate::core::Item;
 use crate::nodes::{self, CommandResult};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Completion, Event, Placed, Tag};
+use ganger_proc_api::{Completion, Event, Link, Tag};
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 
 /// A place for one answer. It belongs to one thread.
 pub(crate) struct AnswerPlace {
-    event: UnsafeCell<MaybeUninit<Event>>,
+    link: UnsafeCell<Link>,
     is_full: Cell<bool>,
 }
 
 impl Default for AnswerPlace {
     fn default() -> Self {
         Self {
-            event: UnsafeCell::new(MaybeUninit::uninit()),
+            link: UnsafeCell::new(Link::new()),
             is_full: Cell::new(false),
         }
     }
@@ -47,20 +47,43 @@ impl AnswerPlace {
         let is_full = self.is_full.replace(true);
         debug_assert!(!is_full, "there is an answer already");
         // SAFETY: as this function's, and the place is this thread's.
-        unsafe { nodes::put_completion(tag, token, result, &mut *self.event.get()) };
+        unsafe { nodes::put_completion(tag, token, result, &mut *self.event()) };
     }
 
-    /// The answer, where it lies.
+    /// Links the answer to the event that comes next, and says where that link is.
     #[inline]
-    pub(crate) fn take(&mut self) -> Option<Placed<'_, Event>> {
-        // SAFETY: there is an event, it is given away, and the place is borrowed for as long.
-        (self.is_full.replace(false)).then(|| unsafe { Placed::new(self.event.get().cast()) })
+    pub(crate) fn link_to(&self, next: *mut Link) -> *mut Link {
+        let link = self.link.get();
+        // SAFETY: it is this thread's, and nobody has a reference to the link in it.
+        unsafe { Link::set_next(link, next) };
+        link
+    }
+
+    /// The answer has been moved out of its place, or dropped there.
+    #[inline]
+    pub(crate) fn forget(&self) {
+        self.is_full.set(false);
+    }
+
+    /// Takes the answer.
+    ///
+    /// # Safety
+    /// Nobody has a reference to it.
+    pub(crate) unsafe fn take(&self) -> Option<Event> {
+        // SAFETY: there is an event, which is given away.
+        (self.is_full.replace(false)).then(|| unsafe { (*self.event()).assume_init_read() })
     }
 
     /// The answer.
     pub(crate) fn get(&self) -> Option<&Event> {
-        // SAFETY: there is an event. It goes only through `&mut self`, and is replaced by nobody (`fill`).
-        (self.is_full.get()).then(|| unsafe { (*self.event.get()).assume_init_ref() })
+        // SAFETY: there is an event. It goes only where nobody has a reference to it (`take`), or has been given away
+        // (`forget`), and is replaced by nobody (`fill`).
+        (self.is_full.get()).then(|| unsafe { (*self.event()).assume_init_ref() })
+    }
+
+    fn event(&self) -> *mut MaybeUninit<Event> {
+        // SAFETY: a part of the place.
+        unsafe { Link::event(self.link.get()) }
     }
 
     /// As [`get`](Self::get), to change it.
@@ -68,8 +91,8 @@ impl AnswerPlace {
         if !self.is_full.get() {
             return None;
         }
-        // SAFETY: there is an event.
-        match unsafe { self.event.get_mut().assume_init_mut() } {
+        // SAFETY: there is an event, and the place is borrowed for us alone.
+        match unsafe { (*self.event()).assume_init_mut() } {
             Event::Completion(answer) => Some(answer),
             _ => None,
         }
@@ -77,13 +100,15 @@ impl AnswerPlace {
 
     /// The answer, as a list of one item.
     pub(crate) fn take_item(&mut self) -> Batch<Item> {
-        let answer = self.take().map(|answer| Item::Event(answer.take()));
-        answer.map_or_else(Batch::new, Batch::of)
+        // SAFETY: it is borrowed for us alone.
+        let answer = unsafe { self.take() };
+        answer.map_or_else(Batch::new, |answer| Batch::of(Item::Event(answer)))
     }
 }
 
 impl Drop for AnswerPlace {
     fn drop(&mut self) {
-        drop(self.take());
+        // SAFETY: as above.
+        drop(unsafe { self.take() });
     }
 }

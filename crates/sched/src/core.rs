@@ -8,11 +8,11 @@ use crate::dispatch::Inline;
 use crate::home::Home;
 use crate::lanes::{Aside, Share};
 use crate::outstanding::Outstanding;
-use crate::room::{CONTROL, MESSAGE};
+use crate::shown::{self, Shown};
 use crate::state::State;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventQueue, Pid, Placed, Process, UpgradeRequest};
+use ganger_proc_api::{Event, Lent, Pid, Process, UpgradeRequest};
 use std::mem;
 
 /// What a mailbox holds.
@@ -47,7 +47,8 @@ pub(crate) struct Core {
 /// What the next step is about.
 #[must_use]
 pub(crate) enum Gathered {
-    /// Step, with what is left and so many new events, which are the first in `pending`.
+    /// Step, with what is left and so many other events: the answer that is in its place, if there is one, and the
+    /// first in `pending`.
     Step(usize),
     /// Nothing happened: wait on.
     Nothing,
@@ -206,48 +207,51 @@ impl Core {
 
     #[inline]
     fn step(&mut self, has_answer: bool, events: usize) -> Gathered {
+        let events = events + usize::from(has_answer);
         if self.must_step {
             self.must_step = false;
             return Gathered::Step(events);
         }
-        if has_answer || events > 0 {
+        if events > 0 {
             Gathered::Step(events)
         } else {
             Gathered::Nothing
         }
     }
 
-    /// The process, with the events of its next step: the answer that is in its place, and as many new ones
-    /// as have been gathered.
+    /// Lends the events of the next step: the answer that is in its place, if there is one, and as many new ones as
+    /// have been gathered.
+    #[inline]
+    pub(crate) fn lend(&self, answer: &AnswerPlace, events: usize) -> Lent {
+        // SAFETY: so many there are, in their order, in nodes and in the answer's place, which are links (but under loom,
+        // where nobody takes them by way of this); they are this step's. What changes the list lends others.
+        unsafe { Lent::new(shown::first(answer, &self.pending), events) }
+    }
+
+    /// The process, with the events of its next step.
     #[inline]
     pub(crate) fn shown<'a>(
         &'a mut self,
-        answer: &'a mut AnswerPlace,
-        events: usize,
+        answer: &'a AnswerPlace,
+        lent: &'a Lent,
     ) -> Option<(&'a mut dyn Process, Shown<'a>)> {
         let process = self.process.as_deref_mut()?;
-        let shown = Shown {
-            aside: &mut self.aside,
-            answer,
-            pending: &mut self.pending,
-            events,
-            places: 0,
-            is_spent: false,
-        };
+        let shown = Shown::new(&mut self.aside, answer, &mut self.pending, lent);
         Some((process, shown))
     }
 
-    /// Keeps what a step left of its new events, for the steps after it.
+    /// Keeps what a step left of its answer and its new events, for the steps after it.
     #[inline]
-    pub(crate) fn keep(&mut self, answer: &mut AnswerPlace, events: usize) {
-        if events + usize::from(answer.is_full()) > 0 {
-            self.keep_some(answer, events);
+    pub(crate) fn keep(&mut self, answer: &mut AnswerPlace, left: usize) {
+        if left > 0 {
+            self.keep_some(answer, left);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_some(&mut self, answer: &mut AnswerPlace, events: usize) {
+    fn keep_some(&mut self, answer: &mut AnswerPlace, left: usize) {
+        let events = left - usize::from(answer.is_full());
         let left = &mut self.aside.get_or_insert_default().left;
         left.append(answer.take_item());
         left.append(self.pending.split_to(events));
@@ -285,157 +289,6 @@ impl Core {
             }
         }
     }
-}
-
-/// The events of one step, where they lie.
-pub(crate) struct Shown<'a> {
-    aside: &'a mut Option<Box<Aside>>,
-    /// In front of what is pending. When there is one, nothing is left from earlier steps.
-    answer: &'a mut AnswerPlace,
-    pending: &'a mut Batch<Item>,
-    /// How many of `pending` are events of this step, and not taken yet.
-    pub(crate) events: usize,
-    /// The places of the messages and control messages that the step has taken: see `Room::give`.
-    pub(crate) places: u64,
-    /// The first item of `pending` is none any more: the step has taken it where it lies.
-    is_spent: bool,
-}
-
-impl Shown<'_> {
-    /// Frees the memory of what the step has taken last. Nobody uses `pending` before.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        if self.is_spent {
-            self.is_spent = false;
-            // SAFETY: the step has got the event by value, or dropped it in its place.
-            unsafe { self.pending.forget_front() };
-        }
-    }
-
-    fn take(&mut self, item: Option<Item>) -> Option<Event> {
-        let Some(Item::Event(event)) = item else {
-            return None;
-        };
-        self.places += match event {
-            Event::Message(_) => MESSAGE,
-            Event::Control(_) => CONTROL,
-            _ => 0,
-        };
-        Some(event)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
-        let aside = self.aside.as_mut()?;
-        let index = aside.left.iter().position(is_event(wanted))?;
-        let item = aside.left.remove(index);
-        if aside.is_empty() {
-            *self.aside = None;
-        }
-        self.take(item)
-    }
-
-    fn left(&self) -> impl Iterator<Item = &Item> {
-        self.aside.iter().flat_map(|aside| aside.left.iter())
-    }
-
-    fn new_events(&self) -> impl Iterator<Item = &Item> {
-        let spent = usize::from(self.is_spent);
-        self.pending.iter().skip(spent).take(self.events)
-    }
-}
-
-impl EventQueue for Shown<'_> {
-    #[inline]
-    fn len(&self) -> usize {
-        let left = self.aside.as_ref().map_or(0, |aside| aside.left.len());
-        left + usize::from(self.answer.is_full()) + self.events
-    }
-
-    fn front(&self) -> Option<&Event> {
-        let left = self.aside.as_ref().and_then(|aside| aside.left.front());
-        if left.is_none()
-            && let Some(answer) = self.answer.get()
-        {
-            return Some(answer);
-        }
-        match left.or_else(|| self.new_events().next()) {
-            Some(Item::Event(event)) => Some(event),
-            _ => None,
-        }
-    }
-
-    fn pop_front(&mut self) -> Option<Event> {
-        if self.aside.is_some()
-            && let Some(event) = self.take_left(&mut |_| true)
-        {
-            return Some(event);
-        }
-        self.pop_new().map(Placed::take)
-    }
-
-    #[inline]
-    fn pop_placed(&mut self) -> Option<Placed<'_, Event>> {
-        if self.aside.is_some() {
-            return None;
-        }
-        self.pop_new()
-    }
-
-    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
-        if let Some(event) = self.take_left(wanted) {
-            return Some(event);
-        }
-        if self.answer.get().is_some_and(&mut *wanted) {
-            return self.answer.take().map(Placed::take);
-        }
-        self.settle();
-        let index = self.new_events().position(is_event(wanted))?;
-        self.events -= 1;
-        let item = self.pending.remove(index);
-        self.take(item)
-    }
-
-    fn visit(&self, visit: &mut dyn FnMut(&Event)) {
-        for item in self.left() {
-            if let Item::Event(event) = item {
-                visit(event);
-            }
-        }
-        self.answer.get().into_iter().for_each(&mut *visit);
-        for item in self.new_events() {
-            if let Item::Event(event) = item {
-                visit(event);
-            }
-        }
-    }
-}
-
-impl Shown<'_> {
-    /// Takes the first event that is new, where it lies.
-    #[inline]
-    fn pop_new(&mut self) -> Option<Placed<'_, Event>> {
-        if self.answer.is_full() {
-            return self.answer.take();
-        }
-        self.settle();
-        let left = self.events.checked_sub(1)?;
-        let Some(Item::Event(event)) = self.pending.front_mut() else {
-            return None;
-        };
-        // Control messages are never here.
-        self.places += u64::from(matches!(event, Event::Message(_))) * MESSAGE;
-        self.events = left;
-        self.is_spent = true;
-        // SAFETY: an event that is given away: its item is not used again, but its memory freed, and not
-        // before that which is returned has gone.
-        Some(unsafe { Placed::new(event) })
-    }
-}
-
-fn is_event(wanted: &mut dyn FnMut(&Event) -> bool) -> impl FnMut(&Item) -> bool {
-    |item| matches!(item, Item::Event(event) if wanted(event))
 }
 
 /// How many of these are messages, and how many completions.

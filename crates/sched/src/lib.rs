@@ -66,6 +66,7 @@ mod scheduler;
 mod send_all;
 mod sending;
 mod shared;
+mod shown;
 mod shutdown;
 mod slots;
 mod state;

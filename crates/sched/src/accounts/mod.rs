@@ -23,7 +23,8 @@
 
 mod account;
 
-use crate::core::{Item, Shown};
+use crate::core::Item;
+use crate::shown::Shown;
 use crate::sim::note_broken;
 use crate::stats::WorkerStats;
 use account::{Account, Entry, Tally};

@@ -209,7 +209,7 @@ impl Real {
     }
 
     /// The next batch, of which the step takes those places.
-    fn turn(&mut self, limit: usize, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
+    fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state);
         let (core, inline) = (&mut self.core, &mut self.inline);
         let events = match core.gather(&self.state, limit, inline, &self.counters) {
@@ -217,13 +217,20 @@ impl Real {
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Step(events) => events,
         };
-        let (_, mut queue) = core.shown(&mut inline.place, events).unwrap();
+        let lent = core.lend(&inline.place, events);
+        let (_, mut queue) = core.shown(&inline.place, &lent).unwrap();
         let mut shown = Vec::new();
         queue.visit(&mut |event| shown.push(peek(event)));
-        let mut left = Events::new(&mut queue);
+        let mut left = if lends {
+            queue.events()
+        } else {
+            Events::new(&mut queue)
+        };
         let wanted = (0..shown.len()).filter(|place| takes(*place));
         let taken = wanted.enumerate().map(|(before, place)| {
             assert_eq!(left.len(), shown.len() - before);
+            let first_left = (0..place).find(|place| !takes(*place)).unwrap_or(place);
+            assert_eq!(left.peek().map(peek), Some(shown[first_left]));
             // So many are left in front of it.
             match place - before {
                 0 => Thing::of(left.next().unwrap()),
@@ -239,10 +246,13 @@ impl Real {
         assert_eq!((first, queue.len()), (rest.first().copied(), rest.len()));
         let wanted = (0..).zip(&shown).filter(|(place, _)| takes(*place));
         assert!(taken.iter().eq(wanted.map(|(_, thing)| thing)));
+        queue.count();
+        let left = queue.settle();
         assert_eq!(queue.places, places(&taken));
-        queue.settle();
-        let events = queue.events;
-        core.keep(&mut inline.place, events);
+        let mut kept = Vec::new();
+        queue.visit(&mut |event| kept.push(peek(event)));
+        assert_eq!(kept, rest);
+        core.keep(&mut inline.place, left);
         shown
     }
 }
@@ -281,12 +291,12 @@ fn peek(event: &Event) -> Thing {
     }
 }
 
-fn run(acts: &[Act], limit: usize) {
+fn run(acts: &[Act], limit: usize, lends: bool) {
     let (mut model, mut real, mut number) = (Model::default(), Real::new(), 0);
     let turn = |model: &mut Model, real: &mut Real, set: u8| {
         let takes = |place: usize| set >> (place % 8) & 1 == 1;
         let expected = model.turn(limit);
-        let shown = real.turn(limit, takes);
+        let shown = real.turn(limit, lends, takes);
         assert_eq!(shown, expected);
         if shown != [Thing::Upgrade] {
             let left = (0..).zip(shown).filter(|(place, _)| !takes(*place));
@@ -333,9 +343,10 @@ proptest! {
     #[test]
     fn the_batches_are_those_of_two_queues(
         acts in proptest::collection::vec(act(), 1..200),
-        limit in 1_usize..6,
+        limit in 1_usize..12,
+        lends in any::<bool>(),
     ) {
-        run(&acts, limit);
+        run(&acts, limit, lends);
     }
 }
 
@@ -346,6 +357,7 @@ fn others_get_every_ninth_batch_of_a_flood() {
     let mut acts = vec![Act::Control; 100];
     acts.extend(flood.repeat(100));
     for limit in 1..4 {
-        run(&acts, limit);
+        run(&acts, limit, true);
+        run(&acts, limit, false);
     }
 }

@@ -7,14 +7,15 @@
 
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
-use crate::core::{Core, Gathered, Shown};
+use crate::core::{Core, Gathered};
 use crate::dispatch::{Inline, dispatch};
 use crate::local::LocalQueue;
 use crate::shared::Shared;
+use crate::shown::Shown;
 use crate::state::Waiting;
 use crate::stats::Counters;
 use crate::upgrade::upgrade;
-use ganger_proc_api::{Events, ExitReason, Outcome, StepOutput, UpgradeRequest};
+use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
 use std::mem;
 
 /// What turns use again.
@@ -221,7 +222,8 @@ impl Buffers {
     ) -> bool {
         counters.steps.bump();
         let Self { out, inline, end } = self;
-        let Some((process, mut shown)) = core.shown(&mut inline.place, events) else {
+        let lent = core.lend(&inline.place, events);
+        let Some((process, mut shown)) = core.shown(&inline.place, &lent) else {
             // Only a completed process has none, and a completed process is not queued.
             *end = Some(ExitReason::Terminated);
             return false;
@@ -232,7 +234,7 @@ impl Buffers {
         let stepped = contain(|| {
             #[cfg(feature = "sim")]
             crate::sim::before_step();
-            process.step(&mut Events::new(&mut shown), out)
+            process.step(&mut shown.events(), out)
         });
         let failed = match stepped {
             Ok(Ok(())) => None,
@@ -240,12 +242,12 @@ impl Buffers {
             Err(message) => Some(ExitReason::Panicked(message)),
         };
         if let Some(reason) = failed {
-            let events = end_failed_step(shared, task, shown);
-            self.fail(task, core, events, reason, counters);
+            let left = end_failed_step(shared, task, &mut shown);
+            self.fail(task, core, left, reason, counters);
             return false;
         }
-        let events = end_step(shared, task, shown);
-        core.keep(&mut inline.place, events);
+        let left = end_step(shared, task, &mut shown);
+        core.keep(&mut inline.place, left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
         dispatch(task, core, out, inline, counters);
@@ -259,11 +261,11 @@ impl Buffers {
         &mut self,
         task: &Task,
         core: &mut Core,
-        events: usize,
+        left: usize,
         reason: ExitReason,
         counters: &Counters,
     ) {
-        core.keep(&mut self.inline.place, events);
+        core.keep(&mut self.inline.place, left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
         if let ExitReason::Panicked(_) = reason {
@@ -279,21 +281,24 @@ impl Buffers {
     }
 }
 
-/// The step is over: gives back what it has taken. Returns how many of its new events are left.
-#[inline]
-fn end_step(shared: &Shared, task: &Task, mut shown: Shown<'_>) -> usize {
-    shown.settle();
-    shared.accounts.settle(task.pid, &shown);
-    let Shown { events, places, .. } = shown;
-    if shared.config.mailbox_limit.is_some() {
-        task.release_messages(places);
+/// The step is over: gives back what it has taken. Returns how many of its events are left that are not aside.
+#[inline(always)]
+fn end_step(shared: &Shared, task: &Task, shown: &mut Shown<'_>) -> usize {
+    let is_limited = shared.config.mailbox_limit.is_some();
+    if is_limited {
+        shown.count();
     }
-    events
+    let left = shown.settle();
+    shared.accounts.settle(task.pid, shown);
+    if is_limited {
+        task.release_messages(shown.places);
+    }
+    left
 }
 
 #[cold]
 #[inline(never)]
-fn end_failed_step(shared: &Shared, task: &Task, shown: Shown<'_>) -> usize {
+fn end_failed_step(shared: &Shared, task: &Task, shown: &mut Shown<'_>) -> usize {
     end_step(shared, task, shown)
 }
 

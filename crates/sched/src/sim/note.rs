@@ -5,7 +5,7 @@ use super::driver::is_driven;
 use super::moment::moment;
 use crate::Task;
 use crate::contain::text_of;
-use crate::core::Shown;
+use crate::shown::Shown;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;

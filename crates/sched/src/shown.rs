@@ -1,0 +1,213 @@
+//! The events of one step, where they lie.
+//!
+//! There are three kinds, in this order: what is aside (those that steps before have left, and system events); the answer
+//! of a handler that is in its place; and the first of what is pending. When nothing is aside, they are lent to the step
+//! ([`Lent`]), each behind a link to the next: nobody looks at one as it is taken. What has been taken is freed when the
+//! step is over, or before the list changes otherwise.
+
+use crate::answer::AnswerPlace;
+use crate::core::Item;
+use crate::lanes::Aside;
+use crate::room::{CONTROL, MESSAGE};
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, EventQueue, Events, Lent, Link};
+
+/// Whether events are linked as [`Lent`] has it: loom's cells, which it watches, are larger.
+const ARE_LINKED: bool = cfg!(not(loom));
+
+// An event is all of its item, and an item in a node is where a link has its event.
+const _: () = {
+    assert!(size_of::<Event>() == size_of::<Item>());
+    assert!(size_of::<Link>() == size_of::<*mut Link>() + size_of::<Item>());
+    assert!(align_of::<Link>() == align_of::<*mut Link>());
+};
+
+/// The events of one step.
+pub(crate) struct Shown<'a> {
+    aside: &'a mut Option<Box<Aside>>,
+    /// In front of what is pending. When there is one, nothing is aside.
+    answer: &'a AnswerPlace,
+    pending: &'a mut Batch<Item>,
+    /// The answer and the first of what is pending. Those are not the list's any more that have been taken from it.
+    lent: &'a Lent,
+    /// How many there were of these when the list was last put in order.
+    before: usize,
+    /// The places in the mailbox of what has been taken otherwise than by way of `lent`, or [counted](Self::count): see
+    /// `Room::give`.
+    pub(crate) places: u64,
+}
+
+/// Where the first event is lent: the answer, if there is one, in front of what is pending.
+#[inline]
+pub(crate) fn first(answer: &AnswerPlace, pending: &Batch<Item>) -> *mut Link {
+    let first = pending.links().cast();
+    if answer.is_full() {
+        answer.link_to(first)
+    } else {
+        first
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// What is aside, and what is lent: the answer, if there is one, and the first of what is pending.
+    #[inline]
+    pub(crate) fn new(
+        aside: &'a mut Option<Box<Aside>>,
+        answer: &'a AnswerPlace,
+        pending: &'a mut Batch<Item>,
+        lent: &'a Lent,
+    ) -> Self {
+        Self {
+            aside,
+            answer,
+            pending,
+            lent,
+            before: lent.left(),
+            places: 0,
+        }
+    }
+
+    /// For a step, which takes them.
+    #[inline]
+    pub(crate) fn events(&mut self) -> Events<'_> {
+        let lent = (ARE_LINKED && self.aside.is_none()).then_some(self.lent);
+        Events::of(self, lent)
+    }
+
+    /// The list is in order, and has so many events now that are not aside.
+    fn lend(&mut self, count: usize) {
+        self.before = count;
+        // SAFETY: so many there are, as in `Core::lend`.
+        unsafe { self.lent.set(first(self.answer, self.pending), count) };
+    }
+
+    /// How many events have been taken since the list was last in order: the answer, and others.
+    fn taken(&self) -> (bool, usize) {
+        let taken = self.before - self.lent.left();
+        let is_answered = taken > 0 && self.answer.is_full();
+        (is_answered, taken - usize::from(is_answered))
+    }
+
+    /// Counts the places of what the step has taken. Before the list is put in order, where there is a limit.
+    #[cold]
+    pub(crate) fn count(&mut self) {
+        let (_, taken) = self.taken();
+        // They have been moved out; what they were is there to be read until their memory is freed.
+        let taken = self.pending.iter().take(taken);
+        // Control messages are never here.
+        let messages = taken.filter(|item| matches!(item, Item::Event(Event::Message(_))));
+        self.places += messages.count() as u64 * MESSAGE;
+    }
+
+    /// Puts the list in order: frees the memory of what the step has taken. Returns how many events are left that are not
+    /// aside. Nobody uses what is pending before.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> usize {
+        let left = self.lent.left();
+        if left < self.before {
+            let (is_answered, taken) = self.taken();
+            if is_answered {
+                self.answer.forget();
+            }
+            // SAFETY: the step has got the events by value, or dropped them.
+            unsafe { self.pending.forget(taken) };
+            self.before = left;
+        }
+        left
+    }
+
+    fn take(&mut self, item: Option<Item>) -> Option<Event> {
+        let Some(Item::Event(event)) = item else {
+            return None;
+        };
+        self.places += match event {
+            Event::Message(_) => MESSAGE,
+            Event::Control(_) => CONTROL,
+            _ => 0,
+        };
+        Some(event)
+    }
+
+    fn take_left(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        let aside = self.aside.as_mut()?;
+        let index = aside.left.iter().position(is_event(wanted))?;
+        let item = aside.left.remove(index);
+        if aside.is_empty() {
+            *self.aside = None;
+        }
+        self.take(item)
+    }
+
+    /// All that have not been taken, in order.
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        let left = self.aside.iter().flat_map(|aside| aside.left.iter());
+        let (is_answered, taken) = self.taken();
+        let answer = self.answer.get().filter(|_| !is_answered);
+        let new = self.lent.left() - usize::from(answer.is_some());
+        let new = self.pending.iter().skip(taken).take(new);
+        (left.filter_map(as_event))
+            .chain(answer)
+            .chain(new.filter_map(as_event))
+    }
+}
+
+impl EventQueue for Shown<'_> {
+    fn len(&self) -> usize {
+        let left = self.aside.as_ref().map_or(0, |aside| aside.left.len());
+        left + self.lent.left()
+    }
+
+    fn front(&self) -> Option<&Event> {
+        self.all().next()
+    }
+
+    fn pop_front(&mut self) -> Option<Event> {
+        if let Some(event) = self.take_left(&mut |_| true) {
+            return Some(event);
+        }
+        let left = self.lent.left().checked_sub(1)?;
+        self.count();
+        self.settle();
+        let item = if self.answer.is_full() {
+            // SAFETY: `&mut self` says that nobody has a reference to it.
+            unsafe { self.answer.take() }.map(Item::Event)
+        } else {
+            self.pending.pop_front()
+        };
+        self.lend(left);
+        self.take(item)
+    }
+
+    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        if let Some(event) = self.take_left(wanted) {
+            return Some(event);
+        }
+        self.count();
+        let events = self.settle() - usize::from(self.answer.is_full());
+        let item = if self.answer.get().is_some_and(&mut *wanted) {
+            // SAFETY: as above.
+            unsafe { self.answer.take() }.map(Item::Event)
+        } else {
+            let mut pending = self.pending.iter().take(events);
+            let index = pending.position(is_event(wanted))?;
+            self.pending.remove(index)
+        };
+        self.lend(self.before - 1);
+        self.take(item)
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&Event)) {
+        self.all().for_each(visit);
+    }
+}
+
+fn as_event(item: &Item) -> Option<&Event> {
+    match item {
+        Item::Event(event) => Some(event),
+        _ => None,
+    }
+}
+
+fn is_event(wanted: &mut dyn FnMut(&Event) -> bool) -> impl FnMut(&Item) -> bool {
+    |item| matches!(item, Item::Event(event) if wanted(event))
+}
