@@ -258,11 +258,18 @@ impl<T> Batch<T> {
     /// As for that.
     #[inline(never)]
     unsafe fn forget_many(&mut self, count: usize) {
-        let mut freed = Freed::new();
-        for node in std::iter::from_fn(|| self.pop_node()).take(count) {
-            // SAFETY: out of the list, and ours; its item has been moved out (precondition).
-            unsafe { freed.forget(node) };
+        debug_assert!(count <= self.len, "there are not as many");
+        let (mut freed, mut node) = (Freed::new(), self.front);
+        for _ in 0..count {
+            // SAFETY: a node of ours (precondition), whose item has been moved out.
+            node = unsafe {
+                let newer = Node::next(node);
+                freed.forget(node);
+                newer
+            };
         }
+        self.front = node;
+        self.len -= count;
     }
 
     /// Where the oldest item's link is: the address of the next one's, or null behind the last; or null if there is
