@@ -74,7 +74,8 @@ impl Lent {
     ///
     /// # Safety
     /// There are so many, each linked to the next, each to be taken or left by this thread; and until others are
-    /// [lent](Self::set), or this is not used any longer, they stay where they are and are taken by nobody else.
+    /// [lent](Self::set), or this is not used any longer, they stay where they are and are taken by nobody else. At most
+    /// one [`Events`](crate::Events) at a time goes by it.
     #[must_use]
     #[inline]
     pub const unsafe fn new(first: *mut Link, count: usize) -> Self {
@@ -103,8 +104,8 @@ impl Lent {
 
     /// The next one, left in its place.
     pub(crate) fn peek(&self) -> Option<&Event> {
-        // SAFETY: while one is left, there is a link (contract of `new`), with an event that is taken through this alone,
-        // which whoever has the reference does not do: `Events` has it borrowed for as long.
+        // SAFETY: while one is left, there is a link, with an event that is taken by way of one `Events` alone (contract of
+        // `new`); and that is borrowed for as long as the reference is there.
         (self.left.get() > 0).then(|| unsafe { (*self.next.get()).event.assume_init_ref() })
     }
 

@@ -150,8 +150,7 @@ impl Core {
                 Item::Upgrade(_) | Item::Nudge => false,
             };
             if !is_event {
-                self.must_step |= has_answer;
-                return self.gather_more(events, limit, counters);
+                return self.gather_more(has_answer, events, limit, counters);
             }
             events += 1;
         }
@@ -182,7 +181,13 @@ impl Core {
     /// something that is no event for the step.
     #[cold]
     #[inline(never)]
-    fn gather_more(&mut self, events: usize, limit: usize, counters: &Counters) -> Gathered {
+    fn gather_more(
+        &mut self,
+        has_answer: bool,
+        events: usize,
+        limit: usize,
+        counters: &Counters,
+    ) -> Gathered {
         let mut gathered = self.pending.split_to(events);
         while gathered.len() < limit
             && let Some(item) = self.pending.pop_front()
@@ -202,7 +207,7 @@ impl Core {
         let events = gathered.len();
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
-        self.step(false, events)
+        self.step(has_answer, events)
     }
 
     #[inline]

@@ -15,11 +15,10 @@ use ganger_proc_api::{Event, EventQueue, Events, Lent, Link};
 /// Whether events are linked as [`Lent`] has it: loom's cells, which it watches, are larger.
 const ARE_LINKED: bool = cfg!(not(loom));
 
-// An event is all of its item, and an item in a node is where a link has its event.
+// An event is all of its item, so that it lies behind the pointer in a node where it does in a link.
 const _: () = {
     assert!(size_of::<Event>() == size_of::<Item>());
-    assert!(size_of::<Link>() == size_of::<*mut Link>() + size_of::<Item>());
-    assert!(align_of::<Link>() == align_of::<*mut Link>());
+    assert!(align_of::<Event>() == align_of::<Item>());
 };
 
 /// The events of one step.
@@ -32,8 +31,7 @@ pub(crate) struct Shown<'a> {
     lent: &'a Lent,
     /// How many there were of these when the list was last put in order.
     before: usize,
-    /// The places in the mailbox of what has been taken otherwise than by way of `lent`, or [counted](Self::count): see
-    /// `Room::give`.
+    /// The places in the mailbox of what has been taken, as far as it has been counted: see `Room::give`.
     pub(crate) places: u64,
 }
 
@@ -116,6 +114,12 @@ impl<'a> Shown<'a> {
         left
     }
 
+    /// As [`settle`](Self::settle), with what has been taken counted: for what is rare, without a look at the limit.
+    fn count_and_settle(&mut self) -> usize {
+        self.count();
+        self.settle()
+    }
+
     fn take(&mut self, item: Option<Item>) -> Option<Event> {
         let Some(Item::Event(event)) = item else {
             return None;
@@ -166,8 +170,7 @@ impl EventQueue for Shown<'_> {
             return Some(event);
         }
         let left = self.lent.left().checked_sub(1)?;
-        self.count();
-        self.settle();
+        self.count_and_settle();
         let item = if self.answer.is_full() {
             // SAFETY: `&mut self` says that nobody has a reference to it.
             unsafe { self.answer.take() }.map(Item::Event)
@@ -182,8 +185,7 @@ impl EventQueue for Shown<'_> {
         if let Some(event) = self.take_left(wanted) {
             return Some(event);
         }
-        self.count();
-        let events = self.settle() - usize::from(self.answer.is_full());
+        let events = self.count_and_settle() - usize::from(self.answer.is_full());
         let item = if self.answer.get().is_some_and(&mut *wanted) {
             // SAFETY: as above.
             unsafe { self.answer.take() }.map(Item::Event)

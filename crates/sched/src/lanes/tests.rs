@@ -350,6 +350,38 @@ proptest! {
     }
 }
 
+/// What is no event any more is between the answer that is in its place and the messages behind it.
+// pins: P4, P7
+#[test]
+fn a_stale_completion_hides_nobody() {
+    for limit in 1..6 {
+        for messages in 0..4 {
+            let mut real = Real::new();
+            real.answer(100);
+            let stale = completion(7, real.core.yields.number());
+            let pushed = real.state.push(Item::Event(Event::Completion(stale)));
+            assert!(pushed.is_ok());
+            (0..messages).for_each(|n| real.arrive(Thing::Message(n)));
+            let mut shown = Vec::new();
+            loop {
+                let batch = real.turn(limit, limit % 2 == 0, |_| true);
+                assert!(batch.len() <= limit);
+                if batch.is_empty() && real.core.pending.is_empty() {
+                    break;
+                }
+                shown.extend(batch);
+            }
+            let expected = (0..messages).map(Thing::Message);
+            let expected: Vec<_> = [Thing::Completion(100)]
+                .into_iter()
+                .chain(expected)
+                .collect();
+            assert_eq!(shown, expected, "at most {limit}");
+            assert_eq!(real.counters.stale_completions.get(), 1);
+        }
+    }
+}
+
 // pins: P4
 #[test]
 fn others_get_every_ninth_batch_of_a_flood() {
