@@ -21,7 +21,7 @@
 //! 4. A table of which few nodes come is given up, and the next one takes longer to come.
 //!
 //! The blocks of a run are the thread's, as those of its open set are: nobody else knows of runs. Where a run
-//! goes on it is fetched into the processor's cache ahead of the next send; nodes of the open set need not
+//! goes on it is fetched into the processor's cache, to be written, ahead of the next send; nodes of the open set need not
 //! be, because a processor sees by itself that they are used one after the other.
 //!
 //! **Price.** For each thread and size, while it has a table: that, and the unused nodes of up to 2,048 runs of
@@ -148,7 +148,7 @@ impl Runs {
         let block = run.blocks.take(size);
         let block = block.or_else(|| self.decide(run, open, size))?;
         // Where it is no block, nothing is lost.
-        hint::prefetch(block.as_ptr().wrapping_add(size.bytes()));
+        hint::prefetch_for_write(block.as_ptr().wrapping_add(size.bytes()));
         Some(block)
     }
 
