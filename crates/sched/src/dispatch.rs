@@ -5,22 +5,23 @@
 //! drops its completer and returns an error, or panics, the completion says so rather than that
 //! the completer was dropped.
 
+mod conclude;
+
+use self::conclude::{Failure, conclude};
 use crate::Task;
 use crate::answer::AnswerPlace;
 use crate::cell::ProcessCell;
-use crate::contain::{contain, discard, discard_each, log, text_of_chain};
+use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Item};
 use crate::nodes::CommandResult;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{
-    BoxError, Command, CommandError, CommandId, Completer, Completion, Event, Handler, Placed,
-    StepOutput, Tag,
+    BoxError, Command, CommandError, Completer, Event, Handler, Placed, StepOutput, Tag,
 };
 use std::cell::Cell;
 use std::sync::Arc;
 use std::{mem, ptr};
-use tracing::Level;
 
 thread_local! {
     /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
@@ -259,78 +260,6 @@ fn dispatch_one(
     conclude(task, core, inline, ids, answer, failure, counters);
 }
 
-/// Why a handler has not carried a command out.
-enum Failure {
-    Error(BoxError),
-    Panic(Box<str>),
-    /// There is none.
-    Unknown,
-}
-
-impl Failure {
-    /// The error that it comes to.
-    #[cold]
-    fn into_error(self, task: &Task, id: CommandId, counters: &Counters) -> CommandError {
-        match self {
-            Self::Error(error) => CommandError::Failed(error),
-            Self::Unknown => CommandError::Unknown(id),
-            Self::Panic(message) => {
-                counters.panics.bump();
-                log(Level::ERROR, || {
-                    tracing::error!(
-                        target: "ganger::sched", pid = %task.pid, command = %id, reason = %message,
-                        "contained a panic of a handler"
-                    );
-                });
-                CommandError::Panicked(message)
-            }
-        }
-    }
-}
-
-/// What there is to do when a handler has failed, or has dropped its completer.
-#[cold]
-#[inline(never)]
-fn conclude(
-    task: &Task,
-    core: &mut Core,
-    inline: &mut Inline,
-    (id, tag, token): (CommandId, Tag, u64),
-    answer: Answer,
-    failure: Option<Failure>,
-    counters: &Counters,
-) {
-    let error = failure.map(|failure| failure.into_error(task, id, counters));
-    match answer {
-        Answer::Given => {
-            if let Some(error) = error {
-                give_reason(task, id, inline.place.get_mut(), error, counters);
-            }
-            inline.settle(core);
-        }
-        Answer::Sent => {
-            core.yields.insert(token);
-            if let Some(error) = error {
-                report_late(task, id, error, counters);
-            }
-        }
-        Answer::Dropped | Answer::Later => {
-            if answer == Answer::Later {
-                task.shared.accounts.answer();
-            }
-            task.shared.accounts.accept_answer(task.pid, tag, token);
-            // It happened when the handler returned, after whatever that has sent.
-            core.receive(&task.state);
-            let result = Err(error.unwrap_or(CommandError::Dropped));
-            // SAFETY: it was empty before the handler was called, and there has been no answer; nobody looks
-            // there. The result is forgotten here.
-            unsafe { inline.place.fill(tag, token, &raw const result) };
-            mem::forget(result);
-            inline.settle(core);
-        }
-    }
-}
-
 impl Call<'_> {
     /// Calls the handler.
     #[inline]
@@ -374,36 +303,6 @@ impl Call<'_> {
         CURRENT.set(outer);
         discard_each(pid, counters, command.payloads);
     }
-}
-
-/// The handler has failed after the answer. If that says no more than that nobody has answered, the error
-/// takes its place.
-#[cold]
-fn give_reason(
-    task: &Task,
-    id: CommandId,
-    completion: Option<&mut Completion>,
-    error: CommandError,
-    counters: &Counters,
-) {
-    if let Some(completion) = completion
-        && matches!(completion.result, Err(CommandError::Dropped))
-    {
-        completion.result = Err(error);
-    } else {
-        report_late(task, id, error, counters);
-    }
-}
-
-#[cold]
-fn report_late(task: &Task, id: CommandId, error: CommandError, counters: &Counters) {
-    log(Level::WARN, || {
-        tracing::warn!(
-            target: "ganger::sched", pid = %task.pid, command = %id, error = %text_of_chain(&error),
-            "a handler reported an error after it had completed the command"
-        );
-    });
-    discard(task.pid, counters, error);
 }
 
 #[cfg(all(test, not(loom)))]

@@ -10,7 +10,7 @@
 //! **Protocol.** One first-in-first-out queue for all, and the count of what is in it, which is all that
 //! workers look at as long as it is 0. A pusher counts before it pushes, a taker takes back after it has
 //! taken: so who sees 0 has missed nothing that it was to see, and `idle.rs` says why a push is seen.
-//! Workers take from it before they look elsewhere, up to eight times in a row (`worker.rs`).
+//! Workers take from it before they look elsewhere, up to eight times in a row (`worker/ladder.rs`).
 
 use crate::token::Token;
 use crossbeam_queue::SegQueue;

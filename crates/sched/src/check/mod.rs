@@ -41,7 +41,7 @@ use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
 use crate::urgent::UrgentLane;
-use crate::worker::URGENT_STREAK;
+use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};

@@ -1,3 +1,4 @@
+use super::ladder::URGENT_STREAK;
 use super::*;
 use crate::Scheduler;
 use crate::crew::Relief;

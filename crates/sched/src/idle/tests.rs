@@ -1,0 +1,79 @@
+use super::*;
+
+// pins: G5
+#[test]
+fn at_most_half_as_many_search_as_are_busy() {
+    for workers in 1..=64 {
+        let idle = Idle::new(workers, workers);
+        let searchers = (0..workers).take_while(|_| idle.begin_search()).count();
+        let Snapshot { searching, .. } = idle.snapshot();
+        let busy = u32::try_from(workers).unwrap() - searching;
+        assert_eq!(searching as usize, searchers);
+        assert!(searching >= 1);
+        assert!(
+            searching <= busy.div_ceil(2).max(1),
+            "{searching} of {workers}"
+        );
+        for _ in 0..searching {
+            idle.end_search(|| true);
+        }
+        assert_eq!(
+            idle.snapshot(),
+            Snapshot {
+                searching: 0,
+                sleeping: 0,
+                unwatched: false,
+            }
+        );
+    }
+}
+
+#[test]
+fn a_sleeper_that_finds_work_withdraws() {
+    let idle = Idle::new(2, 2);
+    assert!(idle.begin_search());
+    assert_eq!(
+        idle.sleep(0, true, || false, || true, || ()),
+        Woken::Withdrawn
+    );
+    assert_eq!(
+        idle.snapshot(),
+        Snapshot {
+            searching: 0,
+            sleeping: 0,
+            unwatched: false,
+        }
+    );
+    assert!(!idle.notify(), "nobody sleeps");
+}
+
+#[test]
+fn a_searcher_is_enough() {
+    let idle = std::sync::Arc::new(Idle::new(2, 2));
+    let sleeper = {
+        let idle = std::sync::Arc::clone(&idle);
+        std::thread::spawn(move || idle.sleep(1, false, || false, || false, || ()))
+    };
+    while idle.snapshot().sleeping == 0 {
+        std::thread::yield_now();
+    }
+    assert!(idle.begin_search());
+    assert!(!idle.notify(), "a searcher will find it");
+    idle.end_search(|| false);
+    assert_eq!(
+        idle.snapshot().sleeping,
+        1,
+        "there is nothing to wake it for"
+    );
+    assert!(idle.begin_search());
+    idle.end_search(|| true);
+    assert_eq!(sleeper.join().unwrap(), Woken::Notified);
+    assert_eq!(
+        idle.snapshot(),
+        Snapshot {
+            searching: 1,
+            sleeping: 0,
+            unwatched: false,
+        }
+    );
+}
