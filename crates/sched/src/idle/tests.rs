@@ -1,5 +1,14 @@
 use super::*;
 
+/// Nobody sleeps, and so many search.
+fn all_awake(searching: u32) -> Snapshot {
+    Snapshot {
+        searching,
+        sleeping: 0,
+        unwatched: false,
+    }
+}
+
 // pins: G5
 #[test]
 fn at_most_half_as_many_search_as_are_busy() {
@@ -17,14 +26,7 @@ fn at_most_half_as_many_search_as_are_busy() {
         for _ in 0..searching {
             idle.end_search(|| true);
         }
-        assert_eq!(
-            idle.snapshot(),
-            Snapshot {
-                searching: 0,
-                sleeping: 0,
-                unwatched: false,
-            }
-        );
+        assert_eq!(idle.snapshot(), all_awake(0));
     }
 }
 
@@ -36,14 +38,7 @@ fn a_sleeper_that_finds_work_withdraws() {
         idle.sleep(0, true, || false, || true, || ()),
         Woken::Withdrawn
     );
-    assert_eq!(
-        idle.snapshot(),
-        Snapshot {
-            searching: 0,
-            sleeping: 0,
-            unwatched: false,
-        }
-    );
+    assert_eq!(idle.snapshot(), all_awake(0));
     assert!(!idle.notify(), "nobody sleeps");
 }
 
@@ -68,12 +63,5 @@ fn a_searcher_is_enough() {
     assert!(idle.begin_search());
     idle.end_search(|| true);
     assert_eq!(sleeper.join().unwrap(), Woken::Notified);
-    assert_eq!(
-        idle.snapshot(),
-        Snapshot {
-            searching: 1,
-            sleeping: 0,
-            unwatched: false,
-        }
-    );
+    assert_eq!(idle.snapshot(), all_awake(1));
 }
