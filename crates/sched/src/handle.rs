@@ -1,5 +1,11 @@
 //! What callers do with a scheduler, from any thread.
 
+mod error;
+mod weak;
+
+pub use error::{NotFound, UpgradeRefused, UpgradeRefusedKind};
+pub use weak::WeakHandle;
+
 use crate::Task;
 use crate::cell::ProcessCell;
 use crate::commands::{CommandRegistry, RegisterError};
@@ -13,11 +19,10 @@ use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
 use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, Package, Payloads, Pid, Process,
-    SendError, SendErrorKind, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
-use ganger_relay::Receiver;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A scheduler, from the outside: to submit to it, send to its processes and look at them.
@@ -294,61 +299,6 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// A [`Handle`] that does not keep the scheduler's memory alive.
-///
-/// It is for what the scheduler itself keeps: handlers, factories, hooks (`Lifecycle`) and processes. One of
-/// them that keeps a `Handle` keeps the scheduler's memory, and with it itself.
-///
-/// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
-/// others.
-///
-/// ```
-/// use ganger_proc_api::{HostName, NodeName};
-/// use ganger_relay::{Node, Router};
-/// use ganger_sched::Scheduler;
-/// use std::sync::Arc;
-///
-/// let node = Arc::new(Node::new(NodeName::new("alpha")?));
-/// let router = Arc::new(Router::new(Arc::clone(&node)));
-/// let scheduler = Scheduler::builder().node("alpha").host("orders").router(router).build()?;
-/// node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone)]
-pub struct WeakHandle {
-    shared: Weak<Shared>,
-}
-
-impl WeakHandle {
-    /// The handle, unless the scheduler is gone.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<Handle> {
-        self.shared.upgrade().map(|shared| Handle { shared })
-    }
-}
-
-impl Receiver for WeakHandle {
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        match self.shared.upgrade() {
-            Some(shared) => shared.deliver(package),
-            None => Err(SendError::new(SendErrorKind::Stopping, package)),
-        }
-    }
-
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        match self.shared.upgrade() {
-            Some(shared) => shared.deliver_control(package),
-            None => Err(SendError::new(SendErrorKind::Stopping, package)),
-        }
-    }
-}
-
-impl fmt::Debug for WeakHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WeakHandle").field(&self.upgrade()).finish()
-    }
-}
-
 /// A live process, as it was when somebody looked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -394,35 +344,3 @@ fn trim_heap() {
 /// There is no way to ask for it.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
 fn trim_heap() {}
-
-/// No live process has that PID.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no process with the PID {pid}")]
-pub struct NotFound {
-    /// The PID.
-    pub pid: Pid,
-}
-
-/// An upgrade was not accepted. The request is inside: nothing is lost.
-#[derive(Debug, thiserror::Error)]
-#[error("{pid} can't be upgraded: {kind}")]
-pub struct UpgradeRefused {
-    /// The process that was to be upgraded; it is untouched.
-    pub pid: Pid,
-    /// Why the request was refused.
-    pub kind: UpgradeRefusedKind,
-    /// The request.
-    pub request: Box<UpgradeRequest>,
-}
-
-/// Why an upgrade was not accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UpgradeRefusedKind {
-    /// No live process has that PID.
-    #[error("there is no such process")]
-    NotFound,
-    /// No factory of that name is registered.
-    #[error("no factory named {0:?} is registered")]
-    UnknownFactory(Symbol),
-}

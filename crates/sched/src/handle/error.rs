@@ -1,0 +1,35 @@
+//! What is refused to callers of a handle.
+
+use ganger_proc_api::{Pid, Symbol, UpgradeRequest};
+
+/// No live process has that PID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no process with the PID {pid}")]
+pub struct NotFound {
+    /// The PID.
+    pub pid: Pid,
+}
+
+/// An upgrade was not accepted. The request is inside: nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("{pid} can't be upgraded: {kind}")]
+pub struct UpgradeRefused {
+    /// The process that was to be upgraded; it is untouched.
+    pub pid: Pid,
+    /// Why the request was refused.
+    pub kind: UpgradeRefusedKind,
+    /// The request.
+    pub request: Box<UpgradeRequest>,
+}
+
+/// Why an upgrade was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpgradeRefusedKind {
+    /// No live process has that PID.
+    #[error("there is no such process")]
+    NotFound,
+    /// No factory of that name is registered.
+    #[error("no factory named {0:?} is registered")]
+    UnknownFactory(Symbol),
+}
