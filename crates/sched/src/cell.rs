@@ -9,12 +9,11 @@ use crate::nodes::CommandResult;
 use crate::room::Room;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::{Task, dispatch, local};
+use crate::{Task, dispatch, local, make_way};
 use ganger_proc_api::{
     CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid, Process,
     SendError, SubmitError, Symbol, Tag,
 };
-use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
@@ -243,14 +242,7 @@ impl ContextBackend for ProcessCell {
     }
 
     fn block(&self, f: &mut dyn FnMut()) {
-        let worker = local::with(&self.shared, |queue| queue.index);
-        // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
-        let _announced = worker.map(|worker| {
-            let announced = self.shared.crew.announce(worker);
-            self.make_way(worker);
-            announced
-        });
-        f();
+        make_way::block(f);
     }
 
     fn should_yield(&self) -> bool {
@@ -259,29 +251,6 @@ impl ContextBackend for ProcessCell {
             self.shared.crew.is_overdue(queue.index, turns)
         });
         is_overdue.unwrap_or(false)
-    }
-}
-
-impl ProcessCell {
-    /// This thread is a worker and about to block: has somebody else take what waits.
-    fn make_way(&self, worker: usize) {
-        let Shared {
-            idle,
-            crew,
-            shutdown,
-            ..
-        } = &*self.shared;
-        // After the halt nobody's place is taken any more.
-        if shutdown.is_halted() || !self.shared.has_work() || idle.notify() {
-            return;
-        }
-        // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees what waits here, or
-        // the look below sees that it has ended its search.
-        fence(Ordering::SeqCst);
-        let now = idle.snapshot();
-        if now.sleeping == 0 && now.searching == 0 {
-            crew.relieve(&self.shared, worker, None);
-        }
     }
 }
 

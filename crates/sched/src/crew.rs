@@ -45,7 +45,7 @@ pub(crate) use crate::crew::threads::start_worker;
 
 use crate::contain::log;
 use crate::crew::calls::Announcements;
-use crate::crew::spares::Spares;
+use crate::crew::spares::{NoSpare, Spares};
 use crate::crew::thread_account::{computed, is_asleep, thread_id};
 use crate::pinning::Pins;
 use crate::reports::{Line, LongStep};
@@ -62,8 +62,8 @@ pub(crate) struct Crew {
     /// Slots from here on have never had a thread.
     used: AtomicUsize,
     spares: Mutex<Spares>,
-    /// Steps of relieved workers that nobody has reported yet.
-    untold: Mutex<VecDeque<Relief>>,
+    /// What nobody has reported yet.
+    untold: Mutex<VecDeque<Untold>>,
     pins: Option<Pins>,
     /// The system grants no thread from now on.
     #[cfg(test)]
@@ -114,6 +114,14 @@ pub(crate) struct Relief {
     pub(crate) line: Line,
 }
 
+/// What the first worker is to say that is free.
+pub(crate) enum Untold {
+    /// The step of a relieved worker.
+    Step(Relief),
+    /// Nobody was left to take a worker's place.
+    NoSpare(NoSpare),
+}
+
 impl Crew {
     pub(crate) fn new(workers: usize, slots: usize, pins: Option<Pins>) -> Self {
         Self {
@@ -160,6 +168,13 @@ impl Crew {
     /// What the worker has to do besides taking turns: stand down, or report a step.
     pub(crate) fn calls(&self, index: usize) -> &Calls {
         &self.slots[index].calls
+    }
+
+    /// Whether the system grants no thread.
+    #[cfg(test)]
+    pub(crate) fn refuses_threads(&self) -> bool {
+        // Ordering: Relaxed: one that is late only grants another thread.
+        self.refuses_threads.load(Ordering::Relaxed)
     }
 
     /// The worker's thread is this one. Waits for who has it started, to take a worker's place: that worker is to
@@ -272,16 +287,16 @@ impl Crew {
         self.slots[index].announcements.count()
     }
 
-    /// Has the next worker that comes to it report a step of a relieved worker.
-    pub(crate) fn have_told(&self, relief: Relief) {
-        lock(&self.untold).push_back(relief);
+    /// Has the next worker that comes to it report that.
+    pub(crate) fn have_told(&self, what: Untold) {
+        lock(&self.untold).push_back(what);
         for slot in &self.slots[..self.used()] {
             slot.calls.tell();
         }
     }
 
     /// What there is to report first, for the worker that asks; others may report what comes behind it.
-    pub(crate) fn take_untold(&self, index: usize) -> Option<Relief> {
+    pub(crate) fn take_untold(&self, index: usize) -> Option<Untold> {
         self.slots[index].calls.told();
         lock(&self.untold).pop_front()
     }

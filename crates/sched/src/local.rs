@@ -1,5 +1,9 @@
 //! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
 
+mod held;
+
+pub(crate) use held::{Held, Hold, hold, is_stopping};
+
 use crate::pid_cache::PidCache;
 use crate::pool::Cache;
 use crate::shared::Shared;
@@ -13,7 +17,6 @@ thread_local! {
     /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
     /// that looking costs a load, and works in the destructors of other thread-locals.
     static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
-    static HELD: RefCell<Vec<(*const Shared, Held)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A worker's own queue of ready processes.
@@ -104,15 +107,14 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
 /// Calls `f` as if on another thread: one that is no worker, and in the middle of nothing.
 #[cfg(feature = "sim")]
 pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
-    struct Return(*const LocalQueue, Vec<(*const Shared, Held)>);
+    struct Return(*const LocalQueue);
     impl Drop for Return {
         fn drop(&mut self) {
             CURRENT.set(self.0);
-            HELD.set(std::mem::take(&mut self.1));
         }
     }
-    let _return = Return(CURRENT.replace(ptr::null()), HELD.take());
-    f()
+    let _return = Return(CURRENT.replace(ptr::null()));
+    held::nothing(f)
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
@@ -135,65 +137,16 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     f(unsafe { CURRENT.get().as_ref() })
 }
 
-/// Why something that counts as live can't end before this thread returns to it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// The turn of a process is on this thread's stack.
-    Turn,
-    /// A submission is.
-    Submission,
-    /// The first call of `stop` is at work.
-    Stop,
-}
-
-/// Notes, until the guard is dropped, that this thread holds something that counts as live.
-///
-/// A `stop` that is called in there must not wait for it.
-pub(crate) fn hold(shared: &Shared, what: Held) -> Hold {
-    // In a destructor of another thread-local this one may be gone: then nothing is noted.
-    let noted = HELD.try_with(|held| held.borrow_mut().push((ptr::from_ref(shared), what)));
-    Hold(noted.is_ok())
-}
-
-/// Guards are dropped in the reverse order of their making.
-pub(crate) struct Hold(bool);
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        if self.0 {
-            let _ = HELD.try_with(|held| held.borrow_mut().pop());
-        }
-    }
-}
-
 /// Whether this thread is no worker of `shared`, and in the middle of nothing.
 pub(crate) fn is_outside(shared: &Shared) -> bool {
-    let is_known = HELD.try_with(|_| ()).is_ok();
-    is_known && held(shared) == (0, 0) && with(shared, |_| ()).is_none()
-}
-
-/// Whether this thread is at work in the first call of `stop`, which calls users' code.
-pub(crate) fn is_stopping(shared: &Shared) -> bool {
-    count(shared, Held::Stop) > 0
-}
-
-fn count(shared: &Shared, what: Held) -> usize {
-    // The thread-local may be gone when a destructor of another one gets here: nothing is held.
-    let count = HELD.try_with(|held| {
-        let held = held.borrow();
-        held.iter()
-            .filter(|entry| **entry == (ptr::from_ref(shared), what))
-            .count()
-    });
-    count.unwrap_or(0)
+    held(shared) == (0, 0) && with(shared, |_| ()).is_none()
 }
 
 /// How many turns and submissions of `shared` are on this thread's stack.
 pub(crate) fn held(shared: &Shared) -> (usize, usize) {
-    let count = |what| count(shared, what);
     let runs = |queue: &LocalQueue| shared.turns.on(queue.index).is_some();
-    let turns = usize::from(with(shared, runs) == Some(true)) + count(Held::Turn);
-    (turns, count(Held::Submission))
+    let turns = usize::from(with(shared, runs) == Some(true)) + held::count(shared, Held::Turn);
+    (turns, held::count(shared, Held::Submission))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -33,7 +33,7 @@ mod watched;
 use self::behind::Waits;
 use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
-use crate::reaper::Counted;
+use crate::counted;
 use crate::reports::LongStepKind;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -80,13 +80,10 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// When the system refuses one.
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
-    let counted = Counted::new(shared);
-    let mine = Arc::clone(shared);
-    let spawned = thread::Builder::new().name(name).spawn(move || {
-        let _counted = counted;
-        Monitor::new(&mine, MonotonicClock::new()).watch();
-    });
-    spawned.map(drop)
+    let builder = thread::Builder::new().name(name);
+    counted::spawn(builder, shared, |shared| {
+        Monitor::new(shared, MonotonicClock::new()).watch();
+    })
 }
 
 struct Monitor<'a, C> {

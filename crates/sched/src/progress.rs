@@ -1,6 +1,7 @@
 //! How far a shutdown has come, and who is inside `stop`.
 
 use crate::clock::Deadline;
+use crate::counted;
 use crate::forced::Forced;
 use crate::local;
 use crate::shared::Shared;
@@ -31,7 +32,8 @@ struct Callers {
 #[derive(Clone, Copy)]
 pub(crate) struct Caller {
     number: u64,
-    pub(crate) is_worker: bool,
+    /// The thread that it is called on is one of the scheduler's.
+    pub(crate) is_own: bool,
     /// Turns and submissions that can't end before it returns.
     pub(crate) turns: usize,
     pub(crate) submissions: usize,
@@ -83,13 +85,12 @@ impl Progress {
     pub(crate) fn enter(&self, shared: &Shared, deadline: Duration) -> Inside<'_> {
         let deadline = Deadline::after(deadline);
         let (turns, submissions) = local::held(shared);
-        let is_worker = local::with(shared, |_| ()).is_some();
         let mut callers = self.callers();
         let number = callers.next_number;
         callers.next_number += 1;
         callers.inside.push(Caller {
             number,
-            is_worker,
+            is_own: counted::is_own(shared),
             turns,
             submissions,
         });

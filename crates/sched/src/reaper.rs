@@ -1,7 +1,14 @@
-//! The thread that helps a shutdown: it tells everybody, and ends what no worker is free to end.
+//! The thread that helps a shutdown: it tells everybody, and has hands that end what no worker is free to end.
+//!
+//! A process ends by calling what is a user's, which may not return. So the reaper itself ends none, unless
+//! the system grants it no hand, and where all of its hands are kept by one process each, it has another.
 
+mod hands;
+
+use self::hands::Hands;
 use crate::clock::Deadline;
 use crate::contain::log;
+use crate::counted;
 use crate::local;
 use crate::run::Runner;
 use crate::shared::Shared;
@@ -20,16 +27,8 @@ const INTERVAL: Duration = Duration::from_millis(1);
 /// Starts the thread. Returns whether the system granted one.
 #[must_use]
 pub(crate) fn start(shared: &Arc<Shared>) -> bool {
-    let mut builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
-    if let Some(bytes) = shared.config.stack_size {
-        builder = builder.stack_size(bytes);
-    }
-    let counted = Counted::new(shared);
-    let mine = Arc::clone(shared);
-    let spawned = builder.spawn(move || {
-        let _counted = counted;
-        help(&mine);
-    });
+    let builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
+    let spawned = counted::spawn(builder, shared, help);
     if let Err(error) = &spawned {
         log(
             Level::ERROR,
@@ -49,16 +48,22 @@ fn help(shared: &Arc<Shared>) {
     let enough = || if is_over() { usize::MAX } else { 0 };
     shared.live.wait(enough, || Deadline::after(Duration::MAX));
     if progress.is_terminating() {
-        force(shared);
+        terminate_all(shared);
     }
+    let mut hands = Hands::default();
+    until_all_have_ended(shared, || hands.see_to(shared));
+}
+
+/// Calls `act` now and then, until all processes have ended, or nothing is left that is not in somebody's hands.
+fn until_all_have_ended(shared: &Shared, mut act: impl FnMut()) {
     loop {
-        reap(shared);
+        act();
         let interval = Deadline::after(INTERVAL);
         let all_ended = shared.live.wait(|| 0, || interval);
         if all_ended {
             return;
         }
-        if progress.is_halted() {
+        if shared.shutdown.is_halted() {
             fence_after_halt();
             if !shared.has_work() {
                 return;
@@ -77,22 +82,27 @@ pub(crate) fn tell_all(shared: &Shared) {
     }
 }
 
-/// Lets no process take a further step, and ends those that no worker is running.
-pub(crate) fn force(shared: &Arc<Shared>) {
+/// Lets no process take a further step: each ends when somebody takes it up.
+pub(crate) fn terminate_all(shared: &Shared) {
     for task in shared.registry.all() {
         task.terminate();
     }
-    reap(shared);
 }
 
 /// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
-fn reap(shared: &Arc<Shared>) {
+pub(crate) fn reap(shared: &Arc<Shared>) {
+    reap_and_count(shared, || ());
+}
+
+/// As [`reap`], and says so before each turn.
+fn reap_and_count(shared: &Arc<Shared>, mut count: impl FnMut()) {
     let mut runner = Runner::new(shared, None);
     let queued = || {
         let first = shared.urgent.pop().or_else(|| shared.global.pop());
         first.or_else(|| steal_anywhere(shared))
     };
     while let Some(task) = queued() {
+        count();
         runner.run(task);
     }
 }
@@ -123,20 +133,4 @@ fn steal_anywhere(shared: &Shared) -> Option<Token> {
             }
         }
     })
-}
-
-/// A thread that counts as one of the scheduler's, until it is dropped.
-pub(crate) struct Counted(Arc<Shared>);
-
-impl Counted {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        shared.threads.enter();
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.threads.leave();
-    }
 }

@@ -48,8 +48,10 @@ pub enum StartError {
     /// The system refused the thread that watches the workers. None has been started.
     #[error("can't start the monitor: {0}")]
     Monitor(std::io::Error),
-    /// The system refused a thread. Those started before it work.
-    #[error("can't start worker {worker}: {error}")]
+    /// The system refused a thread. Those started before it work; if it was the first, the scheduler is stopping.
+    #[error(
+        "can't start worker {worker}: {error}; fewer `workers`, or a smaller `stack_size`, may help"
+    )]
     Spawn {
         /// The worker whose thread was refused; those before it run.
         worker: usize,
@@ -107,8 +109,14 @@ impl Scheduler {
         let spares = deques.split_off(shared.crew.workers());
         shared.crew.set_free(spares.into_iter());
         for (worker, deque) in deques {
-            let started = crew::start_worker(shared, worker, deque);
-            started.map_err(|(error, _)| StartError::Spawn { worker, error })?;
+            if let Err((error, _)) = crew::start_worker(shared, worker, deque) {
+                if !shared.is_served() {
+                    // Nobody would ever run what is submitted.
+                    shared.shutdown.begin_stopping();
+                }
+                return Err(StartError::Spawn { worker, error });
+            }
+            shared.begin_to_serve();
         }
         Ok(())
     }

@@ -7,10 +7,11 @@ use crate::contain::contain_and_report;
 use crate::core::Item;
 use crate::exit_slot::ThreadWaker;
 use crate::handle::Handle;
+use crate::make_way;
 use crate::process_handle::Address;
 use crate::waiters::{Entered, Look, Ticket, Waiters};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{ContextBackend, Event, Message, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::future::Future;
 use std::mem;
@@ -30,8 +31,10 @@ impl Address {
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
     /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
-    /// ([`Builder::max_spares`](crate::Builder::max_spares)), for the process that it waits for might
-    /// then have none to run on, nor for the process whose step it is: it is refused with `Full`.
+    /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
+    /// already), for the process that it waits for might
+    /// then have none to run on, nor for the process whose step it is: it is refused with `Full`. That holds for
+    /// steps of whichever scheduler.
     /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and a
     /// cancellation does not end the wait. A step that can't know uses
     /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
@@ -300,9 +303,16 @@ impl ProcessCell {
         timeout: Option<Duration>,
     ) -> Result<(), Refused> {
         let message = match self.deliver(message) {
-            Err((SendErrorKind::Full, message)) if self.may_wait_here() => message,
+            Err((SendErrorKind::Full, message))
+                if make_way::may_wait_for(&self.shared, self.pid) =>
+            {
+                message
+            }
             result => return result,
         };
+        if timeout == Some(Duration::ZERO) {
+            return Err((SendErrorKind::Timeout, message));
+        }
         #[cfg(feature = "sim")]
         crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
         let thread = ThreadWaker::new();
@@ -311,7 +321,7 @@ impl ProcessCell {
             return Ok(());
         };
         // It is woken once: by the acceptance or by the end.
-        self.block(&mut || match timeout {
+        let has_waited = make_way::block_beside_others(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {
                 thread.0.park_timeout(timeout);
@@ -320,18 +330,9 @@ impl ProcessCell {
         match waiter.leave() {
             None => Ok(()),
             Some(message) if self.room.is_closed() => Err((SendErrorKind::Closed, message)),
-            Some(message) => Err((SendErrorKind::Timeout, message)),
+            Some(message) if has_waited => Err((SendErrorKind::Timeout, message)),
+            Some(message) => Err((SendErrorKind::Full, message)),
         }
-    }
-
-    /// Whether a wait on this thread can end: it does not run the process itself, and leaves a thread
-    /// that does. The thread that was started last finds no relief, and so is never one that waits.
-    fn may_wait_here(&self) -> bool {
-        let Some(worker) = self.shared.own_index() else {
-            return true;
-        };
-        let running = self.shared.running_on(worker);
-        running.is_none_or(|pid| pid.id() != self.pid.id()) && self.shared.crew.has_relief(worker)
     }
 
     /// There is room again: puts in what waits for it. Called by whoever runs the process.

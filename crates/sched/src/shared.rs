@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     /// The workers' deques, until `start` hands them out.
     unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
     started: AtomicBool,
+    /// A worker's thread has been started.
+    served: AtomicBool,
 }
 
 impl Shared {
@@ -121,6 +123,7 @@ impl Shared {
             pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
             started: AtomicBool::new(false),
+            served: AtomicBool::new(false),
             waiters: config.mailbox_limit.map(Waiters::new),
             config,
         })
@@ -137,6 +140,18 @@ impl Shared {
     pub(crate) fn is_started(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `take_deques`.
         self.started.load(Ordering::Acquire)
+    }
+
+    /// There is a worker.
+    pub(crate) fn begin_to_serve(&self) {
+        // Ordering: Relaxed: who asks is behind the lock that is held by who starts workers.
+        self.served.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there has ever been a worker; for who comes after the start.
+    pub(crate) fn is_served(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.served.load(Ordering::Relaxed)
     }
 
     /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.

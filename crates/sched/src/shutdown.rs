@@ -75,7 +75,7 @@ impl Shared {
         let progress = &self.shutdown;
         // A start that is under way is over after this; a later one is refused.
         drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner));
-        if !self.is_started() {
+        if !self.is_served() {
             // Nobody serves the cancel events.
             progress.expire();
         }
@@ -93,7 +93,11 @@ impl Shared {
             progress.begin_terminating();
             self.live.poke();
             if !helped {
-                reaper::force(self);
+                reaper::terminate_all(self);
+                if !self.is_served() {
+                    // Nobody else ever does.
+                    reaper::reap(self);
+                }
             }
             self.live
                 .wait(|| progress.held(), || progress.deadline().plus(GRACE));
@@ -103,7 +107,7 @@ impl Shared {
         self.idle.notify_all();
         self.idle.end_nap();
         self.crew.wake_all();
-        let callers = || progress.sum(|caller| usize::from(caller.is_worker));
+        let callers = || progress.sum(|caller| usize::from(caller.is_own));
         self.threads
             .wait(callers, || progress.deadline().plus(GRACE + JOIN));
 

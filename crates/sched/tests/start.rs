@@ -7,10 +7,11 @@ use ganger_proc_api::{
     BoxError, Events, ExitReason, Lifecycle, Payloads, Pid, Process, ProcessContext, StepOutput,
     SubmitErrorKind, Symbol, UnknownMethod,
 };
-use ganger_sched::{Handle, ProcessState, Scheduler, WeakHandle};
+use ganger_sched::{Handle, ProcessState, Scheduler, StartError, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 use support::*;
 
 /// Has one method, `good`; others are unknown, `panic` panics.
@@ -250,4 +251,25 @@ fn on_complete_is_called_once_after_the_pid_is_gone() {
         assert_eq!(completed.load(Ordering::SeqCst), n);
     }
     assert_eq!(scheduler.stats().total.panics, 3);
+}
+
+// pins: D1
+#[test]
+fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
+    // No system has as much.
+    let builder = Scheduler::builder().workers(2).stack_size(usize::MAX / 2);
+    let scheduler = builder.build().unwrap();
+    let before = scheduler.submit(waiter(), "main", ()).unwrap();
+    let refused = scheduler.start().unwrap_err();
+    assert!(matches!(refused, StartError::Spawn { worker: 0, .. }));
+    let error = scheduler.submit(waiter(), "main", ()).unwrap_err();
+    assert!(matches!(error.kind, SubmitErrorKind::Stopping), "{error}");
+    let (tell, told) = mpsc::channel();
+    let handle = scheduler.handle();
+    // Nobody serves the cancel event: an hour would be lost.
+    let stop = thread::spawn(move || tell.send(handle.stop(Duration::from_secs(3_600))));
+    let report = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(report.forced, 1, "{report:?}");
+    assert!(matches!(exit(before), ExitReason::Terminated));
+    joined(stop).unwrap();
 }

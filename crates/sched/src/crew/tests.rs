@@ -4,7 +4,10 @@ use super::*;
 use crate::Scheduler;
 use crate::clock::Deadline;
 use crate::reports::LongStepKind;
-use ganger_proc_api::{BoxError, Events, ExitReason, Pid, Process, StepOutput};
+use crate::state::ProcessState;
+use ganger_proc_api::{
+    BoxError, Events, ExitReason, Message, Pid, Process, SendErrorKind, StepOutput,
+};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -47,7 +50,7 @@ fn relief(pid: Pid) -> Relief {
 }
 
 fn refuse(crew: &Crew, refuses: bool) {
-    // Ordering: Relaxed, as in `start_worker`.
+    // Ordering: Relaxed, as in `refuses_threads`.
     crew.refuses_threads.store(refuses, Ordering::Relaxed);
 }
 
@@ -95,6 +98,98 @@ fn a_refused_thread_leaves_its_slot_and_no_report() {
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
         assert_eq!(lock(&crew.spares).free.len(), 1);
     }
+    // Not even the one that would have said so.
+    assert!(matches!(crew.take_untold(0), Some(Untold::NoSpare(_))));
+    assert!(crew.take_untold(0).is_none());
+}
+
+/// Takes messages, and ends with the second.
+struct TakesTwo(u32);
+
+impl Process for TakesTwo {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.0 += u32::try_from(events.count())?;
+        out.idle();
+        if self.0 == 2 {
+            out.done(());
+        }
+        Ok(())
+    }
+}
+
+// pins: P13
+#[test]
+fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    refuse(&scheduler.shared.crew, true);
+    let receiver = scheduler.submit(TakesTwo(0), "main", ()).unwrap();
+    let to = receiver.address().clone();
+    let (said, says) = mpsc::channel();
+    let sender = Once(move || {
+        // Whoever has to take it is queued behind this step.
+        to.send(Message::new("first", 1)).unwrap();
+        said.send(to.send_blocking(Message::new("second", 2)))
+            .unwrap();
+    });
+    let is_idle = || scheduler.process(receiver.pid()).unwrap().state == ProcessState::Idle;
+    while !is_idle() {
+        thread::yield_now();
+    }
+    let sender = scheduler.submit(sender, "main", ()).unwrap();
+    let refused = says
+        .recv_timeout(Duration::from_secs(60))
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(refused.kind, SendErrorKind::Full);
+    assert!(matches!(sender.wait(), ExitReason::Done(_)));
+    receiver
+        .address()
+        .send_blocking(refused.into_package().message)
+        .unwrap();
+    assert!(matches!(receiver.wait(), ExitReason::Done(_)));
+}
+
+/// Its `close` returns when it is told to.
+struct Closes(Option<mpsc::Receiver<()>>);
+
+impl Process for Closes {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(told) = self.0.take() {
+            let _gone = told.recv();
+        }
+    }
+}
+
+// pins: D3
+#[test]
+fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    scheduler.start().unwrap();
+    refuse(&scheduler.shared.crew, true);
+    let (release, released) = mpsc::channel();
+    let closes = scheduler
+        .submit(Closes(Some(released)), "main", ())
+        .unwrap();
+    let other = scheduler.submit(Closes(None), "main", ()).unwrap();
+    let (has_stopped, stopped) = mpsc::channel();
+    let handle = scheduler.handle();
+    let stop = thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20))));
+    let report = stopped.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(
+        report.forced + report.completed + report.stuck.len() as u64,
+        2
+    );
+    drop(release);
+    assert!(matches!(closes.wait(), ExitReason::Terminated));
+    assert!(matches!(other.wait(), ExitReason::Terminated));
+    stop.join().unwrap().unwrap();
 }
 
 // pins: G6

@@ -1,15 +1,13 @@
 //! The threads of workers: how they start, and what is said when none can.
 
 use crate::contain::log;
+use crate::counted;
 use crate::crew::spares::{Hired, NoSpare};
-use crate::crew::{Crew, Relief};
-use crate::reaper::Counted;
+use crate::crew::{Crew, Relief, Untold};
 use crate::shared::Shared;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
-#[cfg(test)]
-use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
 use std::thread;
@@ -36,7 +34,7 @@ impl Crew {
             }
             Err(error) => {
                 if self.has_to_warn(interval) {
-                    warn(shared, &error);
+                    warn(shared, error);
                 }
                 false
             }
@@ -44,14 +42,42 @@ impl Crew {
     }
 }
 
-fn warn(shared: &Shared, error: &NoSpare) {
+/// Says that nobody is left: on a thread of its own, because a subscriber may wait for what one of those steps holds.
+/// Neither the monitor may wait for that, nor a step that is about to block. If the system grants none, the first worker
+/// says it that is free.
+fn warn(shared: &Arc<Shared>, error: NoSpare) {
     let max_spares = shared.config.max_spares;
-    log(Level::WARN, || {
-        tracing::warn!(
-            target: "ganger::sched", max_spares, %error,
-            "steps keep all workers, and processes wait until one returns"
-        );
+    #[cfg(feature = "sim")]
+    if crate::sim::is_driven() {
+        return error.log(max_spares);
+    }
+    let name = format!("{}-warning", shared.config.thread_name);
+    let parcel = Arc::new(Mutex::new(Some(error)));
+    let theirs = Arc::clone(&parcel);
+    let builder = thread::Builder::new().name(name);
+    let spawned = counted::spawn_beside(builder, shared, move || {
+        let error = lock(&theirs).take();
+        if let Some(error) = error {
+            error.log(max_spares);
+        }
     });
+    if spawned.is_err()
+        && let Some(error) = lock(&parcel).take()
+    {
+        shared.crew.have_told(Untold::NoSpare(error));
+    }
+}
+
+impl NoSpare {
+    /// To the subscriber.
+    pub(crate) fn log(&self, max_spares: usize) {
+        log(Level::WARN, || {
+            tracing::warn!(
+                target: "ganger::sched", max_spares, error = %self,
+                "steps keep all workers, and processes wait until one returns"
+            );
+        });
+    }
 }
 
 /// Starts the thread of a worker.
@@ -68,26 +94,17 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     if let Some(bytes) = shared.config.stack_size {
         builder = builder.stack_size(bytes);
     }
-    // Ordering: Relaxed: one that is late only grants another thread.
-    #[cfg(test)]
-    if shared.crew.refuses_threads.load(Ordering::Relaxed) {
-        // More than any system has.
-        builder = builder.stack_size(usize::MAX / 4 * 3);
-    }
-    let counted = Counted::new(shared);
-    let mine = Arc::clone(shared);
     // What a refused thread was to have is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);
-    let spawned = builder.spawn(move || {
-        let _counted = counted;
+    let spawned = counted::spawn(builder, shared, move |shared| {
         let deque = lock(&theirs).take();
         if let Some(deque) = deque {
-            worker::work(mine, index, deque);
+            worker::work(Arc::clone(shared), index, deque);
         }
     });
     match spawned {
-        Ok(_) => Ok(()),
+        Ok(()) => Ok(()),
         Err(error) => match lock(&parcel).take() {
             Some(deque) => Err((error, deque)),
             None => unreachable!("the thread that was to take it was refused"),

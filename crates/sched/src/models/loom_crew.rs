@@ -6,7 +6,7 @@
 //! report, once; a spare that leaves is not put on duty, and its slot is free once; nobody waits after the halt.
 //! A wake-up that is lost leaves a spare waiting for ever, and the model for the spare, which loom reports.
 
-use crate::crew::{Crew, Next, Relief};
+use crate::crew::{Crew, Next, Relief, Untold};
 use crate::idle::{Idle, Woken};
 use crate::reports::{Line, LongStep, LongStepKind};
 use crate::token::Token;
@@ -289,7 +289,7 @@ fn who_is_called_to_both() {
             wait_in_vain(world, 0)
         });
         let monitor = spawn(&world, |world| world.relieve_alone(0, 1));
-        world.crew.have_told(relief(2, 0));
+        world.crew.have_told(Untold::Step(relief(2, 0)));
         assert!(monitor.join().unwrap());
         let has_left = worker.join().unwrap();
         assert_ne!(

@@ -4,7 +4,7 @@
 //! does. Checked: each is told once. One that everybody overlooks leaves them asleep for ever, which loom reports.
 
 use super::loom_crew::relief;
-use crate::crew::Crew;
+use crate::crew::{Crew, Untold};
 use crate::idle::{Idle, Woken};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
@@ -37,7 +37,7 @@ impl Telling {
                 if std::mem::take(&mut searching) {
                     self.idle.end_search(|| false);
                 }
-                while let Some(relief) = self.crew.take_untold(index) {
+                while let Some(Untold::Step(relief)) = self.crew.take_untold(index) {
                     let mut told = self.told.lock().unwrap();
                     told.push(relief.turn);
                     if told.len() == things {
@@ -70,7 +70,7 @@ fn telling(workers: usize, things: usize, preemptions: usize) {
             })
             .collect();
         for turn in (0..).take(things) {
-            telling.crew.have_told(relief(turn, 0));
+            telling.crew.have_told(Untold::Step(relief(turn, 0)));
             telling.idle.notify();
         }
         for thread in threads {

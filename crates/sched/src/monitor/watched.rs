@@ -9,7 +9,7 @@
 
 use super::behind::{Behind, Waits};
 use super::count;
-use crate::crew::Relief;
+use crate::crew::{Relief, Untold};
 use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
 use crate::token::Token;
@@ -184,7 +184,7 @@ impl Watched {
         }
         count(shared, LongStepKind::Computing);
         if line != Line::Suppress {
-            shared.crew.have_told(relief);
+            shared.crew.have_told(Untold::Step(relief));
             // Who sleeps since the last look may not have seen it.
             shared.idle.notify();
         }

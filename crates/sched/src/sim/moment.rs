@@ -116,7 +116,8 @@ pub(super) fn begin_stop(shared: &Arc<Shared>) {
 /// Second part: the deadline has passed. What is left ends at its next step boundary.
 pub(super) fn force(shared: &Arc<Shared>) {
     shared.shutdown.begin_terminating();
-    reaper::force(shared);
+    reaper::terminate_all(shared);
+    reaper::reap(shared);
 }
 
 /// What had been counted when the scheduler was stopped, if it was.

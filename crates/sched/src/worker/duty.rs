@@ -2,8 +2,9 @@
 //! which steps have kept others waiting.
 
 use super::Worker;
-use crate::crew::{Next, Relief};
+use crate::crew::{Next, Relief, Untold};
 use crate::reports::{Line, LongStep};
+use crate::shared::Shared;
 use std::sync::Arc;
 
 impl Worker<'_> {
@@ -83,10 +84,15 @@ impl Worker<'_> {
         self.report_untold();
     }
 
-    /// Reports steps of workers whose places others have taken before.
+    /// Reports what nobody has reported before: steps of workers whose places others have taken.
     pub(super) fn report_untold(&mut self) {
-        while let Some(relief) = self.shared.crew.take_untold(self.queue.index) {
-            self.tell(relief);
+        while let Some(untold) = self.shared.crew.take_untold(self.queue.index) {
+            match untold {
+                Untold::Step(relief) => self.tell(relief),
+                Untold::NoSpare(error) => {
+                    self.tell_of(|shared| error.log(shared.config.max_spares));
+                }
+            }
         }
     }
 
@@ -99,10 +105,15 @@ impl Worker<'_> {
         else {
             return;
         };
+        let backtrace = self.backtrace(&step, turn);
+        self.tell_of(|_| step.log(suppressed, backtrace.as_deref()));
+    }
+
+    /// A subscriber is told something, which may take as long as a turn.
+    fn tell_of(&mut self, tell: impl FnOnce(&Shared)) {
         self.is_looking = false;
         self.shared.crew.set_looking(self.queue.index, false);
-        let backtrace = self.backtrace(&step, turn);
-        step.log(suppressed, backtrace.as_deref());
+        tell(self.shared);
         self.look_on();
     }
 

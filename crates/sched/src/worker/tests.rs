@@ -1,7 +1,7 @@
 use super::ladder::URGENT_STREAK;
 use super::*;
 use crate::Scheduler;
-use crate::crew::Relief;
+use crate::crew::{Relief, Untold};
 use crate::reports::LongStepKind;
 use crate::reports::{Line, LongStep};
 use crate::still::Still;
@@ -28,11 +28,11 @@ fn with_something_untold(workers: usize) -> (Scheduler, LocalQueue) {
         backtrace: None,
     };
     let line = Line::Tell { suppressed: 0 };
-    shared.crew.have_told(Relief {
+    shared.crew.have_told(Untold::Step(Relief {
         step,
         turn: 1,
         line,
-    });
+    }));
     (scheduler, LocalQueue::new(shared, 1, deque))
 }
 

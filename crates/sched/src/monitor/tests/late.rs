@@ -5,7 +5,7 @@
 
 use super::Hands;
 use crate::config::Config;
-use crate::crew::{Crew, Relief};
+use crate::crew::{Crew, Relief, Untold};
 use crate::monitor::Monitor;
 use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
@@ -108,7 +108,9 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(bench.scheduler.stats().total.long_steps, 1);
     // Whoever is the first to end a turn tells it, once.
     assert!(bench.crew().calls(1).is_any());
-    let told = bench.crew().take_untold(1).unwrap();
+    let Some(Untold::Step(told)) = bench.crew().take_untold(1) else {
+        panic!("nothing is to be told");
+    };
     assert_eq!(told.step, reported[0]);
     assert!(!bench.crew().calls(1).is_any());
     assert!(bench.crew().take_untold(0).is_none());

@@ -1,0 +1,73 @@
+//! A step is about to block its thread: somebody else takes what waits, without being told by the monitor.
+//!
+//! Whose worker the thread is decides, not whom the step waits for: a step may wait for a process of another
+//! scheduler, and keeps its own one's processes from running.
+
+use crate::local;
+use crate::shared::Shared;
+use ganger_proc_api::Pid;
+use ganger_sync::atomic::{Ordering, fence};
+use std::sync::Arc;
+
+/// Calls `f`, which may block. A worker of whichever scheduler makes way before that.
+pub(crate) fn block(f: &mut dyn FnMut()) {
+    local::with_any(|queue| {
+        let _announced = queue.map(|queue| {
+            // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
+            let announced = queue.shared.crew.announce(queue.index);
+            let _somebody = queue.shared.make_way(queue.index);
+            announced
+        });
+        f();
+    });
+}
+
+/// As [`block`], for who waits for something that processes do. `false`, and `f` is not called: processes wait
+/// already, and nobody can take them.
+pub(crate) fn block_beside_others(f: impl FnOnce()) -> bool {
+    local::with_any(|queue| {
+        let announced = queue.map(|queue| {
+            let announced = queue.shared.crew.announce(queue.index);
+            (announced, queue.shared.make_way(queue.index))
+        });
+        let may_block = announced.as_ref().is_none_or(|&(_, has_way)| has_way);
+        if may_block {
+            f();
+        }
+        may_block
+    })
+}
+
+/// Whether a wait on this thread for a process can end: it does not run the process itself, and leaves a thread
+/// that does. The thread that was started last finds no relief, and so is never one that waits.
+pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
+    local::with_any(|queue| {
+        let Some(queue) = queue else { return true };
+        let is_its_own = queue.is_of(shared) && queue.shared.running_on(queue.index) == Some(pid);
+        !is_its_own && queue.shared.crew.has_relief(queue.index)
+    })
+}
+
+impl Shared {
+    /// The worker, which is this thread, is about to block: has somebody else take what waits. `false` when nobody
+    /// can.
+    #[must_use]
+    fn make_way(self: &Arc<Self>, worker: usize) -> bool {
+        let Self {
+            idle,
+            crew,
+            shutdown,
+            ..
+        } = &**self;
+        // After the halt nobody's place is taken any more.
+        if shutdown.is_halted() || !self.has_work() || idle.notify() {
+            return true;
+        }
+        // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees what waits here, or
+        // the look below sees that it has ended its search.
+        fence(Ordering::SeqCst);
+        let now = idle.snapshot();
+        let is_somebody_free = now.sleeping > 0 || now.searching > 0;
+        is_somebody_free || crew.relieve(self, worker, None) || crew.is_relieved(worker)
+    }
+}

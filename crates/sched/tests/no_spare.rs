@@ -1,0 +1,82 @@
+//! The warning that nobody is left to take a worker's place, and a subscriber that waits for what a step holds.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_sched::Scheduler;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+use support::on_event::{on_event, text_of};
+use support::{PATIENCE, exit_number, process};
+use tracing::Level;
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// A step of a scheduler's only worker waits for what the subscriber has to do first, with something queued behind it.
+fn while_a_step_keeps_the_only_worker(
+    act: Arc<Mutex<Option<Act>>>,
+    with: impl FnOnce(&Scheduler, Sender<()>) -> Act,
+) {
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let scheduler = builder.build().unwrap();
+    let (release, released) = channel();
+    *act.lock().unwrap() = Some(with(&scheduler, release));
+    scheduler.start().unwrap();
+    let keeps = process(move |_, _, out| {
+        released.recv_timeout(PATIENCE)?;
+        out.done(1);
+        Ok(())
+    });
+    let keeps = scheduler.submit(keeps, "keeps", ()).unwrap();
+    let waits = process(|_, _, out| {
+        out.done(2);
+        Ok(())
+    });
+    // None, where the subscriber was quick.
+    let waits = scheduler.submit(waits, "waits", ()).ok();
+    assert_eq!(exit_number(keeps), 1);
+    drop(waits);
+    drop(scheduler);
+}
+
+// pins: G6, D3
+#[test]
+fn is_said_on_a_thread_of_its_own() {
+    let act = Arc::<Mutex<Option<Act>>>::default();
+    let taken = Arc::clone(&act);
+    let subscriber = on_event(Level::WARN, move |event| {
+        if text_of(event).contains("max_spares=0")
+            && let Some(act) = taken.lock().unwrap().take()
+        {
+            act();
+        }
+    });
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+
+    // It stops the scheduler: not even an hour would be enough to wait for the thread that it is called on.
+    let (tell, told) = channel();
+    while_a_step_keeps_the_only_worker(Arc::clone(&act), |scheduler, release| {
+        let handle = scheduler.handle();
+        Box::new(move || {
+            release.send(()).unwrap();
+            tell.send(handle.stop(Duration::from_secs(3_600))).unwrap();
+        })
+    });
+    assert!(told.recv_timeout(PATIENCE).unwrap().stuck.is_empty());
+
+    let (tell, told) = channel();
+    while_a_step_keeps_the_only_worker(Arc::clone(&act), |scheduler, release| {
+        let handle = scheduler.handle();
+        Box::new(move || {
+            let name = thread::current().name().map(str::to_owned);
+            tell.send((name, handle.stats().live)).unwrap();
+            release.send(()).unwrap();
+        })
+    });
+    let (name, live) = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(live, 2);
+    assert!(name.unwrap().ends_with("-warning"));
+    assert!(act.lock().unwrap().is_none());
+}

@@ -1,0 +1,84 @@
+//! A `close` that does not return keeps nobody else from ending.
+#![cfg(not(loom))]
+
+mod support;
+
+use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+use ganger_sched::{ProcessState, Scheduler};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+use support::{PATIENCE, exit, process, until_state};
+
+/// Its `close` returns when it is told to.
+struct Closes(Option<Receiver<()>>);
+
+impl Closes {
+    fn when_told() -> (Self, Sender<()>) {
+        let (tell, told) = channel();
+        (Self(Some(told)), tell)
+    }
+}
+
+impl Process for Closes {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(told) = self.0.take() {
+            let _gone = told.recv();
+        }
+    }
+}
+
+// pins: D4
+#[test]
+fn of_a_scheduler_that_was_never_started() {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let (closes, tell) = Closes::when_told();
+        kept.push((scheduler.submit(closes, "kept", ()).unwrap(), tell));
+    }
+    let other = scheduler.submit(Closes(None), "other", ()).unwrap();
+    let report = scheduler.stop(Duration::from_millis(20));
+    assert_eq!(report.forced + report.stuck.len() as u64, 4);
+    let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
+    assert!(matches!(other, ExitReason::Terminated));
+    for (kept, tell) in kept {
+        assert!(!kept.is_finished());
+        drop(tell);
+        assert!(matches!(exit(kept), ExitReason::Terminated));
+    }
+}
+
+// pins: D4
+#[test]
+fn beside_a_step_that_does_not_return_either() {
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    let (closes, tell) = Closes::when_told();
+    let closes = scheduler.submit(closes, "closes", ()).unwrap();
+    let other = scheduler.submit(Closes(None), "other", ()).unwrap();
+    for pid in [closes.pid(), other.pid()] {
+        until_state(&scheduler, pid, ProcessState::Idle);
+    }
+    let (release, released) = channel::<()>();
+    let step = process(move |_, _, out| {
+        let _gone = released.recv();
+        out.idle();
+        Ok(())
+    });
+    let step = scheduler.submit(step, "step", ()).unwrap();
+    until_state(&scheduler, step.pid(), ProcessState::Running);
+    let report = scheduler.stop(Duration::from_millis(20));
+    assert!(report.stuck.contains(&step.pid()), "{report:?}");
+    let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
+    assert!(matches!(other, ExitReason::Terminated));
+    assert!(!closes.is_finished() && !step.is_finished());
+    drop((tell, release));
+    assert!(matches!(exit(closes), ExitReason::Terminated));
+    assert!(matches!(exit(step), ExitReason::Terminated));
+}
