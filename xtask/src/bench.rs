@@ -8,10 +8,14 @@ use crate::{instructions, program};
 use clap::Parser;
 use ganger_bench_options::options::{self, list};
 use std::ffi::OsString;
+use std::fs::File;
 use std::process::{Command, ExitCode};
 
 const PACKAGE: &str = "ganger-benches";
 const PROGRAM: &str = "ganger-bench";
+
+/// What it exits with when it can't do what it was told.
+const MISUSED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -35,6 +39,12 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     if said.list {
         print!("{}", list());
         return ExitCode::SUCCESS;
+    }
+    for path in [&said.from, &said.baseline].into_iter().flatten() {
+        if let Err(error) = File::open(path) {
+            eprintln!("error: can't read {}: {error}", path.display());
+            return ExitCode::from(MISUSED);
+        }
     }
     let build = Cargo::new(["build", "--profile", "bench", "-p", PACKAGE, "--bins"]);
     let features = features(&said);

@@ -2,8 +2,8 @@
 //! `cargo run -p ganger --example supervisor`
 //!
 //! Processes have no links to each other, but `Lifecycle::on_complete` is told how each of them ends,
-//! by itself, by an error or by a panic. Here it tells the supervisor, by a control message, which finds
-//! room in a full mailbox, too. It needs a handle for that, and hooks are handed over before there is a
+//! by itself, by an error or by a panic. Here it tells the supervisor, by a control message: where mailboxes have a
+//! limit (here they have none), as many of these as that find room in a full mailbox, too. It needs a handle for that, and hooks are handed over before there is a
 //! scheduler: hence the `OnceLock`. The handle is a weak one: the scheduler keeps its hooks, and hooks that
 //! kept the scheduler would keep each other for ever.
 
@@ -51,7 +51,8 @@ impl Lifecycle for Exits {
         let supervisor = Pid::new(scheduler.host_name(), SUPERVISOR);
         let topic = if reason.is_done() { "done" } else { "failed" };
         let exit = Package::new(pid, supervisor, topic, reason.to_string());
-        // It comes back when the supervisor has ended, as when the process is the supervisor itself.
+        // It comes back when the supervisor has ended, as when the process is the supervisor itself. With a limit of
+        // mailboxes it would when the supervisor is too far behind, and would have to be kept for later.
         let _ = scheduler.send_control(exit);
     }
 }

@@ -73,7 +73,10 @@ pub enum RuntimeError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The scheduler has the name of the host that leads outside.
-    #[error("the scheduler can't be a host of the node: {0}")]
+    #[error(
+        "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of `open_mailbox`, so give the scheduler \
+         another name"
+    )]
     Host(AddError),
 }
 
@@ -143,7 +146,8 @@ impl RuntimeBuilder {
         }
     }
 
-    /// The scheduler's settings. Its node and router are those of the runtime, whatever they say.
+    /// The scheduler's settings. Its node and router are those of the runtime, whatever they say, and its host may have
+    /// any name but `outside`.
     ///
     /// ```
     /// use ganger::prelude::*;

@@ -35,7 +35,7 @@ impl fmt::Display for CancelReason {
     }
 }
 
-/// Shows whether a process has been asked to finish; for threads and handlers that work for it.
+/// Shows whether a process has been asked to finish, or has ended; for threads and handlers that work for it.
 ///
 /// Cloning it is cheap; it keeps a few bytes of the process alive, not the process.
 #[derive(Clone)]
@@ -48,7 +48,8 @@ impl CancelToken {
         Self { backend }
     }
 
-    /// Whether the process has been cancelled. Never blocks; once `true`, always `true`.
+    /// Whether the process has been asked to finish, is to take no further step, or has ended. Never blocks; once `true`,
+    /// always `true`.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.backend.is_cancelled()

@@ -23,6 +23,17 @@ pub enum ExitReason {
 impl ExitReason {
     /// The result, if it finished by itself.
     ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, ExitReason, Payload};
+    ///
+    /// fn number(exit: ExitReason) -> Result<Option<u64>, BoxError> {
+    ///     Ok(exit.into_result()?.as_u64())
+    /// }
+    /// assert_eq!(number(ExitReason::Done(Payload::from(7_u64))).unwrap(), Some(7));
+    /// let error = number(ExitReason::Failed("no luck".into())).unwrap_err();
+    /// assert_eq!(error.to_string(), "failed: no luck");
+    /// ```
+    ///
     /// # Errors
     /// Gives the reason back when the process ended in another way.
     pub fn into_result(self) -> Result<Payload, Self> {
@@ -47,6 +58,18 @@ impl fmt::Display for ExitReason {
             Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::Terminated => f.write_str("terminated"),
             Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
+        }
+    }
+}
+
+/// So that `exit.into_result()?` says what went wrong. Where that is somebody's error, its text is part of this one's, and
+/// its source this one's source.
+impl Error for ExitReason {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) => error.source(),
+            Self::UpgradeFailed(error) => error.source(),
+            _ => None,
         }
     }
 }

@@ -72,6 +72,26 @@ where
     }
 }
 
+/// So that a handler that comes back inside an error can be registered elsewhere, and one be shared.
+impl<H: Handler + ?Sized> Handler for Arc<H> {
+    #[inline]
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        (**self).handle(command, completer)
+    }
+
+    #[inline]
+    unsafe fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        // SAFETY: as this function's.
+        unsafe { (**self).handle_placed(command, sink, tag, token) }
+    }
+}
+
 /// A scheduler's side of a [`Completer`].
 pub trait CompletionSink: Send + Sync {
     /// Takes the one result of the yield that its token names.
@@ -86,7 +106,7 @@ pub trait CompletionSink: Send + Sync {
     /// The process that waits for the completion.
     fn pid(&self) -> Pid;
 
-    /// Whether that process has been asked to finish.
+    /// Whether that process has been asked to finish, is to take no further step, or has ended.
     fn is_cancelled(&self) -> bool;
 }
 
@@ -160,7 +180,7 @@ impl Completer {
         (sink, this.tag, this.token)
     }
 
-    /// The process that waits for the answer.
+    /// The process that waits for the answer: `Some`, unless a later version has completers that answer something else.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
         Some(self.sink.pid())
@@ -172,7 +192,8 @@ impl Completer {
         self.tag
     }
 
-    /// Whether the process has been asked to finish, so that the work may be given up.
+    /// Whether the work may be given up, because the process has been asked to finish, is to take no further step, or
+    /// has ended. Never blocks; once `true`, always `true`.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.sink.is_cancelled()

@@ -23,9 +23,9 @@ pub enum Outcome {
     /// Step again as soon as its turn comes, whether something has happened or not.
     #[default]
     Continue,
-    /// Wait for any event.
+    /// Wait for a new event: one that the step has left does not wake the process.
     Idle,
-    /// Wait for any event; says to the reader that completions are what it waits for.
+    /// Wait for a new event; says to the reader that completions are what it waits for.
     WaitForYields,
     /// The process is finished, with this result.
     Done(Payload),
@@ -123,15 +123,15 @@ impl StepOutput {
         self.decide(Next::Continue);
     }
 
-    /// Wait for any event. Of several outcomes the last one counts: this one takes back an earlier
-    /// [`done`](Self::done).
+    /// Wait for a new event: one that this step leaves does not wake the process, but is there at its next step. Of
+    /// several outcomes the last one counts: this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn idle(&mut self) {
         self.decide(Next::Idle);
     }
 
-    /// Wait for any event; completions are what the process expects. Of several outcomes the last one counts:
-    /// this one takes back an earlier [`done`](Self::done).
+    /// Wait for a new event, as [`idle`](Self::idle); completions are what the process expects. Of several outcomes the
+    /// last one counts: this one takes back an earlier [`done`](Self::done).
     #[inline]
     pub fn wait_for_yields(&mut self) {
         self.decide(Next::WaitForYields);

@@ -21,6 +21,8 @@ use std::str::FromStr;
 ///
 /// let error = "{main|fortytwo}".parse::<Pid>().unwrap_err();
 /// assert_eq!(error.to_string(), "invalid PID at byte 6: expected a digit of the id, found 'f'");
+/// let error = "{ma in|42}".parse::<Pid>().unwrap_err();
+/// assert!(error.to_string().starts_with("invalid PID at byte 3: bad host name: ' ' can't stand in a name"));
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,10 +118,10 @@ pub enum PidProblem {
         found: Option<char>,
     },
     /// The node's name is none.
-    #[error("bad node name: {0}")]
+    #[error("bad node name: {}", .0.problem)]
     Node(NameError),
     /// The host's name is none.
-    #[error("bad host name: {0}")]
+    #[error("bad host name: {}", .0.problem)]
     Host(NameError),
     /// A number has one text form: no zeros before it.
     #[error("the id has a leading zero")]
@@ -137,7 +139,8 @@ impl FromStr for Pid {
     type Err = ParsePidError;
 
     /// Parses `{host|id}` or `{node@host|id}` and nothing else. O(length); nothing is stored
-    /// unless the whole text is a PID.
+    /// unless the whole text is a PID. Then its names are, for as long as the program runs, in a table that has an end:
+    /// what strangers send should be looked at for names that are known before it is parsed.
     fn from_str(text: &str) -> Result<Self, ParsePidError> {
         let unexpected = |at: usize, expected| ParsePidError {
             at,

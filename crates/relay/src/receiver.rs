@@ -3,7 +3,7 @@
 use crate::TARGET;
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Takes packages, or gives them back.
 ///
@@ -60,6 +60,24 @@ impl<R: Receiver + ?Sized> Receiver for Arc<R> {
 
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         (**self).send_control(package)
+    }
+}
+
+/// Refuses with [`SendErrorKind::Stopping`] when the receiver is gone. Two routers of one program that are each other's
+/// peers keep each other for ever, unless one of them has the other like this.
+impl<R: Receiver> Receiver for Weak<R> {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        match self.upgrade() {
+            Some(receiver) => receiver.send(package),
+            None => Err(refused(SendErrorKind::Stopping, package)),
+        }
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        match self.upgrade() {
+            Some(receiver) => receiver.send_control(package),
+            None => Err(refused(SendErrorKind::Stopping, package)),
+        }
     }
 }
 

@@ -4,8 +4,12 @@ use crate::receiver::{PassOn, refused};
 use crate::table::Table;
 use crate::{AddError, Node, Receiver, TARGET};
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+
+/// How many routers a package may come through on one thread.
+const MAX_HOPS: usize = 32;
 
 /// Finds the way for each package: the local node, else a registered peer, else the fallback.
 ///
@@ -22,8 +26,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// stay in order as long as their way stays the same; it is for those who change a way to see that
 /// the old one is empty.
 ///
-/// Two routers must not be each other's fallback: a package for a node that neither knows would go
-/// back and forth until the stack is used up.
+/// Routers that are each other's fallback pass a package for a node that neither knows back and forth: after
+/// 32 on one thread it is refused with `NodeNotFound`. Two that are each other's peers keep each other in
+/// memory: one of them has the other as a [`Weak`](std::sync::Weak), which is a receiver, too.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -155,6 +160,10 @@ impl Router {
         receiver: &dyn Receiver,
         pass_on: PassOn,
     ) -> Result<(), SendError> {
+        let Some(_hop) = Hop::begin() else {
+            tracing::warn!(target: TARGET, node = %self.local.name(), pid = %package.target, "routers pass a package in a circle");
+            return Err(refused(SendErrorKind::NodeNotFound, package));
+        };
         let Some(source) = package.message.source.filter(|it| it.node().is_none()) else {
             return pass_on(receiver, package);
         };
@@ -169,12 +178,36 @@ impl Router {
     }
 }
 
+thread_local! {
+    static HOPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A package is on its way from one router to another on this thread, until this is dropped.
+struct Hop;
+
+impl Hop {
+    /// None if it has come through too many already.
+    fn begin() -> Option<Self> {
+        let hops = HOPS.get();
+        (hops < MAX_HOPS).then(|| {
+            HOPS.set(hops + 1);
+            Self
+        })
+    }
+}
+
+impl Drop for Hop {
+    fn drop(&mut self) {
+        HOPS.set(HOPS.get() - 1);
+    }
+}
+
 impl Receiver for Router {
     /// Hands the package on. O(1), plus what its taker does.
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] when the target's node is neither the local one nor a peer
-    /// and there is no fallback; else whatever the local node, the peer or the fallback answers.
+    /// and there is no fallback, or when it has come through too many routers; else whatever the local node, the peer or the fallback answers.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }

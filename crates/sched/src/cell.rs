@@ -238,7 +238,7 @@ impl ContextBackend for ProcessCell {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.state.is_cancelled()
+        self.state.is_unwanted()
     }
 
     fn block(&self, f: &mut dyn FnMut()) {
@@ -270,7 +270,7 @@ impl CompletionSink for ProcessCell {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.state.is_cancelled()
+        self.state.is_unwanted()
     }
 }
 

@@ -12,12 +12,14 @@ use ganger_proc_api::{HostName, Pid};
 use std::fmt;
 
 /// What [`Handle::dump`] has seen. Its text, by `Display`, has a line for the scheduler, one for each worker
-/// and one for each process.
+/// and one for each process. It does not end with a new line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Dump {
     /// The host that the scheduler is.
     pub host: HostName,
+    /// Whether it has workers: without, nothing runs.
+    pub is_started: bool,
     /// What has been done, and what is being done.
     pub stats: Stats,
     /// Processes that wait before all others, because a system event has woken them.
@@ -104,6 +106,7 @@ impl Handle {
         let processes = tasks.map(|task| ProcessDump::of(&task, is_limited));
         Dump {
             host: shared.host,
+            is_started: shared.is_served(),
             stats: self.stats(),
             urgent_queue: shared.urgent.len(),
             workers: (0..shared.stealers().len()).map(worker).collect(),
@@ -137,17 +140,19 @@ impl fmt::Display for Dump {
             global_queue,
             ..
         } = self.stats;
-        writeln!(
+        write!(
             f,
-            "scheduler {}: {workers} workers ({sleeping} asleep, {searching} searching), {spares} spares, \
+            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} searching), {spares} spares, \
              {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent",
-            self.host, self.urgent_queue
+            self.host,
+            if self.is_started { "" } else { ", not started" },
+            self.urgent_queue
         )?;
         for (index, worker) in self.workers.iter().enumerate() {
-            writeln!(f, "  worker {index}: {worker}")?;
+            write!(f, "\n  worker {index}: {worker}")?;
         }
         for process in &self.processes {
-            writeln!(f, "  {process}")?;
+            write!(f, "\n  {process}")?;
         }
         Ok(())
     }

@@ -241,6 +241,19 @@ impl Handle {
         (info.state != ProcessState::Complete).then_some(info)
     }
 
+    /// Whether it has workers, so that what is submitted runs: [`Scheduler::start`](crate::Scheduler::start) has started
+    /// one at least. It stays true after a stop.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.shared.is_served()
+    }
+
+    /// Whether submissions are refused, because it is being stopped, or has been.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.shutdown.is_stopping()
+    }
+
     /// The name of the host that the scheduler is.
     #[must_use]
     pub fn host_name(&self) -> HostName {

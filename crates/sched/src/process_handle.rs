@@ -129,7 +129,8 @@ impl ProcessHandle {
     /// Blocks until the process has ended, its PID is gone, and `Lifecycle::on_complete` has been
     /// called.
     ///
-    /// Must not be called from a step: the worker would wait instead of working.
+    /// Must not be called from a step: the worker would wait instead of working. Nor before
+    /// [`Scheduler::start`](crate::Scheduler::start) on the thread that is to call that: nothing runs before it.
     ///
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.

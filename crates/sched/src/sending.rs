@@ -92,7 +92,7 @@ impl Address {
     /// until it is polled.
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. It keeps nobody else waiting, polled or not. Polling it never
+    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead. It keeps nobody else waiting, polled or not. Polling it never
     /// blocks, inside of a step either.
     ///
     /// # Errors
@@ -183,6 +183,19 @@ enum Stage {
     Unsent(Task, Package),
     Waiting(Waiter, Pid),
     Done,
+}
+
+impl SendAsync {
+    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or refused with an error
+    /// that had it inside.
+    #[must_use = "the package is here, and nowhere else"]
+    pub fn into_package(self) -> Option<Package> {
+        match self.stage {
+            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package),
+            Stage::Waiting(waiter, target) => waiter.leave().map(|message| message.to(target)),
+            Stage::Done => None,
+        }
+    }
 }
 
 impl Future for SendAsync {

@@ -85,6 +85,7 @@ const IDLE: u16 = 3;
 
 /// Where a process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ProcessState {
     /// It waits in a queue for a worker.
     Ready,
@@ -375,9 +376,9 @@ impl<T> State<T> {
         self.marks.fetch_or(CANCELLED, Ordering::Release);
     }
 
-    /// Whether it has been cancelled.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.marks() & CANCELLED != 0
+    /// Whether it has been cancelled, is to take no further step, or has ended. Once true, it stays true.
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.marks() & (CANCELLED | TERMINATE) != 0 || self.is_closed()
     }
 
     /// Whether the process has been told of the shutdown, or is being told.

@@ -45,7 +45,10 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
         Ok(())
     };
     scheduler.register(KEPT, "kept", handler).unwrap();
+    assert!(!scheduler.is_started() && !scheduler.dump().is_started);
+    assert!(scheduler.dump().to_string().contains(", not started: "));
     scheduler.start().unwrap();
+    assert!(scheduler.is_started() && !scheduler.is_stopping());
     let asks = process(|_, events, out| {
         if events.count() == 0 {
             out.yield_command(Command::new(KEPT, ()), 0);
@@ -96,6 +99,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     assert_eq!(dump.stats.live, dump.processes.len());
 
     let text = dump.to_string();
+    assert!(dump.is_started && !text.contains("not started") && !text.ends_with('\n'));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 1 + 4, "{text}");
     assert!(lines[1].contains(&format!("worker 0: runs {}", stays.pid())));

@@ -4,10 +4,11 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Event, Events, ExitReason, Pid, Process, ProcessContext, StepOutput,
+    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Handler,
+    Message, Pid, Process, ProcessContext, StepOutput,
 };
-use ganger_sched::ProcessState;
-use std::sync::mpsc;
+use ganger_sched::{ProcessState, Scheduler};
+use std::sync::{Arc, mpsc};
 use support::*;
 
 // pins: P2
@@ -182,6 +183,52 @@ fn cancel_delivers_an_event_and_cancels_the_token() {
     assert_eq!(reason.as_str(), Some("lunch"));
     assert!(token.is_cancelled(), "a token outlives its process");
     assert!(scheduler.cancel(pid, "again").is_err());
+}
+
+// pins: P7, P9
+#[test]
+fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (send, sent) = mpsc::channel::<Completer>();
+    let keep = move |_: Command, completer: Completer| -> Result<(), BoxError> {
+        Ok(send.send(completer)?)
+    };
+    // What comes back inside an error is a handler, too.
+    let keep: Arc<dyn Handler> = Arc::new(keep);
+    scheduler.register(1, "keep", Arc::clone(&keep)).unwrap();
+    let refused = scheduler.register(1, "keep", keep).unwrap_err();
+    scheduler.register(2, "other", refused.handler).unwrap();
+    scheduler.start().unwrap();
+    let asks = |id: u16| {
+        let mut is_first = true;
+        process(move |ctx, _, out| {
+            if std::mem::take(&mut is_first) {
+                out.yield_command(Command::new(CommandId::new(id), ()), 0);
+                out.wait_for_yields();
+            } else {
+                out.done(ctx.is_cancelled());
+            }
+            Ok(())
+        })
+    };
+    let terminated = scheduler.submit(asks(1), "main", ()).unwrap();
+    let completer = sent.recv().unwrap();
+    assert!(!completer.is_cancelled());
+    scheduler.terminate(terminated.pid()).unwrap();
+    assert!(completer.is_cancelled());
+    exit(terminated);
+    assert!(completer.is_cancelled());
+    drop(completer);
+
+    let done = scheduler.submit(asks(2), "main", ()).unwrap();
+    let completer = sent.recv().unwrap();
+    done.send(Message::new("wake up", ())).unwrap();
+    let result = exit(done).into_result().unwrap();
+    assert_eq!(result.as_bool(), Some(false));
+    assert!(
+        completer.is_cancelled(),
+        "nobody waits for its answer any more"
+    );
 }
 
 /// Counts how often it is shown.

@@ -269,6 +269,28 @@ fn a_future_that_is_dropped_takes_back_what_was_not_accepted_and_nothing_else() 
 
 // pins: P13
 #[test]
+fn a_future_gives_its_package_back_unless_it_has_been_accepted() {
+    let scheduler = limited(1).build().unwrap();
+    let handle = scheduler.submit(collector(2), "main", ()).unwrap();
+    let address = handle.address();
+    let number = |future: ganger_sched::SendAsync| {
+        let package = future.into_package()?;
+        assert_eq!(package.target, handle.pid());
+        package.message.payloads.into_first().as_u64()
+    };
+    assert_eq!(number(address.send_async(numbered(7))), Some(7));
+    let by_pid = numbered(8).to(handle.pid());
+    assert_eq!(number(scheduler.send_async(by_pid)), Some(8));
+    address.send(numbered(0)).unwrap();
+    assert_eq!(number(waiting(address.send_async(numbered(9)))), Some(9));
+    let accepted = waiting(address.send_async(numbered(1)));
+    scheduler.start().unwrap();
+    assert_eq!(collected(handle), "0 1");
+    assert!(accepted.into_package().is_none());
+}
+
+// pins: P13
+#[test]
 fn when_the_last_who_waits_has_given_up_sends_have_the_room_again() {
     let scheduler = limited(1).build().unwrap();
     let handle = scheduler.submit(collector(2), "main", ()).unwrap();

@@ -33,8 +33,8 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 
     /// How many threads count [default: one for each core]
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    workers: Option<u16>,
 
     /// Print the scheduler's statistics as well (with --json: on standard error)
     #[arg(long)]
@@ -44,9 +44,8 @@ pub(crate) struct Options {
 impl Options {
     /// How many workers the scheduler gets.
     pub(crate) fn workers(&self) -> usize {
-        let asked = self.workers.map(Ok);
-        let workers = asked.unwrap_or_else(thread::available_parallelism);
-        workers.map_or(1, NonZeroUsize::get)
+        let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.workers.map_or_else(cores, usize::from)
     }
 }
 

@@ -187,3 +187,38 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     // Else each would keep the other for ever.
     assert!(there.remove_peer(node("here")).is_some());
 }
+
+// pins: R2, R3
+#[test]
+fn a_circle_of_routers_refuses_what_nobody_knows() {
+    let routers = ["one", "two", "three"].map(|name| {
+        let local = Arc::new(Node::new(node(name)));
+        Arc::new(Router::new(local))
+    });
+    for (router, next) in routers.iter().zip(routers.iter().cycle().skip(1)) {
+        // Each has the next one, and none keeps another.
+        router.set_fallback(Arc::new(Arc::downgrade(next)));
+    }
+    // As often as it takes to see that nothing is left over from the time before.
+    for _ in 0..100 {
+        assert_refused(&*routers[0], "{nowhere@a|1}", SendErrorKind::NodeNotFound);
+    }
+    let far = Recorder::new();
+    routers[2].add_peer(node("far"), far.clone()).unwrap();
+    routers[0].send(package("{far@a|1}", 1)).unwrap();
+    assert_eq!(far.take().len(), 1);
+}
+
+// pins: R2
+#[test]
+fn a_receiver_that_is_gone_gives_the_package_back() {
+    let (router, peer) = (here(), Recorder::new());
+    router
+        .add_peer(node("there"), Arc::new(Arc::downgrade(&peer)))
+        .unwrap();
+    router.send(package("{there@a|1}", 1)).unwrap();
+    router.send_control(package("{there@a|1}", 2)).unwrap();
+    assert_eq!(peer.take().len(), 2);
+    drop(peer);
+    assert_refused(&router, "{there@a|1}", SendErrorKind::Stopping);
+}

@@ -221,7 +221,7 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
                     mark(&shared.0);
                 })
             };
-            if shared.0.is_terminating() || shared.0.is_cancelled() {
+            if shared.0.is_terminating() || shared.0.is_unwanted() {
                 // SAFETY: written before the mark, and not after it.
                 shared.1.with(|before| assert_eq!(unsafe { *before }, 7));
             }

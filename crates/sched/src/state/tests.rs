@@ -116,9 +116,9 @@ fn what_has_ended_gives_back_what_nobody_saw_and_takes_nothing() {
 fn marks_leave_the_phase_alone() {
     for state in ALL {
         let word = in_state(state);
-        assert!(!word.is_cancelled());
+        assert_eq!(word.is_unwanted(), state == ProcessState::Complete);
         word.cancel();
-        assert!(word.is_cancelled());
+        assert!(word.is_unwanted());
         assert!(word.claim_shutdown_notice());
         assert!(!word.claim_shutdown_notice());
         word.count_upgrade();
