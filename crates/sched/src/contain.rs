@@ -52,10 +52,16 @@ fn report(what: &'static str, pid: Option<Pid>, message: &str) {
 /// listens, or two.
 #[inline]
 pub(crate) fn log(level: Level, event: impl FnOnce()) {
-    // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
-    if level <= LevelFilter::current() || !tracing::dispatcher::has_been_set() {
+    if is_heard(level) {
         let _ = contain(event);
     }
+}
+
+/// Whether somebody may listen to events of that level.
+#[inline]
+pub(crate) fn is_heard(level: Level) -> bool {
+    // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
+    level <= LevelFilter::current() || !tracing::dispatcher::has_been_set()
 }
 
 /// Drops a value that may hold something of a user's, and is that process's.

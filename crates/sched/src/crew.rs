@@ -53,6 +53,7 @@ use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Orderin
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
 
@@ -65,6 +66,8 @@ pub(crate) struct Crew {
     /// What nobody has reported yet.
     untold: Mutex<VecDeque<Untold>>,
     pins: Option<Pins>,
+    /// A thread says that nobody was left: one at a time, because its subscriber may wait.
+    is_warning: Arc<AtomicBool>,
     /// The system grants no thread from now on.
     #[cfg(test)]
     refuses_threads: AtomicBool,
@@ -133,6 +136,7 @@ impl Crew {
             spares: Mutex::new(Spares::default()),
             untold: Mutex::default(),
             pins,
+            is_warning: Arc::new(AtomicBool::new(false)),
             #[cfg(test)]
             refuses_threads: AtomicBool::new(false),
             #[cfg(test)]

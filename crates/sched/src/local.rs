@@ -139,7 +139,9 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
 
 /// Whether this thread is no worker of `shared`, and in the middle of nothing.
 pub(crate) fn is_outside(shared: &Shared) -> bool {
-    held(shared) == (0, 0) && with(shared, |_| ()).is_none()
+    held(shared) == (0, 0)
+        && held::count(shared, Held::Telling) == 0
+        && with(shared, |_| ()).is_none()
 }
 
 /// How many turns and submissions of `shared` are on this thread's stack.

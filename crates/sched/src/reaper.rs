@@ -9,7 +9,7 @@ use self::hands::Hands;
 use crate::clock::Deadline;
 use crate::contain::log;
 use crate::counted;
-use crate::local;
+use crate::local::{self, Held};
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -21,13 +21,28 @@ use std::thread;
 use std::time::Duration;
 use tracing::Level;
 
-/// How often it looks at what stuck workers have in their deques.
+/// How often it looks at what stuck workers have in their deques; and how rarely at the least, when all of its hands are
+/// kept as well.
 const INTERVAL: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// What has come of a look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    /// There was nothing to do, or it has been done.
+    Done,
+    /// There is something to do, and nobody to do it.
+    InVain,
+}
 
 /// Starts the thread. Returns whether the system granted one.
 #[must_use]
 pub(crate) fn start(shared: &Arc<Shared>) -> bool {
-    let builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
+    let mut builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
+    // It may have to do without hands.
+    if let Some(bytes) = shared.config.stack_size {
+        builder = builder.stack_size(bytes);
+    }
     let spawned = counted::spawn(builder, shared, help);
     if let Err(error) = &spawned {
         log(
@@ -42,6 +57,8 @@ fn help(shared: &Arc<Shared>) {
     // Whoever called `stop` may be pinned.
     shared.crew.unpin();
     let progress = &shared.shutdown;
+    // What it queues after the halt is for its hands.
+    let telling = local::hold(shared, Held::Telling);
     tell_all(shared);
     // Until all have ended, or there is more to do.
     let is_over = || progress.is_terminating() || progress.is_halted();
@@ -50,16 +67,22 @@ fn help(shared: &Arc<Shared>) {
     if progress.is_terminating() {
         terminate_all(shared);
     }
+    drop(telling);
     let mut hands = Hands::default();
     until_all_have_ended(shared, || hands.see_to(shared));
 }
 
-/// Calls `act` now and then, until all processes have ended, or nothing is left that is not in somebody's hands.
-fn until_all_have_ended(shared: &Shared, mut act: impl FnMut()) {
+/// Calls `act` now and then, until all processes have ended, or nothing is left that is not in somebody's hands: less and
+/// less often while it can do nothing.
+fn until_all_have_ended(shared: &Shared, mut act: impl FnMut() -> Act) {
+    let mut interval = INTERVAL;
     loop {
-        act();
-        let interval = Deadline::after(INTERVAL);
-        let all_ended = shared.live.wait(|| 0, || interval);
+        interval = match act() {
+            Act::Done => INTERVAL,
+            Act::InVain => LONGEST.min(2 * interval),
+        };
+        let next = Deadline::after(interval);
+        let all_ended = shared.live.wait(|| 0, || next);
         if all_ended {
             return;
         }
@@ -133,4 +156,58 @@ fn steal_anywhere(shared: &Shared) -> Option<Token> {
             }
         }
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::state::ProcessState;
+    use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Says on which thread its `close` runs.
+    struct Waits(Sender<String>);
+
+    impl Process for Waits {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.idle();
+            Ok(())
+        }
+
+        fn close(&mut self) {
+            let name = thread::current().name().unwrap_or("none").to_owned();
+            self.0.send(name).unwrap();
+        }
+    }
+
+    // pins: D4
+    #[test]
+    fn a_reaper_that_is_late_ends_nobody_itself() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        scheduler.start().unwrap();
+        let (tell, told) = channel();
+        let waits: [_; 3] = std::array::from_fn(|_| {
+            let waits = scheduler.submit(Waits(tell.clone()), "main", ()).unwrap();
+            let state = || scheduler.process(waits.pid()).unwrap().state;
+            while state() != ProcessState::Idle {
+                thread::yield_now();
+            }
+            waits
+        });
+        let shared = &scheduler.shared;
+        // As if it had got no processor until the workers had left.
+        shared.shutdown.begin_stopping();
+        shared.shutdown.begin_terminating();
+        shared.shutdown.halt();
+        shared.idle.notify_all();
+        shared.idle.end_nap();
+        let hour = Deadline::after(Duration::from_secs(3_600));
+        assert!(shared.threads.wait(|| 0, || hour));
+        assert!(start(shared));
+        for waits in waits {
+            assert!(matches!(waits.wait(), ExitReason::Terminated));
+            assert!(told.recv().unwrap().ends_with("-hand"));
+        }
+    }
 }

@@ -316,15 +316,14 @@ impl ProcessCell {
         timeout: Option<Duration>,
     ) -> Result<(), Refused> {
         let message = match self.deliver(message) {
-            Err((SendErrorKind::Full, message))
-                if make_way::may_wait_for(&self.shared, self.pid) =>
-            {
-                message
-            }
+            Err((SendErrorKind::Full, message)) => message,
             result => return result,
         };
         if timeout == Some(Duration::ZERO) {
             return Err((SendErrorKind::Timeout, message));
+        }
+        if !make_way::may_wait_for(&self.shared, self.pid) {
+            return Err((SendErrorKind::Full, message));
         }
         #[cfg(feature = "sim")]
         crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");

@@ -39,7 +39,7 @@ pub struct StopReport {
     /// Processes that had not, and were terminated: they take no further step.
     pub forced: u64,
     /// How many of those were still to be closed when `stop` returned, because there were too many
-    /// for its time. The workers go on with them.
+    /// for its time. The workers go on with them, or other threads where workers are stuck: up to sixteen.
     pub closing: u64,
     /// Processes whose step, `close` or exit hook had not returned when `stop` did. They end when
     /// it returns.

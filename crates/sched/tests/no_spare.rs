@@ -4,6 +4,7 @@
 mod support;
 
 use ganger_sched::Scheduler;
+use std::fs;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -20,6 +21,8 @@ fn while_a_step_keeps_the_only_worker(
     with: impl FnOnce(&Scheduler, Sender<()>) -> Act,
 ) {
     let builder = Scheduler::builder().workers(1).max_spares(0);
+    // Said as often as it is seen.
+    let builder = builder.report_interval(Duration::ZERO).thread_name("t");
     let scheduler = builder.build().unwrap();
     let (release, released) = channel();
     *act.lock().unwrap() = Some(with(&scheduler, release));
@@ -39,6 +42,18 @@ fn while_a_step_keeps_the_only_worker(
     assert_eq!(exit_number(keeps), 1);
     drop(waits);
     drop(scheduler);
+}
+
+/// Where the system says so.
+fn threads_that_warn() -> Option<usize> {
+    let threads = fs::read_dir("/proc/self/task").ok()?;
+    let names =
+        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    Some(
+        names
+            .filter(|name| name.trim_end().ends_with("-warning"))
+            .count(),
+    )
 }
 
 // pins: G6, D3
@@ -71,6 +86,9 @@ fn is_said_on_a_thread_of_its_own() {
         let handle = scheduler.handle();
         Box::new(move || {
             let name = thread::current().name().map(str::to_owned);
+            // The monitor sees it again meanwhile, and says nothing.
+            thread::sleep(Duration::from_millis(50));
+            assert!(threads_that_warn().is_none_or(|threads| threads == 1));
             tell.send((name, handle.stats().live)).unwrap();
             release.send(()).unwrap();
         })

@@ -1,6 +1,6 @@
 //! The threads of workers: how they start, and what is said when none can.
 
-use crate::contain::log;
+use crate::contain::{is_heard, log};
 use crate::counted;
 use crate::crew::spares::{Hired, NoSpare};
 use crate::crew::{Crew, Relief, Untold};
@@ -8,6 +8,7 @@ use crate::shared::Shared;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
+use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
 use std::thread;
@@ -43,8 +44,8 @@ impl Crew {
 }
 
 /// Says that nobody is left: on a thread of its own, because a subscriber may wait for what one of those steps holds.
-/// Neither the monitor may wait for that, nor a step that is about to block. If the system grants none, the first worker
-/// says it that is free.
+/// Neither the monitor may wait for that, nor a step that is about to block. Not while the one before is being said. If the
+/// system grants none, the first worker says it that is free.
 fn warn(shared: &Arc<Shared>, error: NoSpare) {
     let max_spares = shared.config.max_spares;
     #[cfg(feature = "sim")]
@@ -54,17 +55,28 @@ fn warn(shared: &Arc<Shared>, error: NoSpare) {
     let name = format!("{}-warning", shared.config.thread_name);
     let parcel = Arc::new(Mutex::new(Some(error)));
     let theirs = Arc::clone(&parcel);
+    let is_warning = Arc::clone(&shared.crew.is_warning);
+    // Ordering: Relaxed: nothing is read on the strength of it.
+    if !is_heard(Level::WARN) || is_warning.swap(true, Ordering::Relaxed) {
+        return;
+    }
     let builder = thread::Builder::new().name(name);
     let spawned = counted::spawn_beside(builder, shared, move || {
         let error = lock(&theirs).take();
         if let Some(error) = error {
             error.log(max_spares);
         }
+        // Ordering: Relaxed, as above.
+        is_warning.store(false, Ordering::Relaxed);
     });
     if spawned.is_err()
         && let Some(error) = lock(&parcel).take()
     {
+        // Ordering: Relaxed, as above.
+        shared.crew.is_warning.store(false, Ordering::Relaxed);
         shared.crew.have_told(Untold::NoSpare(error));
+        // One that has just looked whether there is something to tell is about to fall asleep.
+        shared.idle.notify();
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) enum Held {
     Turn,
     /// A submission is.
     Submission,
+    /// The reaper tells everybody that it is over: it ends nobody meanwhile.
+    Telling,
     /// The first call of `stop` is at work.
     Stop,
 }

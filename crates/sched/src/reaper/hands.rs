@@ -1,6 +1,6 @@
 //! The threads that end processes for the reaper, each until it is kept by one.
 
-use super::{reap, reap_and_count, until_all_have_ended};
+use super::{Act, reap, reap_and_count, until_all_have_ended};
 use crate::counted;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -28,18 +28,23 @@ struct Hand {
 
 impl Hands {
     /// Has one more, if something is queued and there is none, or each has been kept for a while.
-    pub(super) fn see_to(&mut self, shared: &Arc<Shared>) {
+    pub(super) fn see_to(&mut self, shared: &Arc<Shared>) -> Act {
         self.0.retain(|hand| Arc::strong_count(&hand.progress) > 1);
         let mut are_kept = true;
         for hand in &mut self.0 {
             are_kept &= hand.is_kept();
         }
-        if are_kept && self.0.len() < MOST && shared.has_work() {
-            match Hand::start(shared) {
-                Some(hand) => self.0.push(hand),
-                None => reap(shared),
-            }
+        if !are_kept || !shared.has_work() {
+            return Act::Done;
         }
+        if self.0.len() == MOST {
+            return Act::InVain;
+        }
+        match Hand::start(shared) {
+            Some(hand) => self.0.push(hand),
+            None => reap(shared),
+        }
+        Act::Done
     }
 }
 
@@ -61,6 +66,7 @@ impl Hand {
             until_all_have_ended(shared, || {
                 count();
                 reap_and_count(shared, count);
+                Act::Done
             });
         });
         let hand = Self {

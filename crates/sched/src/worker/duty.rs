@@ -4,7 +4,6 @@
 use super::Worker;
 use crate::crew::{Next, Relief, Untold};
 use crate::reports::{Line, LongStep};
-use crate::shared::Shared;
 use std::sync::Arc;
 
 impl Worker<'_> {
@@ -90,7 +89,7 @@ impl Worker<'_> {
             match untold {
                 Untold::Step(relief) => self.tell(relief),
                 Untold::NoSpare(error) => {
-                    self.tell_of(|shared| error.log(shared.config.max_spares));
+                    self.tell_of(|worker| error.log(worker.shared.config.max_spares));
                 }
             }
         }
@@ -105,21 +104,27 @@ impl Worker<'_> {
         else {
             return;
         };
-        let backtrace = self.backtrace(&step, turn);
-        self.tell_of(|_| step.log(suppressed, backtrace.as_deref()));
+        self.tell_of(|worker| {
+            let backtrace = worker.backtrace(&step, turn);
+            step.log(suppressed, backtrace.as_deref());
+        });
     }
 
     /// A subscriber is told something, which may take as long as a turn.
-    fn tell_of(&mut self, tell: impl FnOnce(&Shared)) {
+    fn tell_of(&mut self, tell: impl FnOnce(&Self)) {
         self.is_looking = false;
         self.shared.crew.set_looking(self.queue.index, false);
-        tell(self.shared);
+        tell(self);
         self.look_on();
     }
 
     /// Where the step is, if backtraces are taken and it is still in that turn of its worker; and adds it
     /// to what is known of the step.
     fn backtrace(&self, step: &LongStep, turn: u64) -> Option<Arc<str>> {
+        debug_assert!(
+            !self.is_looking,
+            "it takes its time, and may have to be relieved"
+        );
         let (shared, worker) = (self.shared, step.worker);
         let backtraces = shared.backtraces.as_ref()?;
         let is_current = || shared.is_in_turn(worker, turn, step.pid);
