@@ -96,7 +96,7 @@ impl Outcome {
         }
         shown += &format!("Its last moves:\n{}", self.trace.last_lines(SHOWN));
         if let Some(dump) = self.failure.as_ref().and_then(|it| it.stuck.as_ref()) {
-            shown += &format!("\nWhat is left:\n{dump}\n{HINT}\n");
+            shown += &format!("\nWhat is left:\n{dump}\n\n{HINT}\n");
         }
         shown
     }

@@ -152,6 +152,7 @@ pub fn run<R>(
     for (index, deque) in deques {
         machine.put_to_work(index, deque);
     }
+    shared.begin_to_serve();
     let result = f(handle, &mut machine);
     for worker in machine.workers {
         worker.leave();
