@@ -20,13 +20,31 @@ unsafe impl<T: Send> Send for Single<T> {}
 unsafe impl<T: Sync> Sync for Single<T> {}
 
 impl<T> Single<T> {
+    /// As [`Batch::of`].
+    #[inline]
+    #[must_use]
+    pub fn of(item: T) -> Self {
+        // SAFETY: a fresh node, which is ours.
+        unsafe { Self::of_node(Node::alloc(item)) }
+    }
+
     /// As [`Batch::of_near`].
     #[inline]
     #[must_use]
     pub fn near(item: T, key: u64) -> Self {
+        // SAFETY: a fresh node, which is ours.
+        unsafe { Self::of_node(Node::alloc_near(item, key)) }
+    }
+
+    /// The item of that node.
+    ///
+    /// # Safety
+    /// The caller owns the node and gives it away. Its link is null.
+    #[inline]
+    pub(crate) unsafe fn of_node(node: *mut Node<T>) -> Self {
         Self {
             // SAFETY: a node is not at zero.
-            node: unsafe { NonNull::new_unchecked(Node::alloc_near(item, key)) },
+            node: unsafe { NonNull::new_unchecked(node) },
             item: PhantomData,
         }
     }
@@ -37,6 +55,22 @@ impl<T> Single<T> {
     pub fn item(&self) -> &T {
         // SAFETY: a node of ours; it is borrowed for as long as this.
         unsafe { Node::item(self.node.as_ptr()) }
+    }
+
+    /// The item, to be changed.
+    #[inline]
+    #[must_use]
+    pub fn item_mut(&mut self) -> &mut T {
+        // SAFETY: as in `item`.
+        unsafe { Node::item_mut(self.node.as_ptr()) }
+    }
+
+    /// The item, out of its node.
+    #[inline]
+    #[must_use]
+    pub fn into_item(self) -> T {
+        // SAFETY: a node of ours, which is not used again.
+        unsafe { Node::free(self.into_node()) }
     }
 
     /// The same as a batch.
@@ -89,9 +123,15 @@ mod tests {
 
         let _ = queue.close();
         let refused = queue.push_single(single()).err().unwrap().into_inner();
-        assert_eq!((refused.len(), Rc::strong_count(&count)), (1, 2));
-        drop(refused);
+        assert!(Rc::ptr_eq(refused.item(), &count));
+        assert_eq!(Rc::strong_count(&count), 2);
+        // Wherever its link led: it is one item again.
+        assert_eq!(refused.into_batch().len(), 1);
         assert_eq!(Rc::strong_count(&count), 1);
+        let mut single = Single::of(Rc::clone(&count));
+        *single.item_mut() = Rc::new(());
+        assert_eq!(Rc::strong_count(&count), 1);
+        assert!(!Rc::ptr_eq(&single.into_item(), &count));
     }
 
     #[test]

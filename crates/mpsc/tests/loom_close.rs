@@ -113,7 +113,8 @@ fn close_against_an_item_in_its_node() {
                 let pushed = queue.push_single(Single::near(0, 1));
                 // Whatever it was linked to, it comes back alone.
                 let refused = pushed.err().map(Closed::into_inner);
-                refused.into_iter().flatten().collect::<Vec<u32>>()
+                let batches = refused.into_iter().map(Single::into_batch);
+                batches.flatten().collect::<Vec<u32>>()
             })
         };
         let closed: Vec<u32> = queue.close().batch.into_iter().collect();

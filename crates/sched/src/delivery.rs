@@ -6,39 +6,34 @@ use crate::cell::ProcessCell;
 use crate::contain::discard;
 use crate::core::Item;
 use crate::local;
-use crate::nodes::{self, CommandResult};
+use crate::nodes;
 use crate::room::{Given, Room};
 use crate::state::Wake;
 use crate::token::Token;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{
-    CancelReason, Event, Message, SendError, SendErrorKind, Tag, UpgradeRequest,
-};
+use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
+use std::ptr;
 use std::sync::Arc;
-use std::{mem, ptr};
+
+/// What has come of a message: who puts it in has the token, if the process is to be queued; or the message comes back.
+pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts a message in, which is the only item, and leaves it where it is if it is refused. Returns the
+    /// Puts a message in. Returns the
     /// token when the caller has to queue the process, which is alive until it does. Short, and calls
     /// nothing of a user's. Inlined, because its result would go by way of memory.
     #[inline(always)]
-    pub(crate) fn put(
-        self: &Task,
-        message: &mut Batch<Item>,
-    ) -> Result<Option<Token>, SendErrorKind> {
+    pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
         if !self.reserve(Room::take) {
-            return Err(self.no_room());
+            return Err((self.no_room(), message));
         }
-        let noted = self.shared.accounts.note(message);
-        let taken = mem::take(message);
         if self.state.unpark() {
-            // SAFETY: this thread owns the run token, and has not queued the process.
-            unsafe { self.with_core(|core| core.pending.append(taken)) };
-            self.shared.accounts.accept(self.pid, noted);
-            // SAFETY: as above. A process that can be woken is in the registry.
-            return Ok(Some(unsafe { Token::new(self) }));
+            // SAFETY: this thread owns the run token, and has not queued the process. A process that can be woken is in
+            // the registry.
+            return Ok(Some(unsafe { self.put_first(message.into_batch()) }));
         }
-        let pushed = self.state.push_batch(taken);
+        let noted = self.shared.accounts.note_item(message.item());
+        let pushed = self.state.push_single(message);
         if pushed.is_ok() {
             self.shared.accounts.accept(self.pid, noted);
         }
@@ -46,10 +41,7 @@ impl ProcessCell {
             // SAFETY: that is to say that this thread owns the token; as above.
             Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
             Ok(Wake::Noted) => Ok(None),
-            Err(refused) => {
-                *message = refused;
-                Err(SendErrorKind::Closed)
-            }
+            Err(refused) => Err((SendErrorKind::Closed, refused)),
         }
     }
 
@@ -57,11 +49,7 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(nodes::refused(
-                self.no_room(),
-                message.into_batch(),
-                &self.pid,
-            ));
+            return Err(nodes::refused(self.no_room(), message, &self.pid));
         }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
@@ -256,19 +244,24 @@ impl ProcessCell {
     ///
     /// A process that waits is woken with the reference that its completer had, for its next completer.
     #[inline(never)]
-    pub(crate) fn complete_behind(self: Task, tag: Tag, token: u64, result: CommandResult) {
-        // SAFETY: the result is forgotten here.
-        let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
-        mem::forget(result);
+    pub(crate) fn complete_behind(self: Task, answer: Single<Item>) {
         if !self.state.unpark() {
-            if let Err(answer) = self.push_behind(answer) {
-                let counters = self.shared.own_counters();
-                counters.stale_completions.bump();
-                self.shared.accounts.refuse_answer();
-                discard(self.pid, counters, answer);
+            let noted = self.shared.accounts.note_item(answer.item());
+            match self.state.push_single(answer) {
+                Ok(wake) => {
+                    self.shared.accounts.accept(self.pid, noted);
+                    self.settle(wake);
+                }
+                Err(answer) => {
+                    let counters = self.shared.own_counters();
+                    counters.stale_completions.bump();
+                    self.shared.accounts.refuse_answer();
+                    discard(self.pid, counters, answer);
+                }
             }
             return;
         }
+        let answer = answer.into_batch();
         local::with_any(|queue| match queue {
             Some(queue) if queue.is_of(&self.shared) => {
                 // SAFETY: this thread owns the run token.

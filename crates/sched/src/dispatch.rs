@@ -13,11 +13,11 @@ use crate::answer::AnswerPlace;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Item};
-use crate::nodes::CommandResult;
+use crate::nodes::{self, CommandResult};
 use crate::stats::Counters;
-use ganger_mpsc::Batch;
+use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    BoxError, Command, CommandError, Completer, Event, Handler, Placed, StepOutput, Tag,
+    BoxError, Command, CommandError, Completer, Completion, Event, Handler, Placed, StepOutput, Tag,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -81,11 +81,15 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
             // The process has lent it.
             mem::forget(task);
         }
-        Some(call) => {
-            call.answer.set(Answer::Sent);
-            task.complete_behind(tag, token, result);
+        call => {
+            if let Some(call) = call {
+                call.answer.set(Answer::Sent);
+            }
+            // SAFETY: the result is forgotten here.
+            let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
+            mem::forget(result);
+            task.complete_behind(answer);
         }
-        None => task.complete_behind(tag, token, result),
     }
 }
 
@@ -99,7 +103,8 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
         mem::forget(task);
         return;
     }
-    task.complete_behind(tag, token, Err(CommandError::Dropped));
+    let completion = Completion::of(tag, token, Err(CommandError::Dropped));
+    task.complete_behind(Single::of(Item::Event(Event::Completion(completion))));
 }
 
 /// What a dispatch leaves to the turn that it is a part of.

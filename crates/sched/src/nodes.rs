@@ -4,7 +4,7 @@
 //! to where it stays at once, and as it was written: see [`move_words`].
 
 use crate::core::Item;
-use ganger_mpsc::Batch;
+use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind, Tag,
 };
@@ -13,7 +13,7 @@ use std::mem::{self, MaybeUninit};
 /// What has become of a command.
 pub(crate) type CommandResult = Result<Payload, CommandError>;
 
-/// A batch of one completion, with a result that is taken from where it lies.
+/// A completion, with a result that is taken from where it lies.
 ///
 /// # Safety
 /// The caller does not use it again, and does not drop it.
@@ -22,14 +22,14 @@ pub(crate) unsafe fn of_completion(
     tag: Tag,
     token: u64,
     result: *const CommandResult,
-) -> Batch<Item> {
+) -> Single<Item> {
     let empty = Completion::of(tag, token, Ok(Payload::UNIT));
-    let mut batch = Batch::of(Item::Event(Event::Completion(empty)));
-    if let Some(Item::Event(Event::Completion(place))) = batch.front_mut() {
+    let mut answer = Single::of(Item::Event(Event::Completion(empty)));
+    if let Item::Event(Event::Completion(place)) = answer.item_mut() {
         // SAFETY: both are there; what is moved is the caller's, and what is overwritten has nothing to drop.
         unsafe { move_words(result, &raw mut place.result) };
     }
-    batch
+    answer
 }
 
 /// Puts a completion where nothing is, with a result that is taken from where it lies.
@@ -50,19 +50,19 @@ pub(crate) unsafe fn put_completion(
     }
 }
 
-/// A batch of one message, to the process whose mailbox goes by that key.
+/// A message, to the process whose mailbox goes by that key.
 #[inline]
-pub(crate) fn of_message(message: Message, key: u64) -> Batch<Item> {
+pub(crate) fn of_message(message: Message, key: u64) -> Single<Item> {
     let empty = Message {
         source: None,
         topic: message.topic,
         payloads: Payloads::new(),
     };
-    let mut batch = Batch::of_near(Item::Event(Event::Message(empty)), key);
-    if let Some(Item::Event(Event::Message(place))) = batch.front_mut() {
+    let mut single = Single::near(Item::Event(Event::Message(empty)), key);
+    if let Item::Event(Event::Message(place)) = single.item_mut() {
         replace(place, message);
     }
-    batch
+    single
 }
 
 /// Notes that the process whose mailbox goes by that key had not been waiting for a message that was just delivered:
@@ -72,11 +72,11 @@ pub(crate) fn note_behind(key: u64) {
     Batch::<Item>::note_behind(key);
 }
 
-/// The error of a message, which is the only item, that was not taken.
+/// The error of a message that was not taken.
 #[cold]
-pub(crate) fn refused(kind: SendErrorKind, mut refused: Batch<Item>, target: &Pid) -> SendError {
-    match refused.pop_front() {
-        Some(Item::Event(Event::Message(message))) => SendError::new(kind, message.to(*target)),
+pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
+    match refused.into_item() {
+        Item::Event(Event::Message(message)) => SendError::new(kind, message.to(*target)),
         _ => unreachable!("what was refused is what was sent"),
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::Task;
 use crate::core::Item;
+use crate::delivery::Put;
 use crate::local::{self, LocalQueue};
 use crate::nodes;
 use crate::shared::Shared;
-use crate::token::Token;
-use ganger_mpsc::Batch;
+use ganger_mpsc::Single;
 use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
+use std::mem;
 use std::sync::Arc;
 
 impl Shared {
@@ -62,33 +63,29 @@ impl Shared {
     fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         let id = package.target.id();
         // In its node before anybody is looked up, whom it might keep waiting.
-        let mut message = nodes::of_message(package.message, id);
-        let put = local::with_either(self, |queue| {
-            let token = self.put(queue, id, &mut message)?;
-            match token {
-                None => nodes::note_behind(id),
-                Some(token) => self.schedule_on(queue, token),
+        let message = nodes::of_message(package.message, id);
+        local::with_either(self, |queue| {
+            match self.put(queue, id, message) {
+                Ok(None) => nodes::note_behind(id),
+                Ok(Some(token)) => self.schedule_on(queue, token),
+                Err((kind, message)) => {
+                    return Err(nodes::refused(kind, message, &package.target));
+                }
             }
             Ok(())
-        });
-        put.map_err(|kind| nodes::refused(kind, message, &package.target))
+        })
     }
 
     /// Puts a message into the process with that id: see [`ProcessCell::put`](crate::cell::ProcessCell::put). A
     /// worker looks first among those that it knows.
     #[inline]
-    fn put(
-        &self,
-        queue: Option<&LocalQueue>,
-        id: u64,
-        message: &mut Batch<Item>,
-    ) -> Result<Option<Token>, SendErrorKind> {
+    fn put(&self, queue: Option<&LocalQueue>, id: u64, mut message: Single<Item>) -> Put {
         if let Some(queue) = queue {
             let mut pids = queue.pids.borrow_mut();
             if let Some(task) = pids.get(id) {
-                let put = task.put(message);
-                if put.as_ref().err() != Some(&SendErrorKind::Closed) {
-                    return put;
+                match task.put(message) {
+                    Err((SendErrorKind::Closed, refused)) => message = refused,
+                    put => return put,
                 }
                 drop(pids);
                 self.forget(queue, id);
@@ -99,25 +96,27 @@ impl Shared {
 
     /// As [`put`](Self::put), for a process that this worker does not know.
     #[inline(never)]
-    fn look_up_and_put(
-        &self,
-        queue: Option<&LocalQueue>,
-        id: u64,
-        message: &mut Batch<Item>,
-    ) -> Result<Option<Token>, SendErrorKind> {
+    fn look_up_and_put(&self, queue: Option<&LocalQueue>, id: u64, message: Single<Item>) -> Put {
         let is_frequent = queue.is_some_and(|queue| queue.pids.borrow_mut().miss(id));
+        // Until somebody is there who takes it.
+        let mut put = Err((SendErrorKind::NotFound, message));
         let mut found = None;
-        let put = self.registry.read(id, |task| {
-            let put = task.put(message);
+        let is_there = self.registry.read(id, |task| {
+            put = match mem::replace(&mut put, Ok(None)) {
+                Err((_, message)) => task.put(message),
+                Ok(_) => unreachable!("it is asked once"),
+            };
             if is_frequent && put.is_ok() {
                 found = Some(Arc::clone(task));
             }
-            put
         });
         if let (Some(queue), Some(task)) = (queue, found) {
             self.make_known(queue, task);
         }
-        put.unwrap_or_else(|| Err(self.unknown()))
+        match (is_there, put) {
+            (None, Err((_, message))) => Err((self.unknown(), message)),
+            (_, put) => put,
+        }
     }
 
     /// The process that this worker knows by that id has ended.

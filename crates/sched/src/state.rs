@@ -248,13 +248,13 @@ impl<T> State<T> {
 
     /// As [`push`](Self::push), for an item that is in its node already.
     #[inline]
-    pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Batch<T>> {
+    pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {
         self.wake(self.mailbox.push_single(item))
     }
 
     /// What a push owes.
     #[inline]
-    fn wake(&self, pushed: Result<Pushed, Closed<Batch<T>>>) -> Result<Wake, Batch<T>> {
+    fn wake<R>(&self, pushed: Result<Pushed, Closed<R>>) -> Result<Wake, R> {
         match pushed {
             Ok(Pushed::Unparked) => {
                 self.enter(READY);

@@ -84,7 +84,7 @@ impl Shared {
         // the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
-        if let Err(kind) = self.on_start(place.pid(), method) {
+        if let Err(kind) = self.on_start(task, method) {
             return Err(self.roll_back(task, kind));
         }
         self.own_counters().started.bump();
@@ -157,9 +157,10 @@ impl Shared {
         }
     }
 
-    fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), SubmitErrorKind> {
+    fn on_start(&self, task: &Task, method: Symbol) -> Result<(), SubmitErrorKind> {
         let result: Result<Result<(), BoxError>, _> =
-            contain(|| self.config.lifecycle.on_start(pid, method));
+            // With the PID from where it has been for a while: one that is made here would have to be waited for.
+            contain(|| self.config.lifecycle.on_start(task.pid, method));
         match result {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(SubmitErrorKind::StartRefused(error)),
@@ -225,11 +226,11 @@ impl<'a> Place<'a> {
         }
         let worker = shared.own_index();
         shared.live.enter(worker);
-        let result = self.take_counted(pid);
-        if result.is_err() {
+        if let Err(kind) = self.take_counted(pid) {
             shared.live.leave(worker);
+            return Err(kind);
         }
-        result
+        Ok(())
     }
 
     fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
@@ -245,25 +246,26 @@ impl<'a> Place<'a> {
         {
             return Err(SubmitErrorKind::LimitReached { max });
         }
-        let id = shared.with_cache(|cache| {
+        let has_id = shared.with_cache(|cache| {
             self.cell = cache.take_cell(&shared.pool);
-            pid.is_none().then(|| shared.claim_id(cache)).flatten()
+            let id = match pid {
+                None => shared.claim_id(cache),
+                Some(pid) => Some(pid.id()),
+            };
+            self.id = id.unwrap_or_default();
+            id.is_some()
         });
-        self.id = match pid {
-            None => match id {
-                Some(id) => id,
-                None => {
-                    shared.leave_place();
-                    let max = u32::MAX as usize;
-                    return Err(SubmitErrorKind::LimitReached { max });
-                }
-            },
-            Some(pid) if shared.registry.reserve(pid.id()) => pid.id(),
-            Some(pid) => {
-                shared.leave_place();
-                return Err(SubmitErrorKind::AlreadyExists(pid));
-            }
-        };
+        if !has_id {
+            shared.leave_place();
+            let max = u32::MAX as usize;
+            return Err(SubmitErrorKind::LimitReached { max });
+        }
+        if let Some(pid) = pid
+            && !shared.registry.reserve(pid.id())
+        {
+            shared.leave_place();
+            return Err(SubmitErrorKind::AlreadyExists(pid));
+        }
         self.kept = false;
         self.hold = Some(local::hold(shared, Held::Submission));
         Ok(())

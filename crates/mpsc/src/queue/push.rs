@@ -86,11 +86,20 @@ impl<T> Queue<T> {
     /// [`Closed`] with the item if the queue is closed.
     #[doc(hidden)]
     #[inline]
-    pub fn push_single(&self, single: Single<T>) -> Result<Pushed, Closed<Batch<T>>> {
+    pub fn push_single(&self, single: Single<T>) -> Result<Pushed, Closed<Single<T>>> {
         let node = single.into_node();
         Node::expose(node);
         // SAFETY: the node was ours, and is exposed: a chain of one.
-        unsafe { self.publish_chain(Some((node, node))) }
+        match unsafe { self.publish(node, node) } {
+            Ok(pushed) => Ok(pushed),
+            Err(Refused) => {
+                // A publication that lost a race may have linked it to somebody's node.
+                // SAFETY: it was refused, so the node is still ours.
+                unsafe { Node::set_next(node, std::ptr::null_mut()) };
+                // SAFETY: as above.
+                Err(Closed(unsafe { Single::of_node(node) }))
+            }
+        }
     }
 
     /// Puts the chain with these ends, the newest node and the oldest, behind all others, if there is one.

@@ -30,7 +30,8 @@ type Entry = (*const Shared, Held);
 
 /// The first few without memory of their own: nearly always they are all.
 struct Stack {
-    first: [Option<Entry>; FIRST],
+    first: [Entry; FIRST],
+    len: usize,
     more: Vec<Entry>,
 }
 
@@ -39,29 +40,32 @@ const FIRST: usize = 3;
 impl Stack {
     const fn new() -> Self {
         Self {
-            first: [None; FIRST],
+            first: [(ptr::null(), Held::Turn); FIRST],
+            len: 0,
             more: Vec::new(),
         }
     }
 
     fn push(&mut self, entry: Entry) {
-        match self.first.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(entry),
+        match self.first.get_mut(self.len) {
+            Some(place) => *place = entry,
             None => self.more.push(entry),
         }
+        self.len += 1;
     }
 
     fn pop(&mut self) {
-        if self.more.pop().is_none() {
-            let last = self.first.iter_mut().rev().find_map(Option::take);
-            debug_assert!(last.is_some(), "a guard for each");
-        } else if self.more.is_empty() {
+        debug_assert!(self.len > 0, "a guard for each");
+        self.len -= 1;
+        if self.len >= FIRST {
+            self.more.pop();
+        } else if self.len + 1 == FIRST {
             self.more = Vec::new();
         }
     }
 
     fn count(&self, wanted: Entry) -> usize {
-        let entries = self.first.iter().flatten().chain(&self.more);
+        let entries = self.first.iter().take(self.len).chain(&self.more);
         entries.filter(|entry| **entry == wanted).count()
     }
 }
