@@ -47,7 +47,6 @@ fn plans_reach_every_result_and_every_end() {
         "a send (R2, P13) NotFound",
         "a send (R2, P13) Stopping",
         "a send that may wait (R2, P13) Accepted",
-        "a send that may wait (R2, P13) Closed",
         "a send that may wait (R2, P13) NotFound",
         "a send that may wait (R2, P13) Stopping",
         "a send that may wait (R2, P13) Waits",

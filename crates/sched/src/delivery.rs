@@ -115,7 +115,7 @@ impl ProcessCell {
     /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
     /// again.
     pub(crate) fn no_room(&self) -> SendErrorKind {
-        if self.room.is_closed() || self.state.is_closed() {
+        if self.state.is_closed() {
             SendErrorKind::Closed
         } else {
             SendErrorKind::Full
@@ -147,8 +147,6 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        // No step takes what would come: whoever waits for room may be what the running one waits for.
-        self.refuse_waiters();
         wake.map(|wake| self.settle_urgent(wake)).is_ok()
     }
 

@@ -35,14 +35,13 @@ impl Address {
     /// already), for the process that it waits for might
     /// then have none to run on, nor for the process whose step it is: it is refused with `Full`. That holds for
     /// steps of whichever scheduler.
-    /// Two processes that send to each other in this way, both with full mailboxes, wait for each other, and a
-    /// cancellation does not end the wait; the termination of the one that is waited for does, also by a stop whose deadline
-    /// has passed. A step that can't know uses
+    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
+    /// cancellation nor a termination ends the wait. A step that can't know uses
     /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside: `Closed` when the process has ended or is to take no further step, also
-    /// if that happens while this waits; `Full` from a step that must not wait.
+    /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
+    /// happens while this waits; `Full` from a step that must not wait.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
@@ -364,7 +363,7 @@ impl ProcessCell {
         }
     }
 
-    /// Nothing in the mailbox will be taken any more: lets those know who wait for room in it, and whoever comes.
+    /// The mailbox has been closed: lets those know who wait for room in it.
     pub(crate) fn refuse_waiters(&self) {
         if let Some(waiters) = &self.shared.waiters {
             let counters = self.shared.own_counters();

@@ -3,10 +3,9 @@
 
 mod support;
 
-use ganger_proc_api::{ExitReason, Message, SendErrorKind};
-use ganger_sched::{Address, ProcessHandle, ProcessState, Scheduler};
+use ganger_proc_api::{Message, SendErrorKind};
+use ganger_sched::{ProcessState, Scheduler};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use support::{PATIENCE, exit_number, process, until_state};
 
@@ -68,72 +67,4 @@ fn a_step_waits_for_no_room_at_another_scheduler_when_its_own_has_nobody_left() 
     assert_eq!(refused.unwrap_err().kind, SendErrorKind::Full);
     assert_eq!(exit_number(sends), 0);
     there.terminate(full.pid()).unwrap();
-}
-
-/// Each sends to the other, whose mailbox is full, and takes nothing meanwhile.
-fn two_that_wait_for_each_other(scheduler: &Scheduler) -> [ProcessHandle; 2] {
-    let others: [Arc<OnceLock<Address>>; 2] = std::array::from_fn(|_| Arc::default());
-    let processes = [0, 1].map(|nth| {
-        let other = Arc::clone(&others[1 - nth]);
-        let sends = process(move |_, _, out| {
-            out.idle();
-            if let Some(other) = other.get() {
-                let refused = other.send_blocking(Message::new("more", ())).unwrap_err();
-                assert_eq!(refused.kind, SendErrorKind::Closed);
-            }
-            Ok(())
-        });
-        scheduler.submit(sends, "main", ()).unwrap()
-    });
-    for handle in &processes {
-        until_state(scheduler, handle.pid(), ProcessState::Idle);
-    }
-    for (nth, handle) in processes.iter().enumerate() {
-        others[nth].set(handle.address().clone()).unwrap();
-    }
-    for handle in &processes {
-        handle.send(Message::new("fills it", ())).unwrap();
-    }
-    for handle in &processes {
-        until_state(scheduler, handle.pid(), ProcessState::Running);
-    }
-    processes
-}
-
-// pins: P9, P13, D4
-#[test]
-fn a_stop_ends_the_wait_of_two_for_each_other() {
-    let scheduler = Scheduler::builder()
-        .workers(2)
-        .mailbox_limit(1)
-        .build()
-        .unwrap();
-    scheduler.start().unwrap();
-    let waits = two_that_wait_for_each_other(&scheduler);
-    let _ = scheduler.stop(Duration::ZERO);
-    for waits in waits {
-        let ended = waits.wait_timeout(PATIENCE).expect("it waits for ever");
-        assert!(matches!(ended, ExitReason::Terminated), "{ended}");
-    }
-}
-
-// pins: P9, P13
-#[test]
-fn who_is_terminated_is_waited_for_no_longer() {
-    let scheduler = Scheduler::builder()
-        .workers(2)
-        .mailbox_limit(1)
-        .build()
-        .unwrap();
-    scheduler.start().unwrap();
-    let [one, other] = two_that_wait_for_each_other(&scheduler);
-    scheduler.terminate(one.pid()).unwrap();
-    until_state(&scheduler, other.pid(), ProcessState::Idle);
-    let refused = one.send(Message::new("late", ())).unwrap_err();
-    assert_eq!(refused.kind, SendErrorKind::Closed);
-    scheduler.terminate(other.pid()).unwrap();
-    for waits in [one, other] {
-        let ended = waits.wait_timeout(PATIENCE).expect("it waits for ever");
-        assert!(matches!(ended, ExitReason::Terminated), "{ended}");
-    }
 }

@@ -46,8 +46,7 @@ impl Spec {
         let Ok(life) = self.find(to) else {
             return Ok(nobody);
         };
-        // Where there is a limit, who has been terminated gets nothing any more, so that nobody waits for room in vain.
-        if !life.is_open() || limit.is_some() && life.is_terminating {
+        if !life.is_open() {
             return Ok(Sent::Closed);
         }
         let places = &mut life.places[usize::from(seen.is_system())];

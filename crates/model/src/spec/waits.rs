@@ -23,7 +23,7 @@ impl Spec {
         let life = self.waits.get(&number).map(|&nth| &self.lives[nth]);
         match life.filter(|life| life.waiting.contains(&number)) {
             None => Sent::Accepted,
-            Some(life) if life.is_open() && !life.is_terminating => Sent::Waits,
+            Some(life) if life.is_open() => Sent::Waits,
             Some(_) => Sent::Closed,
         }
     }
@@ -40,8 +40,7 @@ impl Spec {
 impl Life {
     /// There is room for so many: those who have waited longest are accepted.
     pub(super) fn serve(&mut self, limit: Option<usize>) {
-        while !self.is_terminating
-            && limit.is_some_and(|limit| self.places[0] < limit)
+        while limit.is_some_and(|limit| self.places[0] < limit)
             && let Some(number) = self.waiting.pop_front()
         {
             self.places[0] += 1;
