@@ -207,7 +207,8 @@ impl Receiver for Router {
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] when the target's node is neither the local one nor a peer
-    /// and there is no fallback, or when it has come through too many routers; else whatever the local node, the peer or the fallback answers.
+    /// and there is no fallback, or when it has come through too many routers; else whatever the local node, the
+    /// peer or the fallback answers.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }

@@ -3,6 +3,7 @@
 use crate::local;
 use crate::shared::Shared;
 use std::cell::Cell;
+use std::fmt;
 use std::io;
 use std::ptr;
 use std::sync::Arc;
@@ -16,6 +17,16 @@ thread_local! {
 /// Whether this thread is one of that scheduler's.
 pub(crate) fn is_own(shared: &Shared) -> bool {
     ptr::eq(OWNER.get(), shared) || local::with(shared, |_| ()).is_some()
+}
+
+/// A thread that runs what is a user's, with that part of the scheduler's work in its name.
+pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Builder {
+    let config = &shared.config;
+    let builder = thread::Builder::new().name(format!("{}-{part}", config.thread_name));
+    match config.stack_size {
+        Some(bytes) => builder.stack_size(bytes),
+        None => builder,
+    }
 }
 
 /// Starts a thread that counts, from now until it ends.

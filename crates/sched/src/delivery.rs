@@ -19,9 +19,8 @@ use std::sync::Arc;
 pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts a message in. Returns the
-    /// token when the caller has to queue the process, which is alive until it does. Short, and calls
-    /// nothing of a user's. Inlined, because its result would go by way of memory.
+    /// Puts a message in. Returns the token when the caller has to queue the process, which is alive until it
+    /// does. Short, and calls nothing of a user's. Inlined, because its result would go by way of memory.
     #[inline(always)]
     pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
         if !self.reserve(Room::take) {

@@ -11,30 +11,25 @@ use std::sync::Arc;
 
 /// Calls `f`, which may block. A worker of whichever scheduler makes way before that.
 pub(crate) fn block(f: &mut dyn FnMut()) {
-    local::with_any(|queue| {
-        let _announced = queue.map(|queue| {
-            // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
-            let announced = queue.shared.crew.announce(queue.index);
-            let _somebody = queue.shared.make_way(queue.index);
-            announced
-        });
-        f();
-    });
+    block_if(|_has_way| true, f);
 }
 
 /// As [`block`], for who waits for something that processes do. `false`, and `f` is not called: processes wait
 /// already, and nobody can take them.
 pub(crate) fn block_beside_others(f: impl FnOnce()) -> bool {
+    block_if(|has_way| has_way, f)
+}
+
+fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     local::with_any(|queue| {
-        let announced = queue.map(|queue| {
-            let announced = queue.shared.crew.announce(queue.index);
-            (announced, queue.shared.make_way(queue.index))
-        });
-        let may_block = announced.as_ref().is_none_or(|&(_, has_way)| has_way);
-        if may_block {
+        // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
+        let _announced = queue.map(|queue| queue.shared.crew.announce(queue.index));
+        let has_way = queue.is_none_or(|queue| queue.shared.make_way(queue.index));
+        let blocks = may_block(has_way);
+        if blocks {
             f();
         }
-        may_block
+        blocks
     })
 }
 

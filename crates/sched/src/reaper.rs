@@ -17,7 +17,6 @@ use ganger_deque::Steal;
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::hint;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 use tracing::Level;
 
@@ -38,11 +37,8 @@ enum Act {
 /// Starts the thread. Returns whether the system granted one.
 #[must_use]
 pub(crate) fn start(shared: &Arc<Shared>) -> bool {
-    let mut builder = thread::Builder::new().name(format!("{}-reaper", shared.config.thread_name));
     // It may have to do without hands.
-    if let Some(bytes) = shared.config.stack_size {
-        builder = builder.stack_size(bytes);
-    }
+    let builder = counted::builder(shared, "reaper");
     let spawned = counted::spawn(builder, shared, help);
     if let Err(error) = &spawned {
         log(
@@ -165,6 +161,7 @@ mod tests {
     use crate::state::ProcessState;
     use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
     use std::sync::mpsc::{Sender, channel};
+    use std::thread;
 
     /// Says on which thread its `close` runs.
     struct Waits(Sender<String>);

@@ -32,9 +32,8 @@ impl Address {
     /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
     /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
     /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
-    /// already), for the process that it waits for might
-    /// then have none to run on, nor for the process whose step it is: it is refused with `Full`. That holds for
-    /// steps of whichever scheduler.
+    /// already), for the process that it waits for might then have none to run on, nor for the process whose step
+    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler.
     /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
     /// cancellation nor a termination ends the wait. A step that can't know uses
     /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
@@ -92,7 +91,8 @@ impl Address {
     /// until it is polled.
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead. It keeps nobody else waiting, polled or not. Polling it never
+    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead.
+    /// It keeps nobody else waiting, polled or not. Polling it never
     /// blocks, inside of a step either.
     ///
     /// # Errors

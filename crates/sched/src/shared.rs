@@ -70,7 +70,6 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     /// The workers' deques, until `start` hands them out.
     unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
-    started: AtomicBool,
     /// A worker's thread has been started.
     served: AtomicBool,
 }
@@ -122,7 +121,6 @@ impl Shared {
             turns: Turns::new(slots),
             pool: Pool::new(),
             unstarted: sync::Mutex::new(Some(deques)),
-            started: AtomicBool::new(false),
             served: AtomicBool::new(false),
             waiters: config.mailbox_limit.map(Waiters::new),
             config,
@@ -131,15 +129,12 @@ impl Shared {
 
     /// The workers' deques, once.
     pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Token>>> {
-        let deques = sync::lock(&self.unstarted).take();
-        // Ordering: Release pairs with the Acquire in `is_started`.
-        self.started.store(true, Ordering::Release);
-        deques
+        sync::lock(&self.unstarted).take()
     }
 
+    /// Whether it has been tried to start workers.
     pub(crate) fn is_started(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `take_deques`.
-        self.started.load(Ordering::Acquire)
+        sync::lock(&self.unstarted).is_none()
     }
 
     /// There is a worker.

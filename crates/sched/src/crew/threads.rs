@@ -101,11 +101,7 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     let Some(deque) = crate::sim::hire(index, deque) else {
         return Ok(());
     };
-    let name = format!("{}-{index}", shared.config.thread_name);
-    let mut builder = thread::Builder::new().name(name);
-    if let Some(bytes) = shared.config.stack_size {
-        builder = builder.stack_size(bytes);
-    }
+    let builder = counted::builder(shared, index);
     // What a refused thread was to have is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);

@@ -5,7 +5,6 @@ use crate::counted;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::thread;
 
 /// After so many looks at which it was in the same turn, a hand is not waited for.
 const PATIENCE: u32 = 5;
@@ -51,14 +50,9 @@ impl Hands {
 impl Hand {
     /// None when the system grants no thread.
     fn start(shared: &Arc<Shared>) -> Option<Self> {
-        let name = format!("{}-hand", shared.config.thread_name);
-        let mut builder = thread::Builder::new().name(name);
-        if let Some(bytes) = shared.config.stack_size {
-            builder = builder.stack_size(bytes);
-        }
         let progress = Arc::<AtomicU64>::default();
         let its = Arc::clone(&progress);
-        let started = counted::spawn(builder, shared, move |shared| {
+        let started = counted::spawn(counted::builder(shared, "hand"), shared, move |shared| {
             // Ordering: Relaxed: whoever is late has another.
             let count = || {
                 its.fetch_add(1, Ordering::Relaxed);
