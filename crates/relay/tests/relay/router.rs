@@ -1,7 +1,7 @@
 //! The order in which a router looks for a way.
 
 use crate::common::*;
-use ganger_proc_api::{Message, SendErrorKind};
+use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
 use ganger_relay::{AddError, Node, Receiver, Router};
 use std::sync::Arc;
 
@@ -209,16 +209,31 @@ fn a_circle_of_routers_refuses_what_nobody_knows() {
     assert_eq!(far.take().len(), 1);
 }
 
+/// Ordinary messages go to the first, control messages to the second.
+struct ByKind(Arc<Recorder>, Arc<Recorder>);
+
+impl Receiver for ByKind {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        self.0.send(package)
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.1.send(package)
+    }
+}
+
 // pins: R2
 #[test]
 fn a_receiver_that_is_gone_gives_the_package_back() {
-    let (router, peer) = (here(), Recorder::new());
+    let (router, ordinary, control) = (here(), Recorder::new(), Recorder::new());
+    let peer = Arc::new(ByKind(ordinary.clone(), control.clone()));
     router
         .add_peer(node("there"), Arc::new(Arc::downgrade(&peer)))
         .unwrap();
     router.send(package("{there@a|1}", 1)).unwrap();
     router.send_control(package("{there@a|1}", 2)).unwrap();
-    assert_eq!(peer.take().len(), 2);
+    assert_eq!(ordinary.take_one("{there@a|1}"), 1);
+    assert_eq!(control.take_one("{there@a|1}"), 2);
     drop(peer);
     assert_refused(&router, "{there@a|1}", SendErrorKind::Stopping);
 }
