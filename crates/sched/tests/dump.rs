@@ -122,7 +122,10 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     is_told.store(true, Ordering::SeqCst);
     exit(stays);
     kept.lock().unwrap().clear();
-    until_state(&scheduler, later.pid(), ProcessState::Idle);
+    // Whoever is still to take what it has been sent would be found running.
+    for waits in [&asks, &idle, &later] {
+        until_state(&scheduler, waits.pid(), ProcessState::Idle);
+    }
     until("the worker has found nothing more", || {
         scheduler.dump().workers[0].is_looking
     });
