@@ -1,8 +1,8 @@
 //! What a process may ask of the scheduler that runs it.
 
 use crate::{
-    CancelToken, NodeName, Package, Payloads, Pid, Process, SendError, SendErrorKind, SubmitError,
-    SubmitErrorKind, Symbol,
+    CancelReason, CancelToken, MonitorError, NodeName, NotFound, Package, Payloads, Pid, Process,
+    SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +41,54 @@ pub trait ContextBackend: Send + Sync {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError>;
+
+    /// Submits another process with that PID. A backend that gives no PIDs but its own refuses it.
+    ///
+    /// # Errors
+    /// [`SubmitError`] with the process inside where it was refused.
+    fn submit_as(
+        &self,
+        pid: Pid,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let _ = method;
+        let why = "whoever runs this process gives no PIDs but its own";
+        let refused = SubmitError::new(SubmitErrorKind::InvalidPid { pid, why });
+        Err(refused.with_process(process, input))
+    }
+
+    /// Sees to it that the process gets a notice with that tag when `target` ends.
+    ///
+    /// # Errors
+    /// [`MonitorError`] where the target is none that can be monitored from here.
+    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        let _ = tag;
+        Err(MonitorError { pid: target })
+    }
+
+    /// Takes the process's monitors of `target` back that have that tag.
+    fn demonitor(&self, target: Pid, tag: Tag) {
+        let _ = (target, tag);
+    }
+
+    /// Asks another process to finish.
+    ///
+    /// # Errors
+    /// [`NotFound`] when there is none with that PID here.
+    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        let _ = reason;
+        Err(NotFound { pid: target })
+    }
+
+    /// Lets another process take no further step.
+    ///
+    /// # Errors
+    /// [`NotFound`] when there is none with that PID here.
+    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        Err(NotFound { pid: target })
+    }
 
     /// Whether the process has been asked to finish.
     fn is_cancelled(&self) -> bool;
@@ -171,6 +219,101 @@ impl ProcessContext {
     ) -> Result<Pid, SubmitError> {
         self.backend
             .submit(Box::new(process), method.into(), input.into())
+    }
+
+    /// As [`submit`](Self::submit), with a PID that the caller chooses, by which others find the process: one of the same
+    /// scheduler, with an id below 2^32, that no live process has.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside where it was refused.
+    pub fn submit_as(
+        &self,
+        pid: Pid,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<Pid, SubmitError> {
+        self.backend
+            .submit_as(pid, Box::new(process), method.into(), input.into())
+    }
+
+    /// Has this process told when another one of the same scheduler ends, by an [`Event::Exit`](crate::Event::Exit) with
+    /// `tag`, once. Never blocks.
+    ///
+    /// The target is not asked, takes no step for it, and needs no more time for its steps. It may have ended, or never
+    /// have been: then the notice says [`ExitCause::NotFound`](crate::ExitCause::NotFound), and comes at once. It does not
+    /// matter which of the two ends, or is replaced by an upgrade: the monitor stays until the target has ended.
+    ///
+    /// The notice comes after the target is gone: its `close` has been called, and its PID can be used again. It overtakes
+    /// messages, even the target's own last ones, as control messages do; no limit of mailboxes keeps it away. Each call
+    /// is a monitor of its own, with a notice of its own, whatever its tag.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     BoxError, Event, Events, Payloads, Pid, Process, ProcessContext, StepOutput,
+    /// };
+    ///
+    /// /// Waits for the end of another process.
+    /// struct Heir {
+    ///     of: Pid,
+    /// }
+    ///
+    /// impl Process for Heir {
+    ///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    ///         Ok(ctx.monitor(self.of, 1)?)
+    ///     }
+    ///
+    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         for event in events {
+    ///             match event {
+    ///                 Event::Exit(exit) if exit.tag == 1 => {
+    ///                     out.done(exit.cause.to_string());
+    ///                     return Ok(());
+    ///                 }
+    ///                 Event::Cancel(_) => {
+    ///                     out.done("cancelled");
+    ///                     return Ok(());
+    ///                 }
+    ///                 _ => {}
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`MonitorError`] when the PID is none of the same scheduler's: those of other hosts can't be monitored.
+    pub fn monitor(&self, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        Arc::clone(&self.backend).monitor(target, tag)
+    }
+
+    /// Takes back this process's [monitors](Self::monitor) of `target` that have that tag. Does nothing when there are
+    /// none. Never blocks.
+    ///
+    /// A notice that has been sent already comes all the same; none is sent later. O(n) for the target, in those who
+    /// monitor it.
+    pub fn demonitor(&self, target: Pid, tag: Tag) {
+        self.backend.demonitor(target, tag);
+    }
+
+    /// Asks another process of the same scheduler to finish: it gets a cancel event, and its context shows that it is
+    /// cancelled. How and whether it finishes is up to the process. Never blocks.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process of the scheduler has that PID.
+    pub fn cancel(&self, target: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
+        self.backend.cancel(target, reason.into())
+    }
+
+    /// Lets another process of the same scheduler, or this one, take no further step; one that runs finishes first. Its
+    /// exit reason is then `Terminated`, unless that last step fails or panics. Never blocks.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process of the scheduler has that PID.
+    pub fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        self.backend.terminate(target)
     }
 
     /// Whether the process has been asked to finish. Never blocks.

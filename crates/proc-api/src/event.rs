@@ -1,6 +1,6 @@
 //! What a step receives: see [`Events`](crate::Events).
 
-use crate::{CancelReason, CommandError, Message, Payload, Tag};
+use crate::{CancelReason, CommandError, ExitNotice, Message, Payload, Tag};
 
 /// Something that happened to a process since its last step.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub enum Event {
     /// Somebody sent a control message, which overtakes messages and completions. In a box, so that other
     /// events are no larger for it.
     Control(Box<Message>),
+    /// A process that this one [monitors](crate::ProcessContext::monitor) has ended. Overtakes messages and completions.
+    Exit(Box<ExitNotice>),
 }
 
 // It is moved into each batch and out again.
@@ -28,7 +30,7 @@ impl Event {
         match self {
             Self::Message(message) => Some(message),
             Self::Control(message) => Some(message),
-            Self::Completion(_) | Self::Cancel(_) => None,
+            Self::Completion(_) | Self::Cancel(_) | Self::Exit(_) => None,
         }
     }
 

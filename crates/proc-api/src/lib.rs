@@ -11,6 +11,7 @@ mod handler;
 mod interner;
 mod lent;
 mod lifecycle;
+mod monitor;
 mod name;
 mod output;
 mod package;
@@ -34,6 +35,7 @@ pub use interner::MAX_INTERNED;
 #[doc(hidden)]
 pub use lent::{Lent, Link};
 pub use lifecycle::Lifecycle;
+pub use monitor::{ExitCause, ExitNotice, MonitorError, NotFound};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use output::{DrainYields, Outcome, StepOutput, Yield};
 pub use package::{Message, Package, SendError, SendErrorKind};

@@ -9,10 +9,10 @@ use crate::nodes::CommandResult;
 use crate::room::Room;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::{Task, dispatch, local, make_way};
+use crate::{Task, dispatch, local, make_way, watchers};
 use ganger_proc_api::{
-    CompletionSink, ContextBackend, ExitReason, NodeName, Package, Payloads, Pid, Process,
-    SendError, SubmitError, Symbol, Tag,
+    CancelReason, CompletionSink, ContextBackend, ExitReason, MonitorError, NodeName, NotFound,
+    Package, Payloads, Pid, Process, SendError, SubmitError, Symbol, Tag,
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -234,7 +234,35 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = Home::boxed(process);
-        self.shared.submit_detached(process, method, input)
+        self.shared.submit_detached(None, process, method, input)
+    }
+
+    fn submit_as(
+        &self,
+        pid: Pid,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let process = Home::boxed(process);
+        self.shared
+            .submit_detached(Some(pid), process, method, input)
+    }
+
+    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        watchers::begin(self, target, tag)
+    }
+
+    fn demonitor(&self, target: Pid, tag: Tag) {
+        watchers::end(self, target, tag);
+    }
+
+    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        self.shared.cancel(target, reason)
+    }
+
+    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        self.shared.terminate(target)
     }
 
     fn is_cancelled(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::outstanding::Outstanding;
 use crate::shown::{self, Shown};
 use crate::state::State;
 use crate::stats::Counters;
+use crate::watchers::{Watch, Watchers};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Lent, Pid, Process, UpgradeRequest};
 use std::mem;
@@ -21,6 +22,8 @@ pub(crate) enum Item {
     Event(Event),
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
+    /// Somebody is to be told when the process ends, or not any more.
+    Watch(Box<Watch>),
     /// Nothing: it just wakes the process.
     Nudge,
 }
@@ -114,6 +117,21 @@ impl Core {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
+    /// Whether something is aside that is for a step.
+    #[inline]
+    fn has_aside(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.is_quiet())
+    }
+
+    /// Somebody is to be told when the process ends, or not any more.
+    fn watch(&mut self, watch: Watch, counters: &Counters) {
+        let aside = self.aside.get_or_insert_default();
+        aside.watchers.apply(watch, counters);
+        if aside.is_empty() {
+            self.aside = None;
+        }
+    }
+
     /// Sees to it that the next step's new system events are among what is left, in front of the others,
     /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
     /// latter when a system event has to wait, because the batch is full, or an upgrade is next. An answer
@@ -126,7 +144,7 @@ impl Core {
         inline: &mut Inline,
         counters: &Counters,
     ) -> Gathered {
-        if self.aside.is_some() {
+        if self.has_aside() {
             inline.put_back(self);
             // It is one of this step's events, and not of what comes before the next one.
             inline.answers = 0;
@@ -147,7 +165,7 @@ impl Core {
                     self.yields.finish(completion.token())
                 }
                 Item::Event(_) => true,
-                Item::Upgrade(_) | Item::Nudge => false,
+                Item::Upgrade(_) | Item::Watch(_) | Item::Nudge => false,
             };
             if !is_event {
                 return self.gather_more(has_answer, events, limit, counters);
@@ -194,6 +212,7 @@ impl Core {
         {
             match item {
                 Item::Nudge => {}
+                Item::Watch(watch) => self.watch(*watch, counters),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
                 {
@@ -279,18 +298,21 @@ impl Core {
         discard_each(pid, counters, stale);
     }
 
-    /// Takes all events out, because the process has ended.
-    pub(crate) fn take_events(&mut self) -> Batch<Item> {
+    /// Takes all events out, and who is to be told, because the process has ended.
+    pub(crate) fn take_events(&mut self) -> (Batch<Item>, Watchers) {
         let pending = mem::take(&mut self.pending);
         match self.aside.take() {
-            None => pending,
+            None => (pending, Watchers::default()),
             Some(aside) => {
                 let Aside {
-                    system, mut left, ..
+                    system,
+                    mut left,
+                    watchers,
+                    ..
                 } = *aside;
                 left.append(system);
                 left.append(pending);
-                left
+                (left, watchers)
             }
         }
     }

@@ -272,7 +272,7 @@ impl ProcessCell {
     }
 
     /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
-    fn push_system(self: &Task, item: Item) -> Result<(), Item> {
+    pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let noted = self.shared.accounts.note_item(&item);
         let wake = self.state.push_system(item)?;
         self.shared.accounts.accept(self.pid, noted);

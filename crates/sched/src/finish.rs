@@ -78,7 +78,7 @@ pub(crate) fn finish(
     let reason = end.get_or_insert(ExitReason::Terminated);
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
-    let (process, mut items) = unsafe {
+    let (process, (mut items, mut watchers)) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
             core.itself = None;
@@ -86,6 +86,7 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
+    watchers.apply_all(&mut items, counters);
     shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {
         discard_events(items, task.pid, counters);
@@ -120,6 +121,9 @@ pub(crate) fn finish(
     });
     shared.leave_place();
     ended.bump();
+    if !watchers.is_empty() {
+        watchers.tell(reason, counters);
+    }
     end_turn();
     shared.live.leave(worker);
     let pid = task.pid;

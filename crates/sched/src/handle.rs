@@ -3,11 +3,10 @@
 mod error;
 mod weak;
 
-pub use error::{NotFound, UpgradeRefused, UpgradeRefusedKind};
+pub use error::{UpgradeRefused, UpgradeRefusedKind};
 pub use weak::WeakHandle;
 
 use crate::Task;
-use crate::cell::ProcessCell;
 use crate::commands::{CommandRegistry, RegisterError};
 use crate::factories::FactoryError;
 use crate::home::Home;
@@ -18,8 +17,8 @@ use crate::shutdown::StopReport;
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
 use ganger_proc_api::{
-    CancelReason, CommandId, Handler, HostName, NodeName, Package, Payloads, Pid, Process,
-    SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
+    Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -141,8 +140,7 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
-        let ended = self.shared.find(pid).filter(ProcessCell::terminate);
-        ended.map(drop).ok_or(NotFound { pid })
+        self.shared.terminate(pid)
     }
 
     /// Asks the process to finish: it gets a cancel event, and its context shows that it is
@@ -151,11 +149,7 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
-        let task = self
-            .shared
-            .find(pid)
-            .filter(|task| task.cancel(reason.into()));
-        task.map(drop).ok_or(NotFound { pid })
+        self.shared.cancel(pid, reason.into())
     }
 
     /// Asks for the process to be replaced by another, after the system events that have arrived so far.

@@ -1,5 +1,5 @@
 //! What a process has set aside: the system events that have left its mailbox, and the events that a
-//! step has left.
+//! step has left; and who is told when it ends.
 //!
 //! **Two lanes.** System events (a request to finish, a control message, a request for an upgrade) are
 //! shown before all others, each lane in the order of its arrival. What a step leaves goes back to the
@@ -10,6 +10,7 @@
 //! have kept others out, a batch is of others alone.
 
 use crate::core::Item;
+use crate::watchers::Watchers;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, UpgradeRequest};
 use std::mem;
@@ -27,6 +28,8 @@ pub(crate) struct Aside {
     pub(crate) left: Batch<Item>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,
+    /// They are no business of its steps.
+    pub(crate) watchers: Watchers,
 }
 
 /// What the system lane leaves of a batch to the others.
@@ -43,7 +46,7 @@ impl Item {
     pub(crate) fn is_system(&self) -> bool {
         matches!(
             self,
-            Self::Event(Event::Cancel(_) | Event::Control(_)) | Self::Upgrade(_)
+            Self::Event(Event::Cancel(_) | Event::Control(_) | Event::Exit(_)) | Self::Upgrade(_)
         )
     }
 }
@@ -98,9 +101,14 @@ impl Aside {
         self.left = shown;
     }
 
+    /// Whether there is nothing in it for a step.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.system.is_empty() && self.left.is_empty() && self.streak == 0
+    }
+
     /// Whether there is nothing to keep it for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.system.is_empty() && self.left.is_empty() && self.streak == 0
+        self.is_quiet() && self.watchers.is_empty()
     }
 }
 

@@ -82,6 +82,7 @@ mod turns;
 mod upgrade;
 mod urgent;
 mod waiters;
+mod watchers;
 mod worker;
 
 #[cfg(feature = "check")]
@@ -101,7 +102,8 @@ pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use config::BuildError;
 pub use dump::{Dump, ProcessDump, WorkerDump};
 pub use factories::{Factory, FactoryError};
-pub use handle::{Handle, NotFound, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
+pub use ganger_proc_api::NotFound;
+pub use handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
 pub use pinning::Pinning;
 pub use process_handle::{Address, ProcessHandle};
 pub use reports::{LongStep, LongStepKind};

@@ -1,13 +1,14 @@
 //! Which process, or which router, a package goes to.
 
 use crate::Task;
+use crate::cell::ProcessCell;
 use crate::core::Item;
 use crate::delivery::Put;
 use crate::local::{self, LocalQueue};
 use crate::nodes;
 use crate::shared::Shared;
 use ganger_mpsc::Single;
-use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
 use std::mem;
 use std::sync::Arc;
 
@@ -24,6 +25,18 @@ impl Shared {
         } else {
             None
         }
+    }
+
+    /// Asks the process with that PID to finish.
+    pub(crate) fn cancel(&self, pid: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        let asked = self.find(pid).filter(|task| task.cancel(reason));
+        asked.map(drop).ok_or(NotFound { pid })
+    }
+
+    /// Lets the process with that PID take no further step.
+    pub(crate) fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
+        let ended = self.find(pid).filter(ProcessCell::terminate);
+        ended.map(drop).ok_or(NotFound { pid })
     }
 
     /// Sends a package to a process of this scheduler, or on to the router.

@@ -13,8 +13,9 @@ use crate::registry::FIRST_COUNTED_ID;
 use crate::shared::Shared;
 use crate::state::Begin;
 use crate::token::Token;
+use crate::watchers::Watchers;
 use ganger_proc_api::{
-    BoxError, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
+    BoxError, ExitCause, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
 use ganger_sync::fence;
 use std::mem::ManuallyDrop;
@@ -40,12 +41,13 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end nobody waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
+        pid: Option<Pid>,
         process: Home,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let abandon = |exit: &ExitSlot| exit.abandon_unseen();
-        let (pid, _gone) = self.begin(None, process, method, input, abandon)?;
+        let (pid, _gone) = self.begin(pid, process, method, input, abandon)?;
         Ok(pid)
     }
 
@@ -70,7 +72,7 @@ impl Shared {
         #[cfg(feature = "sim")]
         crate::sim::moment(self);
         if self.shutdown.is_halted() {
-            return Err(self.roll_back(&task, SubmitErrorKind::Stopping));
+            return Err(roll_back(place, &task, SubmitErrorKind::Stopping));
         }
         prepare(&task.exit);
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the process
@@ -85,7 +87,7 @@ impl Shared {
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(task, method) {
-            return Err(self.roll_back(task, kind));
+            return Err(roll_back(place, task, kind));
         }
         self.own_counters().started.bump();
         log(
@@ -146,7 +148,9 @@ impl Shared {
         };
         let error = SubmitError::new(kind);
         let counters = self.own_counters();
-        match (self.discard(task), &error.kind) {
+        let (process, _nobody) = self.discard(task);
+        self.accounts.forget(task.pid);
+        match (process, &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
                 Err(error.with_process(process.into_box(), Payloads::new()))
             }
@@ -171,25 +175,31 @@ impl Shared {
         }
     }
 
-    /// The process was visible and is not to start after all. Dropping its place hides it again.
-    fn roll_back(&self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
-        if let Some(process) = self.discard(task) {
-            close(process, task, self.own_counters());
-        }
-        self.accounts.forget(task.pid);
-        SubmitError::new(kind)
-    }
-
-    /// Completes a process that was never queued, and takes it out of its cell.
-    fn discard(&self, task: &Task) -> Option<Home> {
+    /// Completes a process that was never queued, and takes it out of its cell, with those who were to be told of its end.
+    fn discard(&self, task: &Task) -> (Option<Home>, Watchers) {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
-        let (_, rest) = task.complete();
+        let (_, mut rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
+        let mut watchers = Watchers::default();
+        watchers.apply_all(&mut rest, self.own_counters());
         self.accounts.drop_rest(task.pid, &rest);
         discard_events(rest, task.pid, self.own_counters());
-        process
+        (process, watchers)
     }
+}
+
+/// The process was visible and is not to start after all. Whoever monitors it is told when it is hidden again.
+fn roll_back(place: Place<'_>, task: &Task, kind: SubmitErrorKind) -> SubmitError {
+    let shared = place.shared;
+    let (process, watchers) = shared.discard(task);
+    if let Some(process) = process {
+        close(process, task, shared.own_counters());
+    }
+    shared.accounts.forget(task.pid);
+    drop(place);
+    watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
+    SubmitError::new(kind)
 }
 
 /// The right to one live process: counted, and with a PID that is taken.

@@ -14,6 +14,7 @@ pub(super) enum Entry {
     Completion(Tag, u64),
     Cancel,
     Control(Print),
+    Exit(Pid, Tag),
     Upgrade,
 }
 
@@ -73,7 +74,7 @@ impl Entry {
         match item {
             Item::Event(event) => Self::of_event(event),
             Item::Upgrade(_) => Some(Self::Upgrade),
-            Item::Nudge => None,
+            Item::Watch(_) | Item::Nudge => None,
         }
     }
 
@@ -83,12 +84,16 @@ impl Entry {
             Event::Completion(it) => Some(Self::Completion(it.tag, it.token())),
             Event::Cancel(_) => Some(Self::Cancel),
             Event::Control(message) => Some(Self::Control(Print::of(message))),
+            Event::Exit(exit) => Some(Self::Exit(exit.pid, exit.tag)),
             _ => None,
         }
     }
 
     fn is_system(&self) -> bool {
-        matches!(self, Self::Cancel | Self::Control(_) | Self::Upgrade)
+        matches!(
+            self,
+            Self::Cancel | Self::Control(_) | Self::Exit(..) | Self::Upgrade
+        )
     }
 
     fn is_message(&self) -> bool {

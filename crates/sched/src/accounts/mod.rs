@@ -92,11 +92,11 @@ impl Accounts {
         self.noted([item])
     }
 
-    /// The mailbox has taken that.
+    /// The mailbox has taken that; also that of a process whose `init` has not returned.
     pub(crate) fn accept(&self, pid: Pid, noted: Noted) {
-        self.with_account(pid, |account| {
+        self.with_book(|book| {
+            let account = book.live.entry(pid.id()).or_default();
             noted.0.into_iter().for_each(|entry| account.accept(entry));
-            Ok(())
         });
     }
 
@@ -169,10 +169,12 @@ impl Accounts {
         });
     }
 
-    /// The process was not started after all.
+    /// The process was not started after all, if it was initialised.
     pub(crate) fn forget(&self, pid: Pid) {
-        self.with_account(pid, |account| account.end());
-        self.with_book(|book| book.remove(pid));
+        if self.has(pid) {
+            self.with_account(pid, |account| account.end());
+            self.with_book(|book| book.remove(pid));
+        }
     }
 
     /// Whoever waits for the end of a process that had that PID has been told, or nobody waits; `is_told`

@@ -2,14 +2,6 @@
 
 use ganger_proc_api::{Pid, Symbol, UpgradeRequest};
 
-/// No live process has that PID.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no process with the PID {pid}")]
-pub struct NotFound {
-    /// The PID.
-    pub pid: Pid,
-}
-
 /// An upgrade was not accepted. The request is inside: nothing is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("{pid} can't be upgraded: {kind}")]

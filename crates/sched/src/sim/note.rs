@@ -35,6 +35,7 @@ pub enum Note {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     cancels: usize,
+    exits: usize,
     /// Messages and control messages, and the topics of the first ones.
     messages: usize,
     topics: Vec<Symbol>,
@@ -54,6 +55,7 @@ impl Given {
             }
             Event::Message(message) => self.add_message(message.topic),
             Event::Control(message) => self.add_message(message.topic),
+            Event::Exit(_) => self.exits += 1,
             _ => {}
         }
     }
@@ -70,6 +72,7 @@ impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [
             (self.cancels, "cancellation", Vec::new()),
+            (self.exits, "exit notice", Vec::new()),
             (self.messages, "message", texts(&self.topics)),
             (self.answers, "answer", texts(&self.tags)),
         ];
