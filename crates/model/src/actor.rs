@@ -9,7 +9,7 @@ use crate::threads::give_way;
 use crate::waits;
 use crate::world::World;
 use ganger_proc_api::{
-    BoxError, Command, Event, Events, Package, Payloads, Process, ProcessContext, StepOutput,
+    BoxError, Command, Event, Events, Package, Payloads, Pid, Process, ProcessContext, StepOutput,
     UpgradeRequest,
 };
 use std::panic::resume_unwind;
@@ -22,6 +22,8 @@ pub(crate) struct Actor {
     ctx: Option<ProcessContext>,
     /// It leaves messages where they are.
     holds: bool,
+    /// Whom it has monitored, under which tags.
+    monitors: Vec<(Pid, Number)>,
     /// The yield after which it finishes.
     last_wish: Option<Number>,
     /// Its `init` lets others come as far.
@@ -51,6 +53,7 @@ impl Actor {
             nature,
             ctx: None,
             holds: false,
+            monitors: Vec::new(),
             last_wish: None,
             gives_way: false,
             life: Arc::new(()),
@@ -91,7 +94,7 @@ impl Actor {
             Seen::Completion(tag, _) if self.last_wish == Some(tag) => {
                 doing.outcome = Outcome::Finishes(tag);
             }
-            Seen::Completion(..) | Seen::Foreign => {}
+            Seen::Completion(..) | Seen::Exit(..) | Seen::Foreign => {}
         }
     }
 
@@ -162,12 +165,24 @@ impl Actor {
                     Ok((pid, None))
                 });
             }
+            Act::Monitor(to) => {
+                if let Some(to) = aim(&world, to) {
+                    self.monitors.push((to, calls::monitor(&world, ctx, to)));
+                }
+            }
+            Act::Demonitor(nth) => {
+                let count = self.monitors.len();
+                if count > 0 {
+                    let (to, tag) = self.monitors[nth % count];
+                    calls::demonitor(&world, ctx, to, tag);
+                }
+            }
             Act::Cancel(to) => self.with_handle(to, calls::cancel),
             Act::Terminate(to) => self.with_handle(to, calls::terminate),
         }
     }
 
-    fn with_handle(&self, to: u8, call: fn(&World, &ganger_sched::Handle, ganger_proc_api::Pid)) {
+    fn with_handle(&self, to: u8, call: fn(&World, &ganger_sched::Handle, Pid)) {
         if let (Some(handle), Some(to)) = (self.world.handle(), aim(&self.world, to)) {
             call(&self.world, &handle, to);
         }

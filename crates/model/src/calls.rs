@@ -5,7 +5,8 @@ use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded
 use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
 use crate::world::World;
 use ganger_proc_api::{
-    Completer, Package, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
+    Completer, Package, Pid, Process, ProcessContext, SendError, SubmitError, Symbol,
+    UpgradeRequest,
 };
 use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
@@ -242,6 +243,34 @@ pub(crate) fn terminate(world: &World, handle: &Handle, pid: Pid) {
     );
     let found = handle.terminate(pid).is_ok();
     world.reach("a termination (P9)", expected, found);
+}
+
+/// A process monitors another, or itself, under a tag of its own.
+pub(crate) fn monitor(world: &World, ctx: &ProcessContext, target: Pid) -> Number {
+    let tag = world.number();
+    let watcher = ctx.pid();
+    let expected = world.ask(
+        |answer| Call::Monitor(target, tag, answer),
+        |spec| spec.monitor(watcher, target, tag),
+    );
+    let found = ctx.monitor(target, tag).is_ok();
+    world.compare("a monitor is accepted (P12)", Some(true), found);
+    if let Some(is_there) = expected {
+        world.come_to(if is_there {
+            "a monitor of who is there"
+        } else {
+            "a monitor of nobody"
+        });
+    }
+    tag
+}
+
+pub(crate) fn demonitor(world: &World, ctx: &ProcessContext, target: Pid, tag: Number) {
+    world.ask(
+        |_| Call::Demonitor(target, tag),
+        |spec| spec.demonitor(target, tag),
+    );
+    ctx.demonitor(target, tag);
 }
 
 /// What is to take a process's place, and the request that asks for it.

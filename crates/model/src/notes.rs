@@ -2,8 +2,8 @@
 
 use crate::plan::{Act, Far, Kind, Place, Start};
 use ganger_proc_api::{
-    CancelReason, CommandError, Event, ExitReason, Payload, Pid, SendErrorKind, SubmitErrorKind,
-    UpgradeError,
+    CancelReason, CommandError, Event, ExitCause, ExitReason, Payload, Pid, SendErrorKind,
+    SubmitErrorKind, UpgradeError,
 };
 
 /// Tells messages, yields, processes and whatever else from one another: none is given twice.
@@ -17,6 +17,8 @@ pub(crate) enum Seen {
     Completion(Number, Finished),
     Cancel(Number),
     Shutdown,
+    /// One that is monitored has ended so, as far as that is told, or has not been there.
+    Exit(Number, Option<End>),
     /// What nobody has sent.
     Foreign,
 }
@@ -83,6 +85,8 @@ pub(crate) enum Call {
     Volley(Pid, Vec<Vec<Number>>, Option<usize>),
     Crowd(Vec<Number>),
     Far(Number, Far, Option<Sent>),
+    Monitor(Pid, Number, Option<bool>),
+    Demonitor(Pid, Number),
     Place(Place, bool, Option<bool>),
 }
 
@@ -155,6 +159,7 @@ impl Seen {
             Event::Cancel(CancelReason::Shutdown) => Some(Self::Shutdown),
             Event::Cancel(CancelReason::Requested(text)) => number_of(text).map(Self::Cancel),
             Event::Completion(it) => Some(Self::Completion(it.tag, Finished::of(&it.result))),
+            Event::Exit(it) => Some(Self::Exit(it.tag, End::told(&it.cause))),
             _ => None,
         };
         seen.unwrap_or(Self::Foreign)
@@ -162,7 +167,10 @@ impl Seen {
 
     /// Whether it overtakes the others.
     pub(crate) fn is_system(self) -> bool {
-        matches!(self, Self::Control(_) | Self::Cancel(_) | Self::Shutdown)
+        matches!(
+            self,
+            Self::Control(_) | Self::Cancel(_) | Self::Shutdown | Self::Exit(..)
+        )
     }
 }
 
@@ -254,6 +262,29 @@ impl End {
 }
 
 impl End {
+    /// What is told of it: whose heir could not be made, in words, and no results.
+    pub(crate) fn as_told(self) -> Self {
+        match self {
+            Self::Done(_) => Self::Done(0),
+            Self::HeirPanicked | Self::FactoryPanicked | Self::FactoryUnknown => Self::HeirFailed,
+            other => other,
+        }
+    }
+
+    /// What a notice says; none when it says that there has been nobody.
+    fn told(cause: &ExitCause) -> Option<Self> {
+        let end = match cause {
+            ExitCause::NotFound => return None,
+            ExitCause::Done => Some(Self::Done(0)),
+            ExitCause::Failed(text) => number_of(text).map(Self::Failed),
+            ExitCause::Panicked(text) => number_of(text).map(Self::Panicked),
+            ExitCause::Terminated => Some(Self::Terminated),
+            ExitCause::UpgradeFailed(_) => Some(Self::HeirFailed),
+            _ => None,
+        };
+        Some(end.unwrap_or(Self::Foreign))
+    }
+
     /// What it is called, whatever its number.
     pub(crate) fn name(self) -> &'static str {
         match self {

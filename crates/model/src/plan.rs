@@ -232,6 +232,10 @@ pub enum Act {
     Cancel(Target),
     /// Terminate another, or itself.
     Terminate(Target),
+    /// Be told of the end of another, or of its own.
+    Monitor(Target),
+    /// Take one of these back, counted round.
+    Demonitor(usize),
 }
 
 /// What a message that is passed on has its receiver do.

@@ -79,6 +79,8 @@ fn plans_reach_every_result_and_every_end() {
         "a submit (P1, P13, P14, D1) InitPanicked",
         "a submit (P1, P13, P14, D1) StartRefused",
         "a submit (P1, P13, P14, D1) StartPanicked",
+        "a monitor of who is there",
+        "a monitor of nobody",
         "done",
         "failed",
         "panicked",

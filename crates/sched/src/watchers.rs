@@ -171,3 +171,6 @@ impl ProcessCell {
         let _ended = self.push_system(Item::Event(Event::Exit(Box::new(notice))));
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -173,6 +173,8 @@ impl Next {
 impl Act {
     fn from_bytes(what: u8, how: u8) -> Self {
         match what % 24 {
+            1 if how / 64 == 3 => Self::Demonitor(usize::from(how % 64)),
+            1 if how / 64 > 0 => Self::Monitor(how),
             0 | 1 => Self::Note,
             2 => Self::Far(Far::from_byte(how)),
             3 | 4 => Self::Hold,

@@ -2,7 +2,7 @@
 
 use super::life::Life;
 use super::{Broken, Spec, Stage};
-use crate::notes::{Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
+use crate::notes::{End, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
 use crate::plan::Start;
 use ganger_proc_api::Pid;
 use std::time::Duration;
@@ -76,6 +76,43 @@ impl Spec {
         };
         life.is_terminating = true;
         Ok(true)
+    }
+
+    /// A process monitors another, or itself; whether that one is there. Else it is told of that at once.
+    pub(crate) fn monitor(
+        &mut self,
+        watcher: Pid,
+        target: Pid,
+        tag: Number,
+    ) -> Result<bool, Broken> {
+        self.end_dispatch()?;
+        let &watcher = (self.visible.get(&watcher))
+            .ok_or_else(|| format!("{watcher} is not there, and monitors {target}"))?;
+        let Some(life) = self.open(target) else {
+            self.tell_of_end(vec![(watcher, tag)], None);
+            return Ok(false);
+        };
+        life.watchers.push((watcher, tag));
+        Ok(true)
+    }
+
+    /// A process takes a monitor back; nobody else has one with that tag.
+    pub(crate) fn demonitor(&mut self, target: Pid, tag: Number) -> Result<(), Broken> {
+        self.end_dispatch()?;
+        if let Some(life) = self.open(target) {
+            life.watchers.retain(|&(_, other)| other != tag);
+        }
+        Ok(())
+    }
+
+    /// Those are told of an end who have not ended.
+    pub(super) fn tell_of_end(&mut self, watchers: Vec<(usize, Number)>, end: Option<End>) {
+        for (watcher, tag) in watchers {
+            let life = &mut self.lives[watcher];
+            if life.is_open() {
+                life.put(Seen::Exit(tag, end.map(End::as_told)));
+            }
+        }
     }
 
     /// A process is asked to become another.

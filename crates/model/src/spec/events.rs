@@ -5,6 +5,7 @@ use super::{Broken, Limits, Spec, Stage};
 use crate::notes::{End, Finished, Heir, Number, Outcome, Seen};
 use crate::plan::{Kind, Start};
 use ganger_proc_api::Pid;
+use std::mem;
 use std::time::Duration;
 
 impl Spec {
@@ -231,7 +232,10 @@ impl Spec {
             (Phase::Waits, None) if may_force => Phase::Closes(End::Terminated),
             (Phase::Refused, _) => {
                 self.counts.undelivered += life.unseen().0;
-                Phase::RolledBack
+                let watchers = mem::take(&mut life.watchers);
+                life.phase = Phase::RolledBack;
+                self.tell_of_end(watchers, None);
+                return Ok(());
             }
             (phase, _) => return Err(format!("{process} is closed at {phase:?} (P2)")),
         };
@@ -256,6 +260,7 @@ impl Spec {
         }
         let (is_told, was_terminated) = (life.is_told, life.is_terminating);
         let (messages, completions) = life.unseen();
+        let watchers = mem::take(&mut life.watchers);
         self.visible.remove(&pid);
         let counts = &mut self.counts;
         counts.undelivered += messages;
@@ -269,6 +274,7 @@ impl Spec {
             _ => &mut counts.upgrades_failed,
         };
         *count += 1;
+        self.tell_of_end(watchers, Some(end));
         if is_told && end == End::Terminated {
             self.told[if was_terminated { 2 } else { 1 }] += 1;
         }

@@ -66,6 +66,8 @@ pub(super) struct Life {
     pub(super) streams: Vec<Stream>,
     /// Messages, and control messages, that no step has taken.
     pub(super) places: [usize; 2],
+    /// Who is to be told of its end, by which life that is, under which tag.
+    pub(super) watchers: Vec<(usize, Number)>,
     /// Yields whose completions no step has been shown.
     pub(super) outstanding: BTreeSet<Number>,
     /// Yields of the last step that have not been dispatched.
@@ -94,6 +96,7 @@ impl Life {
             waiting: VecDeque::new(),
             streams: Vec::new(),
             places: [0; 2],
+            watchers: Vec::new(),
             outstanding: BTreeSet::new(),
             dispatching: VecDeque::new(),
             arrivals: 0,

@@ -42,10 +42,12 @@ fn there_is_a_byte_for_each_operation_and_each_act() {
             Act::Wait(..) => Some("Wait".to_owned()),
             Act::Far(_) => Some("Far".to_owned()),
             Act::Spawn(..) => Some("Spawn".to_owned()),
+            Act::Monitor(_) => Some("Monitor".to_owned()),
+            Act::Demonitor(_) => Some("Demonitor".to_owned()),
             _ => None,
         })
         .collect();
     kinds.sort();
     kinds.dedup();
-    assert_eq!(kinds.len(), KINDS.len() + 4);
+    assert_eq!(kinds.len(), KINDS.len() + 6);
 }
