@@ -240,8 +240,7 @@ impl ProcessContext {
     /// Has this process told when another one of the same scheduler ends, by an [`Event::Exit`](crate::Event::Exit) with
     /// `tag`, once. Never blocks.
     ///
-    /// The target is not asked, takes no step for it, and needs no more time for its steps. It may have ended, or never
-    /// have been: then the notice says [`ExitCause::NotFound`](crate::ExitCause::NotFound), and comes at once. It does not
+    /// The target is not asked, and takes no step for it. It may have ended, or never have been: then the notice says [`ExitCause::NotFound`](crate::ExitCause::NotFound), and comes at once. It does not
     /// matter which of the two ends, or is replaced by an upgrade: the monitor stays until the target has ended.
     ///
     /// The notice comes after the target is gone: its `close` has been called, and its PID can be used again. It overtakes

@@ -234,7 +234,7 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = Home::boxed(process);
-        self.shared.submit_detached(None, process, method, input)
+        self.shared.submit_detached(process, method, input)
     }
 
     fn submit_as(
@@ -245,8 +245,8 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = Home::boxed(process);
-        self.shared
-            .submit_detached(Some(pid), process, method, input)
+        let handle = self.shared.submit(Some(pid), process, method, input)?;
+        Ok(handle.pid())
     }
 
     fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {

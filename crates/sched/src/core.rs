@@ -117,16 +117,14 @@ impl Core {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Whether something is aside that is for a step.
-    #[inline]
-    fn has_aside(&self) -> bool {
-        (self.aside.as_ref()).is_some_and(|aside| !aside.is_quiet())
-    }
-
     /// Somebody is to be told when the process ends, or not any more.
     fn watch(&mut self, watch: Watch, counters: &Counters) {
         let aside = self.aside.get_or_insert_default();
-        aside.watchers.apply(watch, counters);
+        let watchers = aside.watchers.get_or_insert_default();
+        watchers.apply(watch, counters);
+        if watchers.is_empty() {
+            aside.watchers = None;
+        }
         if aside.is_empty() {
             self.aside = None;
         }
@@ -144,11 +142,8 @@ impl Core {
         inline: &mut Inline,
         counters: &Counters,
     ) -> Gathered {
-        if self.has_aside() {
-            inline.put_back(self);
-            // It is one of this step's events, and not of what comes before the next one.
-            inline.answers = 0;
-            match self.gather_system(state, limit) {
+        if self.aside.is_some() {
+            match self.gather_system(state, limit, inline) {
                 Share::Upgrade(request) => return Gathered::Upgrade(request),
                 Share::Room(room) => limit = room,
             }
@@ -178,7 +173,13 @@ impl Core {
     /// The system lane's share of a batch.
     #[cold]
     #[inline(never)]
-    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> Share {
+    fn gather_system(&mut self, state: &State<Item>, limit: usize, inline: &mut Inline) -> Share {
+        if self.aside.as_ref().is_none_or(|aside| aside.is_quiet()) {
+            return Share::Room(limit);
+        }
+        inline.put_back(self);
+        // It is one of this step's events, and not of what comes before the next one.
+        inline.answers = 0;
         let Some(aside) = &mut self.aside else {
             return Share::Room(limit);
         };
@@ -299,21 +300,11 @@ impl Core {
     }
 
     /// Takes all events out, and who is to be told, because the process has ended.
-    pub(crate) fn take_events(&mut self) -> (Batch<Item>, Watchers) {
+    pub(crate) fn take_events(&mut self) -> (Batch<Item>, Option<Box<Watchers>>) {
         let pending = mem::take(&mut self.pending);
         match self.aside.take() {
-            None => (pending, Watchers::default()),
-            Some(aside) => {
-                let Aside {
-                    system,
-                    mut left,
-                    watchers,
-                    ..
-                } = *aside;
-                left.append(system);
-                left.append(pending);
-                (left, watchers)
-            }
+            None => (pending, None),
+            Some(aside) => aside.into_events(pending),
         }
     }
 }

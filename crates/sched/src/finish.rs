@@ -7,6 +7,7 @@ use crate::core::{Item, count};
 use crate::local;
 use crate::shared::Shared;
 use crate::stats::Counters;
+use crate::watchers::Watchers;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
@@ -78,7 +79,7 @@ pub(crate) fn finish(
     let reason = end.get_or_insert(ExitReason::Terminated);
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
-    let (process, (mut items, mut watchers)) = unsafe {
+    let (process, (mut items, watchers)) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
             core.itself = None;
@@ -86,7 +87,11 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
-    watchers.apply_all(&mut items, counters);
+    // Whoever is told can't be told any more should something below panic. Else this is empty in the end.
+    let mut watchers = ManuallyDrop::new(watchers);
+    if !items.is_empty() {
+        Watchers::apply_all(&mut watchers, &mut items, counters);
+    }
     shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {
         discard_events(items, task.pid, counters);
@@ -121,8 +126,8 @@ pub(crate) fn finish(
     });
     shared.leave_place();
     ended.bump();
-    if !watchers.is_empty() {
-        watchers.tell(reason, counters);
+    if watchers.is_some() {
+        Watchers::tell(ManuallyDrop::into_inner(watchers), reason, counters);
     }
     end_turn();
     shared.live.leave(worker);

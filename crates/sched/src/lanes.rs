@@ -29,7 +29,7 @@ pub(crate) struct Aside {
     /// Batches in a row in which system events have kept others out.
     streak: u8,
     /// They are no business of its steps.
-    pub(crate) watchers: Watchers,
+    pub(crate) watchers: Option<Box<Watchers>>,
 }
 
 /// What the system lane leaves of a batch to the others.
@@ -101,6 +101,19 @@ impl Aside {
         self.left = shown;
     }
 
+    /// All events, with those that are pending as the last, and who is to be told.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn into_events(
+        mut self: Box<Self>,
+        pending: Batch<Item>,
+    ) -> (Batch<Item>, Option<Box<Watchers>>) {
+        let mut events = mem::take(&mut self.left);
+        events.append(mem::take(&mut self.system));
+        events.append(pending);
+        (events, self.watchers.take())
+    }
+
     /// Whether there is nothing in it for a step.
     pub(crate) fn is_quiet(&self) -> bool {
         self.system.is_empty() && self.left.is_empty() && self.streak == 0
@@ -108,7 +121,7 @@ impl Aside {
 
     /// Whether there is nothing to keep it for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.is_quiet() && self.watchers.is_empty()
+        self.is_quiet() && self.watchers.is_none()
     }
 }
 

@@ -68,8 +68,7 @@ impl<'a> Shown<'a> {
     /// For a step, which takes them.
     #[inline]
     pub(crate) fn events(&mut self) -> Events<'_> {
-        let is_quiet = self.aside.as_ref().is_none_or(|aside| aside.is_quiet());
-        let lent = (ARE_LINKED && is_quiet).then_some(self.lent);
+        let lent = (ARE_LINKED && self.aside.is_none()).then_some(self.lent);
         Events::of(self, lent)
     }
 

@@ -18,7 +18,7 @@ use ganger_proc_api::{
     BoxError, ExitCause, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
 };
 use ganger_sync::fence;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use tracing::Level;
 
@@ -41,13 +41,12 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end nobody waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
-        pid: Option<Pid>,
         process: Home,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let abandon = |exit: &ExitSlot| exit.abandon_unseen();
-        let (pid, _gone) = self.begin(pid, process, method, input, abandon)?;
+        let (pid, _gone) = self.begin(None, process, method, input, abandon)?;
         Ok(pid)
     }
 
@@ -72,7 +71,7 @@ impl Shared {
         #[cfg(feature = "sim")]
         crate::sim::moment(self);
         if self.shutdown.is_halted() {
-            return Err(roll_back(place, &task, SubmitErrorKind::Stopping));
+            return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
         }
         prepare(&task.exit);
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the process
@@ -87,7 +86,7 @@ impl Shared {
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(task, method) {
-            return Err(roll_back(place, task, kind));
+            return Err(place.roll_back(task, kind));
         }
         self.own_counters().started.bump();
         log(
@@ -176,30 +175,17 @@ impl Shared {
     }
 
     /// Completes a process that was never queued, and takes it out of its cell, with those who were to be told of its end.
-    fn discard(&self, task: &Task) -> (Option<Home>, Watchers) {
+    fn discard(&self, task: &Task) -> (Option<Home>, Option<Box<Watchers>>) {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
         let (_, mut rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
-        let mut watchers = Watchers::default();
-        watchers.apply_all(&mut rest, self.own_counters());
+        let mut watchers = None;
+        Watchers::apply_all(&mut watchers, &mut rest, self.own_counters());
         self.accounts.drop_rest(task.pid, &rest);
         discard_events(rest, task.pid, self.own_counters());
         (process, watchers)
     }
-}
-
-/// The process was visible and is not to start after all. Whoever monitors it is told when it is hidden again.
-fn roll_back(place: Place<'_>, task: &Task, kind: SubmitErrorKind) -> SubmitError {
-    let shared = place.shared;
-    let (process, watchers) = shared.discard(task);
-    if let Some(process) = process {
-        close(process, task, shared.own_counters());
-    }
-    shared.accounts.forget(task.pid);
-    drop(place);
-    watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
-    SubmitError::new(kind)
 }
 
 /// The right to one live process: counted, and with a PID that is taken.
@@ -285,6 +271,23 @@ impl<'a> Place<'a> {
         Pid::new(self.shared.host, self.id)
     }
 
+    /// The process was visible and is not to start after all: hides it again, and then tells who monitors it.
+    #[cold]
+    #[inline(never)]
+    fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
+        let shared = self.shared;
+        let (process, watchers) = shared.discard(task);
+        if let Some(process) = process {
+            close(process, task, shared.own_counters());
+        }
+        shared.accounts.forget(task.pid);
+        self.give_back();
+        if let Some(mut watchers) = watchers {
+            watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
+        }
+        SubmitError::new(kind)
+    }
+
     /// The process counts for itself from now on.
     fn keep(&mut self) {
         self.kept = true;
@@ -294,7 +297,13 @@ impl<'a> Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.kept {
+        self.give_back();
+    }
+}
+
+impl Place<'_> {
+    fn give_back(&mut self) {
+        if !mem::replace(&mut self.kept, true) {
             // SAFETY: the place has taken the id, and the process is not to end elsewhere.
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();

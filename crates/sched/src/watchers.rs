@@ -128,7 +128,13 @@ impl Watchers {
     }
 
     /// As [`apply`](Self::apply), for all that is for the list in what nobody will see. Leaves the rest there.
-    pub(crate) fn apply_all(&mut self, items: &mut Batch<Item>, counters: &Counters) {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn apply_all(
+        this: &mut Option<Box<Self>>,
+        items: &mut Batch<Item>,
+        counters: &Counters,
+    ) {
         if !items.iter().any(|item| matches!(item, Item::Watch(_))) {
             return;
         }
@@ -138,7 +144,7 @@ impl Watchers {
         *items = rest;
         for item in watches {
             if let Item::Watch(watch) = item {
-                self.apply(*watch, counters);
+                this.get_or_insert_default().apply(*watch, counters);
             }
         }
     }
@@ -152,13 +158,15 @@ impl Watchers {
     /// Tells all of them that the process has ended, and why. O(n).
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell(self, reason: &ExitReason, counters: &Counters) {
-        self.tell_cause(&ExitCause::of(reason, text_of_chain), counters);
+    pub(crate) fn tell(this: Option<Box<Self>>, reason: &ExitReason, counters: &Counters) {
+        if let Some(mut this) = this {
+            this.tell_cause(&ExitCause::of(reason, text_of_chain), counters);
+        }
     }
 
     /// As [`tell`](Self::tell), with what the reason comes to.
-    pub(crate) fn tell_cause(self, cause: &ExitCause, counters: &Counters) {
-        for watcher in self.list {
+    pub(crate) fn tell_cause(&mut self, cause: &ExitCause, counters: &Counters) {
+        for watcher in self.list.drain(..) {
             let task = watcher.tell(cause.clone());
             discard(task.pid, counters, task);
         }
