@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "the example's own `main`")]
 mod example;
 
-use example::{Exits, SUPERVISOR, Supervisor, supervise};
+use example::{CHILD, Supervisor, supervise};
 use ganger::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,10 +14,7 @@ use std::time::Duration;
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
 fn scheduler() -> Scheduler {
-    let exits = Exits::default();
-    let scheduler = Scheduler::builder().lifecycle(exits.clone()).build();
-    let scheduler = scheduler.unwrap();
-    exits.0.set(scheduler.downgrade()).unwrap();
+    let scheduler = Scheduler::builder().build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }
@@ -27,9 +24,9 @@ fn submit<P: Process>(
     restarts: u32,
     make: impl Fn(u32) -> P + Send + 'static,
 ) -> ProcessHandle {
-    let pid = Pid::new(scheduler.host_name(), SUPERVISOR);
-    let supervisor = Supervisor::new(restarts, make);
-    scheduler.submit_as(pid, supervisor, "main", ()).unwrap()
+    let child = Pid::new(scheduler.host_name(), CHILD);
+    let supervisor = Supervisor::new(child, restarts, make);
+    scheduler.submit(supervisor, "main", ()).unwrap()
 }
 
 /// Panics, and counts how often.
@@ -90,11 +87,28 @@ fn another_process_that_fails_is_not_taken_for_the_child() {
     is_started.recv_timeout(HALF_A_MINUTE).unwrap();
     let other = scheduler.submit(Panics::default(), "main", ()).unwrap();
     assert!(matches!(other.wait(), ExitReason::Panicked(_)));
-    // It has been told of that one's end by now, before it is told to finish.
     let report = scheduler.stop(HALF_A_MINUTE);
     assert_eq!((report.forced, report.stuck.len()), (0, 0));
     let exit = supervisor.wait();
     assert!(exit.is_done(), "{exit}");
+}
+
+// pins: P10, P12
+#[test]
+fn a_supervisor_that_is_cancelled_takes_its_child_along() {
+    let scheduler = scheduler();
+    let (sender, is_started) = channel();
+    let supervisor = submit(&scheduler, 9, move |_| {
+        sender.send(()).unwrap();
+        Waits
+    });
+    is_started.recv_timeout(HALF_A_MINUTE).unwrap();
+    scheduler.cancel(supervisor.pid(), "enough").unwrap();
+    let exit = supervisor.wait();
+    assert_eq!(exit.into_result().unwrap().as_str(), Some("cancelled"));
+    let child = Pid::new(scheduler.host_name(), CHILD);
+    assert!(scheduler.process(child).is_none());
+    assert!(is_started.try_recv().is_err(), "there is another one");
 }
 
 // pins: D1, D2
