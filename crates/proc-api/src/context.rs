@@ -1,108 +1,12 @@
 //! What a process may ask of the scheduler that runs it.
 
+use crate::backend::{ContextBackend, Detached};
 use crate::{
     CancelReason, CancelToken, MonitorError, NodeName, NotFound, Package, Payloads, Pid, Process,
-    SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, Tag,
+    RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use std::fmt;
 use std::sync::Arc;
-
-/// A scheduler's side of a [`ProcessContext`].
-pub trait ContextBackend: Send + Sync {
-    /// The process's own PID.
-    fn pid(&self) -> Pid;
-
-    /// The node that the process is on, if it has a name.
-    fn node_name(&self) -> Option<NodeName> {
-        None
-    }
-
-    /// Sends a package: to a process of the same host, or on to the router. Never blocks.
-    ///
-    /// # Errors
-    /// [`SendError`] with the package inside.
-    fn send(&self, package: Package) -> Result<(), SendError>;
-
-    /// Sends a control message. A backend that does not tell them from others sends it like those.
-    ///
-    /// # Errors
-    /// [`SendError`] with the package inside.
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.send(package)
-    }
-
-    /// Submits another process.
-    ///
-    /// # Errors
-    /// [`SubmitError`] with the process inside where it was refused.
-    fn submit(
-        &self,
-        process: Box<dyn Process>,
-        method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError>;
-
-    /// Submits another process with that PID. A backend that gives no PIDs but its own refuses it.
-    ///
-    /// # Errors
-    /// [`SubmitError`] with the process inside where it was refused.
-    fn submit_as(
-        &self,
-        pid: Pid,
-        process: Box<dyn Process>,
-        method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError> {
-        let _ = method;
-        let why = "whoever runs this process gives no PIDs but its own";
-        let refused = SubmitError::new(SubmitErrorKind::InvalidPid { pid, why });
-        Err(refused.with_process(process, input))
-    }
-
-    /// Sees to it that the process gets a notice with that tag when `target` ends.
-    ///
-    /// # Errors
-    /// [`MonitorError`] where the target is none that can be monitored from here.
-    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
-        let _ = tag;
-        Err(MonitorError { pid: target })
-    }
-
-    /// Takes the process's monitors of `target` back that have that tag.
-    fn demonitor(&self, target: Pid, tag: Tag) {
-        let _ = (target, tag);
-    }
-
-    /// Asks another process to finish.
-    ///
-    /// # Errors
-    /// [`NotFound`] when there is none with that PID here.
-    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
-        let _ = reason;
-        Err(NotFound { pid: target })
-    }
-
-    /// Lets another process take no further step.
-    ///
-    /// # Errors
-    /// [`NotFound`] when there is none with that PID here.
-    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
-        Err(NotFound { pid: target })
-    }
-
-    /// Whether the process has been asked to finish.
-    fn is_cancelled(&self) -> bool;
-
-    /// Calls `f` once, which is about to block this thread.
-    fn block(&self, f: &mut dyn FnMut()) {
-        f();
-    }
-
-    /// Whether a step on this thread has taken long, and others wait.
-    fn should_yield(&self) -> bool {
-        false
-    }
-}
 
 /// A process's own view of the scheduler: given to [`Process::init`], cloned and kept by processes
 /// that need it in their steps.
@@ -143,7 +47,7 @@ impl ProcessContext {
     }
 
     /// A context of no scheduler, for unit tests of processes: every send is answered with
-    /// [`SendErrorKind::HostNotFound`], every submit with [`SubmitErrorKind::Stopping`].
+    /// [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound), every submit with [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping).
     #[must_use]
     pub fn detached(pid: Pid) -> Self {
         Self::new(Arc::new(Detached(pid)))
@@ -297,6 +201,23 @@ impl ProcessContext {
         self.backend.demonitor(target, tag);
     }
 
+    /// Gives this process a name, by which others of the same scheduler [find](Self::whereis) it: until it has ended, or the
+    /// name is taken away. It may have several, and keeps them when it is upgraded. In `init` it gets the name at once,
+    /// and is found by it when it is visible. Blocks for a moment at most, for the lock of a part of the table.
+    ///
+    /// # Errors
+    /// [`RegisterNameError`] when a process has that name: this one may be it.
+    pub fn register_name(&self, name: &str) -> Result<(), RegisterNameError> {
+        Arc::clone(&self.backend).register_name(name)
+    }
+
+    /// The process of the same scheduler that has that name: none when nobody has it. Blocks as
+    /// [`register_name`](Self::register_name) does.
+    #[must_use]
+    pub fn whereis(&self, name: &str) -> Option<Pid> {
+        self.backend.whereis(name)
+    }
+
     /// Asks another process of the same scheduler to finish: it gets a cancel event, and its context shows that it is
     /// cancelled. How and whether it finishes is up to the process. Never blocks.
     ///
@@ -378,35 +299,10 @@ impl fmt::Debug for ProcessContext {
     }
 }
 
-struct Detached(Pid);
-
-impl ContextBackend for Detached {
-    fn pid(&self) -> Pid {
-        self.0
-    }
-
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        Err(SendError::new(SendErrorKind::HostNotFound, package))
-    }
-
-    fn submit(
-        &self,
-        process: Box<dyn Process>,
-        _method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError> {
-        Err(SubmitError::new(SubmitErrorKind::Stopping).with_process(process, input))
-    }
-
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostName;
+    use crate::{HostName, SendErrorKind};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Calls what blocks that often, and contains its panics.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backend;
 mod cancel;
 mod command;
 mod context;
@@ -13,6 +14,7 @@ mod lent;
 mod lifecycle;
 mod monitor;
 mod name;
+mod named;
 mod output;
 mod package;
 mod payload;
@@ -23,9 +25,10 @@ mod process;
 mod submit_error;
 mod symbol;
 
+pub use backend::ContextBackend;
 pub use cancel::{CancelReason, CancelToken};
 pub use command::{Command, CommandError, CommandId, Tag};
-pub use context::{ContextBackend, ProcessContext};
+pub use context::ProcessContext;
 pub use event::{Completion, Event};
 pub use events::{EventQueue, Events};
 pub use exclusive::Exclusive;
@@ -37,6 +40,7 @@ pub use lent::{Lent, Link};
 pub use lifecycle::Lifecycle;
 pub use monitor::{ExitCause, ExitNotice, MonitorError, NotFound};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
+pub use named::{RegisterNameError, RegisterNameErrorKind};
 pub use output::{DrainYields, Outcome, StepOutput, Yield};
 pub use package::{Message, Package, SendError, SendErrorKind};
 pub use payload::{MAX_INLINE_BYTES, Payload};

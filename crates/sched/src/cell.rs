@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::{Task, dispatch, local, make_way, watchers};
 use ganger_proc_api::{
     CancelReason, CompletionSink, ContextBackend, ExitReason, MonitorError, NodeName, NotFound,
-    Package, Payloads, Pid, Process, SendError, SubmitError, Symbol, Tag,
+    Package, Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -255,6 +255,14 @@ impl ContextBackend for ProcessCell {
 
     fn demonitor(&self, target: Pid, tag: Tag) {
         watchers::end(self, target, tag);
+    }
+
+    fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
+        self.shared.register_name(name, &self)
+    }
+
+    fn whereis(&self, name: &str) -> Option<Pid> {
+        self.shared.whereis(name)
     }
 
     fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {

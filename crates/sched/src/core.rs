@@ -304,7 +304,7 @@ impl Core {
         let pending = mem::take(&mut self.pending);
         match self.aside.take() {
             None => (pending, None),
-            Some(aside) => aside.into_events(pending),
+            Some(mut aside) => aside.take_events(pending),
         }
     }
 }

@@ -89,8 +89,8 @@ pub(crate) fn finish(
     items.append(rest);
     // Whoever is told can't be told any more should something below panic. Else this is empty in the end.
     let mut watchers = ManuallyDrop::new(watchers);
-    if !items.is_empty() {
-        Watchers::apply_all(&mut watchers, &mut items, counters);
+    if !items.is_empty() || watchers.is_some() {
+        Watchers::end(&mut watchers, &mut items, task, counters);
     }
     shared.accounts.drop_rest(task.pid, &items);
     if !items.is_empty() {

@@ -1,6 +1,7 @@
 //! What callers do with a scheduler, from any thread.
 
 mod error;
+mod naming;
 mod weak;
 
 pub use error::{UpgradeRefused, UpgradeRefusedKind};

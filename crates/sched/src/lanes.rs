@@ -104,8 +104,8 @@ impl Aside {
     /// All events, with those that are pending as the last, and who is to be told.
     #[cold]
     #[inline(never)]
-    pub(crate) fn into_events(
-        mut self: Box<Self>,
+    pub(crate) fn take_events(
+        &mut self,
         pending: Batch<Item>,
     ) -> (Batch<Item>, Option<Box<Watchers>>) {
         let mut events = mem::take(&mut self.left);

@@ -51,6 +51,7 @@ mod lanes;
 mod local;
 mod make_way;
 mod monitor;
+mod names;
 mod nodes;
 mod outstanding;
 mod pid_cache;

@@ -13,6 +13,7 @@ use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
+use crate::names::Names;
 use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) commands: CommandRegistry,
     pub(crate) factories: Factories,
+    pub(crate) names: Names,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: GlobalQueue<Token>,
@@ -100,6 +102,7 @@ impl Shared {
             node,
             commands: CommandRegistry::new(),
             factories: Factories::default(),
+            names: Names::default(),
             registry: Registry::new(),
             global: GlobalQueue::new(),
             urgent: UrgentLane::new(),

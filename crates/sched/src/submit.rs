@@ -181,7 +181,7 @@ impl Shared {
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         let mut watchers = None;
-        Watchers::apply_all(&mut watchers, &mut rest, self.own_counters());
+        Watchers::end(&mut watchers, &mut rest, task, self.own_counters());
         self.accounts.drop_rest(task.pid, &rest);
         discard_events(rest, task.pid, self.own_counters());
         (process, watchers)

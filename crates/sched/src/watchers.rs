@@ -27,6 +27,7 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::{discard, text_of_chain};
 use crate::core::Item;
+use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, ExitReason, MonitorError, Pid, Tag};
@@ -36,12 +37,16 @@ use std::sync::Arc;
 /// Lists that are shorter are not gone through for those who have ended.
 const SWEEP: usize = 32;
 
-/// What a mailbox has for the list.
+/// What a mailbox has for the list: what the end of a process owes to others.
 pub(crate) enum Watch {
     /// Somebody monitors the process.
     Begin(Watcher),
     /// The process with that PID does not any more, as far as its monitors have that tag.
     End { watcher: Pid, tag: Tag },
+    /// It has that name: see `names.rs`.
+    Name(Box<str>),
+    /// It has lost that name.
+    Unname(Box<str>),
 }
 
 /// A monitor.
@@ -59,6 +64,8 @@ pub(crate) struct Watchers {
     list: Vec<Watcher>,
     /// From how many on they are gone through.
     sweep: usize,
+    /// The names of the process, which are free before anybody is told.
+    names: Vec<Box<str>>,
 }
 
 /// Has `watcher` told when the target ends.
@@ -74,10 +81,9 @@ pub(crate) fn begin(watcher: Task, target: Pid, tag: Tag) -> Result<(), MonitorE
     let watch = Watch::Begin(Watcher { task, target, tag });
     let refused = match found {
         None => watch,
-        Some(found) => match found.push(Item::Watch(Box::new(watch))) {
+        Some(found) => match found.push_watch(watch) {
             Ok(()) => return Ok(()),
-            Err(Item::Watch(watch)) => *watch,
-            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+            Err(watch) => watch,
         },
     };
     if let Watch::Begin(watcher) = refused {
@@ -92,7 +98,7 @@ pub(crate) fn end(watcher: &ProcessCell, target: Pid, tag: Tag) {
         let watcher = watcher.pid;
         let watch = Watch::End { watcher, tag };
         // One that has ended has told everybody.
-        let _ = found.push(Item::Watch(Box::new(watch)));
+        let _ = found.push_watch(watch);
     }
 }
 
@@ -107,7 +113,7 @@ impl Watcher {
 
 impl Watchers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.names.is_empty()
     }
 
     /// Carries out what has come out of the mailbox. O(1), or O(n) in the monitors when one
@@ -121,23 +127,37 @@ impl Watchers {
                 }
                 self.list.push(watcher);
             }
+            Watch::Name(name) => {
+                if !self.names.contains(&name) {
+                    self.names.push(name);
+                }
+            }
+            Watch::Unname(name) => self.names.retain(|it| *it != name),
             Watch::End { watcher, tag } => {
                 self.leave_out(counters, |it| it.task.pid == watcher && it.tag == tag);
             }
         }
     }
 
-    /// As [`apply`](Self::apply), for all that is for the list in what nobody will see. Leaves the rest there.
+    /// The process has ended: as [`apply`](Self::apply), for all that is for the list in what nobody will see, of which the
+    /// rest is left there; and its names are free.
     #[cold]
     #[inline(never)]
-    pub(crate) fn apply_all(
+    pub(crate) fn end(
         this: &mut Option<Box<Self>>,
         items: &mut Batch<Item>,
+        task: &Task,
         counters: &Counters,
     ) {
-        if !items.iter().any(|item| matches!(item, Item::Watch(_))) {
-            return;
+        if items.iter().any(|item| matches!(item, Item::Watch(_))) {
+            Self::apply_all(this, items, counters);
         }
+        if let Some(this) = this {
+            this.free_names(&task.shared, task.pid);
+        }
+    }
+
+    fn apply_all(this: &mut Option<Box<Self>>, items: &mut Batch<Item>, counters: &Counters) {
         let (watches, rest): (Batch<_>, Batch<_>) = mem::take(items)
             .into_iter()
             .partition(|item| matches!(item, Item::Watch(_)));
@@ -146,6 +166,13 @@ impl Watchers {
             if let Item::Watch(watch) = item {
                 this.get_or_insert_default().apply(*watch, counters);
             }
+        }
+    }
+
+    /// The process with that PID has no names any more.
+    fn free_names(&mut self, shared: &Shared, pid: Pid) {
+        for name in self.names.drain(..) {
+            shared.names.free(&name, pid);
         }
     }
 
@@ -174,6 +201,15 @@ impl Watchers {
 }
 
 impl ProcessCell {
+    /// Puts in what is for the list. It comes back when the process has ended.
+    pub(crate) fn push_watch(self: &Task, watch: Watch) -> Result<(), Watch> {
+        match self.push(Item::Watch(Box::new(watch))) {
+            Ok(()) => Ok(()),
+            Err(Item::Watch(watch)) => Err(*watch),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
     /// Tells the process that another one has ended, unless it has ended itself.
     fn notify_of_exit(self: &Arc<Self>, notice: ExitNotice) {
         let _ended = self.push_system(Item::Event(Event::Exit(Box::new(notice))));

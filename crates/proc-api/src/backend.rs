@@ -1,0 +1,149 @@
+//! What a context asks of the scheduler that runs its process.
+
+use crate::{
+    CancelReason, MonitorError, NodeName, NotFound, Package, Payloads, Pid, Process,
+    RegisterNameError, RegisterNameErrorKind, SendError, SendErrorKind, SubmitError,
+    SubmitErrorKind, Symbol, Tag,
+};
+use std::sync::Arc;
+
+/// A scheduler's side of a [`ProcessContext`](crate::ProcessContext).
+pub trait ContextBackend: Send + Sync {
+    /// The process's own PID.
+    fn pid(&self) -> Pid;
+
+    /// The node that the process is on, if it has a name.
+    fn node_name(&self) -> Option<NodeName> {
+        None
+    }
+
+    /// Sends a package: to a process of the same host, or on to the router. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside.
+    fn send(&self, package: Package) -> Result<(), SendError>;
+
+    /// Sends a control message. A backend that does not tell them from others sends it like those.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.send(package)
+    }
+
+    /// Submits another process.
+    ///
+    /// # Errors
+    /// [`SubmitError`] with the process inside where it was refused.
+    fn submit(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError>;
+
+    /// Submits another process with that PID. A backend that gives no PIDs but its own refuses it.
+    ///
+    /// # Errors
+    /// [`SubmitError`] with the process inside where it was refused.
+    fn submit_as(
+        &self,
+        pid: Pid,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let _ = method;
+        let why = "whoever runs this process gives no PIDs but its own";
+        let refused = SubmitError::new(SubmitErrorKind::InvalidPid { pid, why });
+        Err(refused.with_process(process, input))
+    }
+
+    /// Sees to it that the process gets a notice with that tag when `target` ends.
+    ///
+    /// # Errors
+    /// [`MonitorError`] where the target is none that can be monitored from here.
+    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        let _ = tag;
+        Err(MonitorError { pid: target })
+    }
+
+    /// Takes the process's monitors of `target` back that have that tag.
+    fn demonitor(&self, target: Pid, tag: Tag) {
+        let _ = (target, tag);
+    }
+
+    /// Gives the process a name.
+    ///
+    /// # Errors
+    /// [`RegisterNameError`] when another one has it, or there are no names here.
+    fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
+        Err(RegisterNameError {
+            name: name.into(),
+            pid: self.pid(),
+            kind: RegisterNameErrorKind::NotFound,
+        })
+    }
+
+    /// The process with that name.
+    fn whereis(&self, name: &str) -> Option<Pid> {
+        let _ = name;
+        None
+    }
+
+    /// Asks another process to finish.
+    ///
+    /// # Errors
+    /// [`NotFound`] when there is none with that PID here.
+    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        let _ = reason;
+        Err(NotFound { pid: target })
+    }
+
+    /// Lets another process take no further step.
+    ///
+    /// # Errors
+    /// [`NotFound`] when there is none with that PID here.
+    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        Err(NotFound { pid: target })
+    }
+
+    /// Whether the process has been asked to finish.
+    fn is_cancelled(&self) -> bool;
+
+    /// Calls `f` once, which is about to block this thread.
+    fn block(&self, f: &mut dyn FnMut()) {
+        f();
+    }
+
+    /// Whether a step on this thread has taken long, and others wait.
+    fn should_yield(&self) -> bool {
+        false
+    }
+}
+
+/// Of no scheduler.
+pub(crate) struct Detached(pub(crate) Pid);
+
+impl ContextBackend for Detached {
+    fn pid(&self) -> Pid {
+        self.0
+    }
+
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        Err(SendError::new(SendErrorKind::HostNotFound, package))
+    }
+
+    fn submit(
+        &self,
+        process: Box<dyn Process>,
+        _method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        Err(SubmitError::new(SubmitErrorKind::Stopping).with_process(process, input))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,50 @@
+//! Names of processes, for callers of a handle.
+
+use super::Handle;
+use ganger_proc_api::{Pid, RegisterNameError};
+
+impl Handle {
+    /// Gives a process a name, by which [`whereis`](Self::whereis) finds it: until it has ended, or the name is
+    /// [taken away](Self::unregister_name). It may have several, and keeps them when it is upgraded. Blocks for a moment at
+    /// most, for the lock of a part of the table.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_sched::Scheduler;
+    /// # struct Logger;
+    /// # impl Process for Logger {
+    /// #     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    /// #         out.done(());
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let logger = scheduler.submit(Logger, "main", ())?;
+    /// scheduler.register_name("logger", logger.pid())?;
+    /// assert_eq!(scheduler.whereis("logger"), Some(logger.pid()));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RegisterNameError`] when a process has that name, or no live process has that PID.
+    pub fn register_name(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
+        self.shared.register_name_of(name, pid)
+    }
+
+    /// Takes a name away from whoever has it, and says who that was. Blocks as [`register_name`](Self::register_name) does.
+    pub fn unregister_name(&self, name: &str) -> Option<Pid> {
+        self.shared.unregister_name(name)
+    }
+
+    /// The process with that name: none when nobody has it. Blocks as [`register_name`](Self::register_name) does.
+    #[must_use]
+    pub fn whereis(&self, name: &str) -> Option<Pid> {
+        self.shared.whereis(name)
+    }
+
+    /// All names and whose they are, in the order of their texts. O(n).
+    #[must_use]
+    pub fn names(&self) -> Vec<(Box<str>, Pid)> {
+        self.shared.names()
+    }
+}
