@@ -47,7 +47,9 @@ impl ProcessContext {
     }
 
     /// A context of no scheduler, for unit tests of processes: every send is answered with
-    /// [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound), every submit with [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping).
+    /// [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound), every submit with
+    /// [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping), every monitor with [`MonitorError`]; nobody else is
+    /// there, and there are no names.
     #[must_use]
     pub fn detached(pid: Pid) -> Self {
         Self::new(Arc::new(Detached(pid)))
@@ -144,10 +146,14 @@ impl ProcessContext {
     /// Has this process told when another one of the same scheduler ends, by an [`Event::Exit`](crate::Event::Exit) with
     /// `tag`, once. Never blocks.
     ///
-    /// The target is not asked, and takes no step for it. It may have ended, or never have been: then the notice says [`ExitCause::NotFound`](crate::ExitCause::NotFound), and comes at once. It does not
-    /// matter which of the two ends, or is replaced by an upgrade: the monitor stays until the target has ended.
+    /// The target is not asked, and takes no step for it. When there is no process with that PID, because it has ended, or
+    /// there has never been one, or its `init` has not returned, the notice says
+    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound), and comes at once: so a child that a process starts in its
+    /// `init` can't monitor it from there. The monitor stays until one of the two has ended; upgrades of either do not
+    /// matter.
     ///
-    /// The notice comes after the target is gone: its `close` has been called, and its PID can be used again. It overtakes
+    /// The notice comes after the target is gone: its `close` has been called, its names are free, and its PID can be used
+    /// again; and so can its place under a limit of processes, but perhaps with a notice that comes at once. It overtakes
     /// messages, even the target's own last ones, as control messages do; no limit of mailboxes keeps it away. Each call
     /// is a monitor of its own, with a notice of its own, whatever its tag.
     ///
@@ -195,8 +201,8 @@ impl ProcessContext {
     /// Takes back this process's [monitors](Self::monitor) of `target` that have that tag. Does nothing when there are
     /// none. Never blocks.
     ///
-    /// A notice that has been sent already comes all the same; none is sent later. O(n) for the target, in those who
-    /// monitor it.
+    /// A notice that has been sent already comes all the same, and so does that of a target whose PID is gone and whose
+    /// hooks still run; none comes of a target that ends later. O(n) for the target, in those who monitor it.
     pub fn demonitor(&self, target: Pid, tag: Tag) {
         self.backend.demonitor(target, tag);
     }

@@ -30,7 +30,8 @@ impl ExitNotice {
 pub enum ExitCause {
     /// It finished by itself.
     Done,
-    /// A step returned an error, with this text: the error's, and those of its sources.
+    /// A step returned an error, with this text: the error's, and those of its sources, of which there may be many.
+    /// Whoever ends the process asks for the text before it is told to anybody.
     Failed(Arc<str>),
     /// A step panicked, with this message.
     Panicked(Arc<str>),

@@ -117,17 +117,18 @@ impl Core {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Somebody is to be told when the process ends, or not any more.
-    fn watch(&mut self, watch: Watch, counters: &Counters) {
+    /// Somebody is to be told when the process ends, or not any more. Says how much of a batch that costs.
+    fn watch(&mut self, watch: Watch, counters: &Counters) -> usize {
         let aside = self.aside.get_or_insert_default();
         let watchers = aside.watchers.get_or_insert_default();
-        watchers.apply(watch, counters);
+        let cost = watchers.apply(watch, counters);
         if watchers.is_empty() {
             aside.watchers = None;
         }
         if aside.is_empty() {
             self.aside = None;
         }
+        cost
     }
 
     /// Sees to it that the next step's new system events are among what is left, in front of the others,
@@ -208,12 +209,14 @@ impl Core {
         counters: &Counters,
     ) -> Gathered {
         let mut gathered = self.pending.split_to(events);
-        while gathered.len() < limit
+        // What is for no step takes its time as well.
+        let mut spent = 0;
+        while gathered.len() + spent < limit
             && let Some(item) = self.pending.pop_front()
         {
             match item {
                 Item::Nudge => {}
-                Item::Watch(watch) => self.watch(*watch, counters),
+                Item::Watch(watch) => spent += self.watch(*watch, counters),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
                 {
@@ -318,3 +321,6 @@ pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     });
     items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -126,8 +126,8 @@ pub(crate) fn finish(
     });
     shared.leave_place();
     ended.bump();
-    if watchers.is_some() {
-        Watchers::tell(ManuallyDrop::into_inner(watchers), reason, counters);
+    if watchers.is_some() || shared.late.is_any() {
+        Watchers::tell(ManuallyDrop::into_inner(watchers), task, reason, counters);
     }
     end_turn();
     shared.live.leave(worker);

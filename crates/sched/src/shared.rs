@@ -25,6 +25,7 @@ use crate::token::Token;
 use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
+use crate::watchers::Late;
 use crate::{Task, local, reaper};
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) commands: CommandRegistry,
     pub(crate) factories: Factories,
     pub(crate) names: Names,
+    pub(crate) late: Late,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: GlobalQueue<Token>,
@@ -103,6 +105,7 @@ impl Shared {
             commands: CommandRegistry::new(),
             factories: Factories::default(),
             names: Names::default(),
+            late: Late::default(),
             registry: Registry::new(),
             global: GlobalQueue::new(),
             urgent: UrgentLane::new(),

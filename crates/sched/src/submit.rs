@@ -281,8 +281,12 @@ impl<'a> Place<'a> {
             close(process, task, shared.own_counters());
         }
         shared.accounts.forget(task.pid);
+        let key = task.key();
         self.give_back();
-        if let Some(mut watchers) = watchers {
+        // The process may be gone.
+        if watchers.is_some() || shared.late.is_any() {
+            let mut watchers = watchers.unwrap_or_default();
+            watchers.apply_late(shared, key, shared.own_counters());
             watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
         }
         SubmitError::new(kind)

@@ -14,11 +14,14 @@
 //! 2. Who runs the process takes both out before its next step, in their order, and keeps the list ([`Watchers`]).
 //! 3. The end of the process closes its mailbox, carries out what is left in there, and tells all that are in the list
 //!    then ([`Watchers::tell`]), when the process is gone.
-//! 4. A mailbox that is closed already refuses, or there is none: whoever monitors is told at once, by itself.
+//! 4. A mailbox that is closed already refuses. As long as the process has its PID, what it refuses goes to a table of the
+//!    scheduler ([`Late`]), where its end looks after its PID is gone. Who puts something there does so while the registry
+//!    keeps the PID from going; so the end sees that there is something, and no fence is needed.
+//! 5. Where there is no such PID any more, whoever monitors is told at once, by itself.
 //!
-//! **Proof sketch.** A mailbox takes a thing or refuses it, and what it takes leaves it once: by a drain, or by the close. So
-//! each monitor is in one list, or refused, and each list is told once, since a process ends once. A notice is a system
-//! event: its process sees it unless it ends before, or that is refused.
+//! **Proof sketch.** A mailbox takes a thing or refuses it, and what it takes leaves it once: by a drain, or by the close;
+//! and the table gives a thing once, under its lock. So each monitor is in one list, or refused for good, and each list is
+//! told once, since a process ends once. A notice is a system event: its process sees it unless it ends before.
 //!
 //! **Bounds.** Monitors of processes that have ended meanwhile are left out whenever the list has grown to twice of what
 //! was left the last time: so it has at most twice as many, and [`SWEEP`], as there were at once of processes alive.
@@ -31,18 +34,24 @@ use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, ExitReason, MonitorError, Pid, Tag};
+use ganger_sync::atomic::{AtomicUsize, Ordering};
+use ganger_sync::sync::{Mutex, lock};
 use std::mem;
 use std::sync::Arc;
 
 /// Lists that are shorter are not gone through for those who have ended.
 const SWEEP: usize = 32;
 
+/// So many looks at monitors or names are worth an event.
+const LOOKS: usize = 32;
+
 /// What a mailbox has for the list: what the end of a process owes to others.
 pub(crate) enum Watch {
     /// Somebody monitors the process.
     Begin(Watcher),
-    /// The process with that PID does not any more, as far as its monitors have that tag.
-    End { watcher: Pid, tag: Tag },
+    /// The process with that [key](ProcessCell::key) does not any more, as far as its monitors have that tag. Not by its
+    /// PID, which another process may have by now.
+    End { watcher: u64, tag: Tag },
     /// It has that name: see `names.rs`.
     Name(Box<str>),
     /// It has lost that name.
@@ -76,17 +85,14 @@ pub(crate) fn begin(watcher: Task, target: Pid, tag: Tag) -> Result<(), MonitorE
     if !watcher.shared.is_local(target) {
         return Err(MonitorError { pid: target });
     }
-    let found = watcher.shared.find(target);
+    if target.id() == watcher.pid.id() {
+        // When it has ended, it is told nothing any more.
+        return Ok(());
+    }
+    let shared = Arc::clone(&watcher.shared);
     let task = watcher;
     let watch = Watch::Begin(Watcher { task, target, tag });
-    let refused = match found {
-        None => watch,
-        Some(found) => match found.push_watch(watch) {
-            Ok(()) => return Ok(()),
-            Err(watch) => watch,
-        },
-    };
-    if let Watch::Begin(watcher) = refused {
+    if let Err(Watch::Begin(watcher)) = shared.watch(target, watch) {
         let _itself = watcher.tell(ExitCause::NotFound);
     }
     Ok(())
@@ -94,11 +100,65 @@ pub(crate) fn begin(watcher: Task, target: Pid, tag: Tag) -> Result<(), MonitorE
 
 /// Takes back what `watcher` has begun with that tag.
 pub(crate) fn end(watcher: &ProcessCell, target: Pid, tag: Tag) {
-    if let Some(found) = watcher.shared.find(target) {
-        let watcher = watcher.pid;
-        let watch = Watch::End { watcher, tag };
-        // One that has ended has told everybody.
-        let _ = found.push_watch(watch);
+    let shared = &watcher.shared;
+    let watcher = watcher.key();
+    // One that is gone has told everybody.
+    let _ = shared.watch(target, Watch::End { watcher, tag });
+}
+
+impl Shared {
+    /// Has the process with that PID take that, also while it ends. It comes back when there is none.
+    fn watch(&self, target: Pid, watch: Watch) -> Result<(), Watch> {
+        let Some(found) = self.find(target) else {
+            return Err(watch);
+        };
+        let mut refused = match found.push_watch(watch) {
+            Ok(()) => return Ok(()),
+            Err(refused) => Some(refused),
+        };
+        let key = found.key();
+        self.registry.read(found.pid.id(), |task| {
+            if task.key() == key {
+                self.late.put(key, &mut refused);
+            }
+        });
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// What has come for processes whose mailboxes were closed, and whose PIDs were not gone.
+#[derive(Default)]
+pub(crate) struct Late {
+    /// How many there are. Written under the lock, read by whoever ends a process.
+    count: AtomicUsize,
+    /// In the order of their arrival, with the [key](ProcessCell::key) of the process that each is for.
+    list: Mutex<Vec<(u64, Watch)>>,
+}
+
+impl Late {
+    /// Whether there is something for anybody.
+    #[inline]
+    pub(crate) fn is_any(&self) -> bool {
+        // Ordering: Relaxed: who has put something there for a process did so inside of `Registry::read`, which comes
+        // before the removal of its PID, and that before this look of its end.
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    fn put(&self, key: u64, watch: &mut Option<Watch>) {
+        let mut list = lock(&self.list);
+        list.extend(watch.take().map(|watch| (key, watch)));
+        // Ordering: Relaxed, as above.
+        self.count.store(list.len(), Ordering::Relaxed);
+    }
+
+    /// Takes what is for the process with that key.
+    fn take(&self, key: u64) -> Vec<Watch> {
+        let mut list = lock(&self.list);
+        let taken = list.extract_if(.., |it| it.0 == key);
+        let taken = taken.map(|(_, watch)| watch).collect();
+        // Ordering: Relaxed, as above.
+        self.count.store(list.len(), Ordering::Relaxed);
+        taken
     }
 }
 
@@ -116,27 +176,38 @@ impl Watchers {
         self.list.is_empty() && self.names.is_empty()
     }
 
-    /// Carries out what has come out of the mailbox. O(1), or O(n) in the monitors when one
-    /// is taken back, and now and then.
-    pub(crate) fn apply(&mut self, watch: Watch, counters: &Counters) {
-        match watch {
+    /// Carries out what has come out of the mailbox. O(1), or O(n) in the monitors when one is taken back, and now and then.
+    /// Says how many events of a batch that is worth.
+    pub(crate) fn apply(&mut self, watch: Watch, counters: &Counters) -> usize {
+        let looked_at = match watch {
             Watch::Begin(watcher) => {
-                if self.list.len() >= self.sweep {
+                let before = self.list.len();
+                self.list.push(watcher);
+                if before < self.sweep {
+                    0
+                } else {
                     self.leave_out(counters, |it| it.task.state.is_closed());
                     self.sweep = SWEEP.max(2 * self.list.len());
+                    before
                 }
-                self.list.push(watcher);
+            }
+            Watch::End { watcher, tag } => {
+                let before = self.list.len();
+                self.leave_out(counters, |it| it.task.key() == watcher && it.tag == tag);
+                before
             }
             Watch::Name(name) => {
                 if !self.names.contains(&name) {
                     self.names.push(name);
                 }
+                self.names.len()
             }
-            Watch::Unname(name) => self.names.retain(|it| *it != name),
-            Watch::End { watcher, tag } => {
-                self.leave_out(counters, |it| it.task.pid == watcher && it.tag == tag);
+            Watch::Unname(name) => {
+                self.names.retain(|it| *it != name);
+                self.names.len()
             }
-        }
+        };
+        1 + looked_at / LOOKS
     }
 
     /// The process has ended: as [`apply`](Self::apply), for all that is for the list in what nobody will see, of which the
@@ -185,9 +256,23 @@ impl Watchers {
     /// Tells all of them that the process has ended, and why. O(n).
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell(this: Option<Box<Self>>, reason: &ExitReason, counters: &Counters) {
-        if let Some(mut this) = this {
+    pub(crate) fn tell(
+        this: Option<Box<Self>>,
+        task: &ProcessCell,
+        reason: &ExitReason,
+        counters: &Counters,
+    ) {
+        let mut this = this.unwrap_or_default();
+        this.apply_late(&task.shared, task.key(), counters);
+        if !this.list.is_empty() {
             this.tell_cause(&ExitCause::of(reason, text_of_chain), counters);
+        }
+    }
+
+    /// Carries out what has come for the process with that key since its mailbox was closed.
+    pub(crate) fn apply_late(&mut self, shared: &Shared, key: u64, counters: &Counters) {
+        for watch in shared.late.take(key) {
+            self.apply(watch, counters);
         }
     }
 

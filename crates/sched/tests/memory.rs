@@ -114,6 +114,39 @@ fn processes_that_stay_do_not_keep_the_memory_of_messages_that_have_gone() {
     );
 }
 
+// pins: P12
+#[test]
+fn processes_that_are_monitored_do_not_keep_the_cells_of_watchers_that_have_ended() {
+    const BRIEF: usize = 2_000;
+    /// Less than half of what their cells take; some wait to be used again.
+    const SLACK: usize = 64 * BRIEF;
+    let _alone = alone();
+    let scheduler = start(1);
+    let target = scheduler.submit(waiter(), "main", ()).unwrap();
+    let pid = target.pid();
+    let watch_briefly = |count: usize| {
+        for _ in 0..count {
+            let brief = process(move |ctx, _, out| {
+                ctx.monitor(pid, 1)?;
+                out.done(());
+                Ok(())
+            });
+            drop(exit(scheduler.submit(brief, "main", ()).unwrap()));
+        }
+        until_state(&scheduler, pid, ganger_sched::ProcessState::Idle);
+        node_cache::clear();
+        // Ordering: Relaxed: a count, of what this thread has seen done.
+        LIVE.load(Ordering::Relaxed)
+    };
+    let before = watch_briefly(200);
+    let after = watch_briefly(BRIEF);
+    assert!(
+        after <= before + SLACK,
+        "{before} bytes, then {after} after {BRIEF} more have come and gone"
+    );
+    end(scheduler, vec![target]);
+}
+
 /// Waits twice before it may stay, or ends at once.
 struct Passing {
     stays: bool,

@@ -8,9 +8,8 @@ use ganger_proc_api::{
     Process, ProcessContext, StepOutput, SubmitErrorKind, Symbol, Tag, UpgradeRequest,
 };
 use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler, WeakHandle};
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use support::*;
 
 /// A process that a test leads: it does what it is told, and tells of its notices.
@@ -303,21 +302,18 @@ fn who_is_monitored_takes_no_step_for_it_and_its_events_stay_in_order() {
     assert!(told.into_iter().eq(odd));
 
     // One that has monitors among its messages, and keeps every other message for later.
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&seen);
-    let mut keeps = true;
+    let (seen, order) = channel();
+    let mut last = None;
     let picky = process(move |_, events, out| {
         out.idle();
-        let mut log = log.lock().unwrap();
         let number = |event: &Event| event.message().and_then(|it| it.payloads.first()?.as_u64());
-        if keeps {
-            while let Some(event) = events.take_where(|it| number(it).is_some_and(|n| n % 2 == 0)) {
-                log.push(number(&event).unwrap());
-            }
-        } else {
-            log.extend(events.filter_map(|it| number(&it)));
+        while let Some(event) = events.take_where(|it| number(it).is_some_and(|n| n % 2 == 0)) {
+            last = number(&event);
+            seen.send(last)?;
         }
-        keeps = !keeps;
+        if last == Some(6) {
+            events.try_for_each(|event| seen.send(number(&event)))?;
+        }
         Ok(())
     });
     let picky = scheduler.submit(picky, "main", ()).unwrap();
@@ -330,13 +326,10 @@ fn who_is_monitored_takes_no_step_for_it_and_its_events_stay_in_order() {
         }
         Ok(())
     });
-    until("it has seen three", || seen.lock().unwrap().len() >= 3);
+    let next = || order.recv_timeout(PATIENCE).unwrap().unwrap();
+    assert_eq!([(); 3].map(|()| next()), [0, 2, 4]);
     picky.address().send(Message::new("n", 6_u64)).unwrap();
-    until("it has seen all", || seen.lock().unwrap().len() >= 7);
-    let mut seen = seen.lock().unwrap().clone();
-    // Its first step of all may have been any.
-    seen.sort_by_key(|n| (n % 2, *n));
-    assert_eq!(seen, [0, 2, 4, 6, 1, 3, 5]);
+    assert_eq!([(); 4].map(|()| next()), [6, 1, 3, 5]);
     scheduler.terminate(pid).unwrap();
     for n in 0..6 {
         assert_eq!(watcher.next(), (pid, n, ExitCause::Terminated));
@@ -432,8 +425,14 @@ fn monitors_outlive_upgrades_of_both() {
     scheduler
         .upgrade(watcher.pid(), UpgradeRequest::process(next, "main", ()))
         .unwrap();
+    // Once from inside, and once from outside.
+    let again = || {
+        let (notices, _) = channel();
+        UpgradeRequest::process(Puppet { ctx: None, notices }, "main", ())
+    };
+    scheduler.upgrade(pid, again()).unwrap();
     until("both have been upgraded", || {
-        scheduler.stats().total.upgrades == 2
+        scheduler.stats().total.upgrades == 3
     });
     assert!(watcher.notices.try_recv().is_err());
     scheduler.terminate(pid).unwrap();
@@ -638,22 +637,117 @@ fn in_a_crowd_each_monitor_is_told_once() {
     }
 }
 
-/// What is kept of monitors goes with the last of both.
-#[test]
-fn watchers_that_end_are_forgotten() {
-    let scheduler = start(1);
-    let target = puppet(&scheduler);
-    let pid = target.pid();
-    let calls = Calls::new();
-    for _ in 0..1_000 {
-        let brief = counted(&calls, move |ctx, _, out| {
-            ctx.monitor(pid, 1)?;
+/// Its `close` says that it has begun, and takes until it is let go.
+struct SlowClose {
+    closing: Sender<()>,
+    go: Receiver<()>,
+}
+
+impl Process for SlowClose {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if events.count() > 0 {
             out.done(());
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let _ = self.closing.send(());
+        let _ = self.go.recv_timeout(PATIENCE);
+    }
+}
+
+// pins: P12
+#[test]
+fn a_target_that_is_on_its_way_out_is_told_of_when_it_is_gone() {
+    let scheduler = start(2);
+    let watcher = puppet(&scheduler);
+    for pid in [7, 8].map(|id| Pid::new(scheduler.host_name(), id)) {
+        let (closing, is_closing) = channel();
+        let (let_go, go) = channel();
+        let slow = SlowClose { closing, go };
+        let target = scheduler.submit_as(pid, slow, "main", ()).unwrap();
+        watcher.monitor(pid, 1);
+        target.address().send(Message::new("end", ())).unwrap();
+        is_closing.recv_timeout(PATIENCE).unwrap();
+        // Its mailbox is closed.
+        watcher.have(move |ctx, _| {
+            ctx.monitor(pid, 2)?;
+            ctx.monitor(pid, 3)?;
+            ctx.demonitor(pid, 1);
+            ctx.demonitor(pid, 3);
+            assert!(ctx.submit_as(pid, waiter(), "main", ()).is_err());
             Ok(())
         });
-        exit(scheduler.submit(brief, "main", ()).unwrap());
+        assert!(watcher.notices.try_recv().is_err(), "it is there still");
+        let_go.send(()).unwrap();
+        assert_eq!(watcher.next(), (pid, 2, ExitCause::Done));
+        watcher.have(move |ctx, _| {
+            ctx.submit_as(pid, waiter(), "main", ())?;
+            Ok(())
+        });
+        watcher.has_none_but(9);
+        exit(target);
     }
-    assert_eq!(calls.drops.load(Ordering::SeqCst), 1_000);
-    scheduler.terminate(pid).unwrap();
-    exit(target.handle);
+}
+
+/// Both are in the mailbox of a process that ends in the step that it is in.
+#[test]
+fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
+    let scheduler = start(2);
+    let watcher = puppet(&scheduler);
+    let target = puppet(&scheduler);
+    let pid = target.pid();
+    let (let_go, may_go) = channel::<()>();
+    let (is_on, on) = channel();
+    target.tell(move |_, out| {
+        is_on.send(())?;
+        may_go.recv_timeout(PATIENCE)?;
+        out.done(());
+        Ok(())
+    });
+    on.recv_timeout(PATIENCE).unwrap();
+    watcher.have(move |ctx, _| {
+        ctx.monitor(pid, 1)?;
+        ctx.monitor(pid, 2)?;
+        ctx.demonitor(pid, 1);
+        Ok(())
+    });
+    let_go.send(()).unwrap();
+    assert_eq!(watcher.next(), (pid, 2, ExitCause::Done));
+    watcher.has_none_but(3);
+}
+
+/// A context that somebody has kept of a process whose PID another one has by now.
+#[test]
+fn who_has_ended_takes_nothing_back_from_its_successor() {
+    let scheduler = start(2);
+    let target = puppet(&scheduler);
+    let target_pid = target.pid();
+    let pid = Pid::new(scheduler.host_name(), 77);
+    let (kept, old) = channel();
+    let first = process(move |ctx, _, out| {
+        kept.send(ctx.clone())?;
+        out.done(());
+        Ok(())
+    });
+    exit(scheduler.submit_as(pid, first, "main", ()).unwrap());
+    let old = old.recv_timeout(PATIENCE).unwrap();
+    let (notices, received) = channel();
+    let second = Puppet { ctx: None, notices };
+    let handle = scheduler.submit_as(pid, second, "main", ()).unwrap();
+    let second = Strings {
+        handle,
+        notices: received,
+    };
+    second.monitor(target_pid, 1);
+    old.demonitor(target_pid, 1);
+    scheduler.terminate(target_pid).unwrap();
+    assert_eq!(second.next(), (target_pid, 1, ExitCause::Terminated));
+    second.have(|ctx, _| {
+        ctx.monitor(ctx.pid(), 2)?;
+        Ok(())
+    });
+    second.has_none_but(3);
 }

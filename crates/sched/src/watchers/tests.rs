@@ -69,7 +69,7 @@ fn check(acts: &[Act], tasks: &[Task], end: &mut impl FnMut(usize)) {
                 }
             }
             Act::End(who, tag) => {
-                let watcher = tasks[who].pid;
+                let watcher = tasks[who].key();
                 watchers.apply(Watch::End { watcher, tag }, &counters);
                 model.retain(|it| *it != (who, tag));
             }

@@ -1,0 +1,43 @@
+use super::*;
+use ganger_proc_api::Message;
+
+fn name(number: usize) -> Item {
+    Item::Watch(Box::new(Watch::Name(number.to_string().into())))
+}
+
+#[test]
+fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
+    const LIMIT: usize = 16;
+    const ALL: usize = 10 * LIMIT;
+    let (state, counters) = (State::new(), Counters::new(false));
+    let (mut core, mut inline) = (Core::default(), Inline::default());
+    for number in 0..ALL {
+        assert!(state.push(name(number)).is_ok());
+    }
+    core.receive(&state);
+    let mut before = ALL;
+    while before > 0 {
+        let gathered = core.gather(&state, LIMIT, &mut inline, &counters);
+        assert!(matches!(gathered, Gathered::Nothing));
+        let left = core.pending.len();
+        assert!(
+            left < before && left + LIMIT >= before,
+            "{before} -> {left}"
+        );
+        before = left;
+    }
+}
+
+/// Also when somebody has counted a system event and not put it in yet.
+#[test]
+fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
+    let (state, counters) = (State::new(), Counters::new(false));
+    let mut core = Core::default();
+    core.watch(Watch::Name("a".into()), &counters);
+    core.part(Batch::new());
+    let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
+    core.part(Batch::of(message));
+    let gathered = core.gather(&state, 16, &mut Inline::default(), &counters);
+    assert!(matches!(gathered, Gathered::Step(1)));
+    assert!(core.take_events().1.is_some());
+}
