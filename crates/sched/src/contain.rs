@@ -68,9 +68,22 @@ pub(crate) fn is_heard(level: Level) -> bool {
 pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value: T) {
     // Where it is: one that is moved into the call just after it was made has to be waited for.
     let mut value = ManuallyDrop::new(value);
+    // SAFETY: it is not used again.
+    unsafe { discard_in_place(pid, counters, &mut value) };
+}
+
+/// As [`discard`], for a value that would have to be waited for if it were moved.
+///
+/// # Safety
+/// It is not used again.
+pub(crate) unsafe fn discard_in_place<T>(
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    value: &mut ManuallyDrop<T>,
+) {
     contain_and_report("destructor", pid, counters, || {
-        // SAFETY: it is not used again.
-        unsafe { ManuallyDrop::drop(&mut value) };
+        // SAFETY: as this function's.
+        unsafe { ManuallyDrop::drop(value) };
     });
 }
 

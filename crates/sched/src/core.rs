@@ -302,13 +302,13 @@ impl Core {
         discard_each(pid, counters, stale);
     }
 
-    /// Takes all events out, and who is to be told, because the process has ended.
-    pub(crate) fn take_events(&mut self) -> (Batch<Item>, Option<Box<Watchers>>) {
-        let pending = mem::take(&mut self.pending);
-        match self.aside.take() {
-            None => (pending, None),
-            Some(mut aside) => aside.take_events(pending),
-        }
+    /// Takes all events out into `events`, and gives back who is to be told, because the process has ended.
+    #[inline]
+    pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<Watchers>> {
+        *events = mem::take(&mut self.pending);
+        let mut aside = self.aside.take()?;
+        aside.take_events(events);
+        aside.watchers.take()
     }
 }
 

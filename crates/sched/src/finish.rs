@@ -2,7 +2,9 @@
 //! wait.
 
 use crate::Task;
-use crate::contain::{contain_and_report, discard, discard_each, log, text_of_chain};
+use crate::contain::{
+    contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
+};
 use crate::core::{Item, count};
 use crate::local;
 use crate::shared::Shared;
@@ -77,13 +79,14 @@ pub(crate) fn finish(
         discard(task.pid, counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
+    let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
     // becomes its owner after that.
-    let (process, (mut items, watchers)) = unsafe {
+    let (process, watchers) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
             core.itself = None;
-            (core.process.take(), core.take_events())
+            (core.process.take(), core.take_events(&mut items))
         })
     };
     items.append(rest);
@@ -148,7 +151,9 @@ pub(crate) fn finish(
             }
         }),
         Err(unwanted) => {
-            discard(pid, counters, unwanted);
+            let mut unwanted = ManuallyDrop::new(unwanted);
+            // SAFETY: it is not used again.
+            unsafe { discard_in_place(pid, counters, &mut unwanted) };
             if let Some(owned) = ManuallyDrop::into_inner(owned) {
                 local::with(shared, |queue| shared.keep_cell(queue, owned));
             }

@@ -101,17 +101,14 @@ impl Aside {
         self.left = shown;
     }
 
-    /// All events, with those that are pending as the last, and who is to be told.
+    /// Takes all events out, and puts them in front of those that are pending.
     #[cold]
     #[inline(never)]
-    pub(crate) fn take_events(
-        &mut self,
-        pending: Batch<Item>,
-    ) -> (Batch<Item>, Option<Box<Watchers>>) {
+    pub(crate) fn take_events(&mut self, pending: &mut Batch<Item>) {
         let mut events = mem::take(&mut self.left);
         events.append(mem::take(&mut self.system));
-        events.append(pending);
-        (events, self.watchers.take())
+        events.append(mem::take(pending));
+        *pending = events;
     }
 
     /// Whether there is nothing in it for a step.

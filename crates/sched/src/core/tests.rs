@@ -39,5 +39,5 @@ fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     core.part(Batch::of(message));
     let gathered = core.gather(&state, 16, &mut Inline::default(), &counters);
     assert!(matches!(gathered, Gathered::Step(1)));
-    assert!(core.take_events().1.is_some());
+    assert!(core.take_events(&mut Batch::new()).is_some());
 }
