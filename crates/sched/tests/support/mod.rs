@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod on_event;
+pub(crate) mod puppet;
 
 use ganger_proc_api::{
     BoxError, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,

@@ -1,0 +1,103 @@
+//! Processes that a test leads, which tell of the ends that they are told of.
+
+use super::{PATIENCE, StepResult};
+use ganger_proc_api::{
+    BoxError, Event, Events, ExitCause, ExitNotice, Message, Payload, Payloads, Pid, Process,
+    ProcessContext, StepOutput, Tag,
+};
+use ganger_sched::{Handle, ProcessHandle};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A process that a test leads: it does what it is told, and tells of its notices.
+pub(crate) struct Puppet {
+    pub(crate) ctx: Option<ProcessContext>,
+    pub(crate) notices: Sender<ExitNotice>,
+}
+
+/// What a puppet is told to do.
+pub(crate) type Act = Box<dyn FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send>;
+
+impl Process for Puppet {
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        let ctx = self.ctx.as_ref().ok_or("no context")?;
+        out.idle();
+        for event in events {
+            match event {
+                Event::Exit(notice) => self.notices.send(*notice)?,
+                Event::Message(message) => {
+                    let act = message.payloads.into_first().downcast::<Act>();
+                    act.map_err(|_| "no act")?(ctx, out)?;
+                }
+                Event::Cancel(_) => out.done(()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) struct Strings {
+    pub(crate) handle: ProcessHandle,
+    pub(crate) notices: Receiver<ExitNotice>,
+}
+
+impl Strings {
+    pub(crate) fn pid(&self) -> Pid {
+        self.handle.pid()
+    }
+
+    pub(crate) fn tell(
+        &self,
+        act: impl FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send + 'static,
+    ) {
+        let act: Act = Box::new(act);
+        let payload = Payload::any(act);
+        let message = Message::new("do", payload);
+        self.handle.address().send(message).unwrap();
+    }
+
+    /// As `tell`, and waits until it is done.
+    pub(crate) fn have(
+        &self,
+        act: impl FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send + 'static,
+    ) {
+        let (done, is_done) = channel();
+        self.tell(move |ctx, out| {
+            act(ctx, out)?;
+            Ok(done.send(())?)
+        });
+        is_done.recv_timeout(PATIENCE).unwrap();
+    }
+
+    pub(crate) fn monitor(&self, target: Pid, tag: Tag) {
+        self.have(move |ctx, _| Ok(ctx.monitor(target, tag)?));
+    }
+
+    pub(crate) fn next(&self) -> (Pid, Tag, ExitCause) {
+        let notice = self.notices.recv_timeout(PATIENCE).expect("a notice");
+        (notice.pid, notice.tag, notice.cause)
+    }
+
+    /// There is no further notice, also none under way: those of one process come in order.
+    pub(crate) fn has_none_but(&self, last: Tag) {
+        let nobody = Pid::new(self.pid().host(), 4_000_000_000);
+        self.monitor(nobody, last);
+        assert_eq!(self.next(), (nobody, last, ExitCause::NotFound));
+        assert!(self.notices.try_recv().is_err());
+    }
+}
+
+pub(crate) fn puppet(handle: &Handle) -> Strings {
+    let (notices, received) = channel();
+    let ctx = None;
+    let handle = handle.submit(Puppet { ctx, notices }, "main", ()).unwrap();
+    Strings {
+        handle,
+        notices: received,
+    }
+}
