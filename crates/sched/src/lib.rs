@@ -48,6 +48,7 @@ mod handle;
 mod home;
 mod idle;
 mod lanes;
+mod late;
 mod local;
 mod make_way;
 mod monitor;

@@ -4,17 +4,19 @@
 //! process without a name is not to pay for those that have one.
 //!
 //! **Rejected.** To look at each end through the table of names. To have names lapse when they are next asked for, with
-//! a reference to the process that has ended: the table would keep the cells, and these the scheduler.
+//! a reference to the process that has ended: the table would keep the cells, and these the scheduler. To have the process
+//! keep the list of its names, which others tell it by its mailbox: what says that it has lost one may come before
+//! what says that it has got it.
 //!
-//! **Protocol.** The table says whose each name is.
-//! 1. Who gives a name puts it into the table, if it is not there, and then tells the process by way of its mailbox, as
-//!    one does who monitors it (`watchers.rs`). When the mailbox is closed already, the name goes out of the table again.
-//! 2. The process keeps a list of its names. Its end, which has closed the mailbox, takes those out of the table that are
-//!    still its own, before its PID is gone: so nobody else has that PID.
-//! 3. Who takes a name away takes it out of the table, and tells the process.
+//! **Protocol.** A table says whose each name is, another one which names a process has; both change under one lock.
+//! 1. Who gives a process its first name tells it, by way of its mailbox, as one does who monitors it (`watchers.rs`):
+//!    so its end knows that it may have names.
+//! 2. Then, under the lock, the name is given, unless the process has closed its mailbox.
+//! 3. The end of a process that may have names takes them away, under the lock: after it has closed the mailbox, and
+//!    before its PID is gone.
 //!
-//! A name that is taken away before its process has been told of it stays in the list, which does no harm: at the end
-//! the table says that it is nobody's, or another's.
+//! **Proof sketch.** Of those who have told it, one who has the lock before the end does has given the name in time; one
+//! who has it after that finds the mailbox closed. Whoever finds it closed when he tells it gives no name.
 
 use crate::Task;
 use crate::shared::Shared;
@@ -22,29 +24,66 @@ use crate::watchers::Watch;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
+use ganger_sync::sync::{Mutex, lock};
+use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Whose each name is.
-#[derive(Default)]
-pub(crate) struct Names(DashMap<Box<str>, Pid>);
+/// See the head of this file.
+pub(crate) struct Names {
+    /// Whose each name is. Changed under the other's lock, and read without.
+    holders: DashMap<Box<str>, Pid>,
+    /// The names of each process that knows that it may have some.
+    of: Mutex<FxHashMap<Pid, FxHashSet<Box<str>>>>,
+}
 
 impl Names {
-    /// Makes the name that process's, if it is nobody's.
-    fn take(&self, name: &str, pid: Pid) -> Result<(), RegisterNameErrorKind> {
-        match self.0.entry(name.into()) {
+    pub(crate) fn new() -> Self {
+        Self {
+            holders: DashMap::new(),
+            of: Mutex::new(FxHashMap::default()),
+        }
+    }
+
+    /// Whether somebody has told the process that it may have names.
+    fn knows(&self, pid: Pid) -> bool {
+        lock(&self.of).contains_key(&pid)
+    }
+
+    /// Gives a name to a process that knows that it may have some, unless it has ended.
+    fn give(&self, name: &str, task: &Task) -> Result<(), RegisterNameErrorKind> {
+        let mut of = lock(&self.of);
+        if task.state.is_closed() {
+            return Err(RegisterNameErrorKind::NotFound);
+        }
+        match self.holders.entry(name.into()) {
             Entry::Occupied(taken) => {
                 let holder = *taken.get();
                 Err(RegisterNameErrorKind::Taken { holder })
             }
             Entry::Vacant(free) => {
-                free.insert(pid);
+                free.insert(task.pid);
+                of.entry(task.pid).or_default().insert(name.into());
                 Ok(())
             }
         }
     }
 
-    /// The name is nobody's, if it was that process's.
-    pub(crate) fn free(&self, name: &str, pid: Pid) {
-        self.0.remove_if(name, |_, holder| *holder == pid);
+    /// Takes a name away.
+    fn take(&self, name: &str) -> Option<Pid> {
+        let mut of = lock(&self.of);
+        let (name, pid) = self.holders.remove(name)?;
+        // The process still knows that it may have names.
+        if let Some(names) = of.get_mut(&pid) {
+            names.remove(&name);
+        }
+        Some(pid)
+    }
+
+    /// The process with that PID is ending: its names are free. O(n) in these.
+    pub(crate) fn free_all(&self, pid: Pid) {
+        let mut of = lock(&self.of);
+        for name in of.remove(&pid).into_iter().flatten() {
+            self.holders.remove(&name);
+        }
     }
 }
 
@@ -52,12 +91,13 @@ impl Shared {
     /// Gives the process a name.
     pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
         let pid = task.pid;
-        let given = self.names.take(name, pid).and_then(|()| {
-            task.push_watch(Watch::Name(name.into())).map_err(|_ended| {
-                self.names.free(name, pid);
-                RegisterNameErrorKind::NotFound
-            })
-        });
+        // Without the lock: what is told may have others run, and end.
+        let is_told = self.names.knows(pid) || task.push_watch(Watch::Named).is_ok();
+        let given = if is_told {
+            self.names.give(name, task)
+        } else {
+            Err(RegisterNameErrorKind::NotFound)
+        };
         given.map_err(|kind| {
             let name = name.into();
             RegisterNameError { name, pid, kind }
@@ -78,43 +118,21 @@ impl Shared {
 
     /// Takes a name away. Returns whose it was.
     pub(crate) fn unregister_name(&self, name: &str) -> Option<Pid> {
-        let (name, pid) = self.names.0.remove(name)?;
-        if let Some(task) = self.find(pid) {
-            // One that has ended has no names any more.
-            let _ = task.push_watch(Watch::Unname(name));
-        }
-        Some(pid)
+        self.names.take(name)
     }
 
     /// The process that has that name, if it can be found.
     pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
-        let pid = *self.names.0.get(name)?;
+        let pid = *self.names.holders.get(name)?;
         // One whose `init` has not returned may have a name already.
         self.registry.read(pid.id(), |_| pid)
     }
 
     /// All names, in the order of their texts, and whose they are.
     pub(crate) fn names(&self) -> Vec<(Box<str>, Pid)> {
-        let names = self.names.0.iter();
+        let names = self.names.holders.iter();
         let mut names: Vec<_> = names.map(|it| (it.key().clone(), *it.value())).collect();
         names.sort_unstable();
         names
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_freed_by_whom_it_belongs_to() {
-        let [one, other] = ["{main|1}", "{main|2}"].map(|it| it.parse().unwrap());
-        let names = Names::default();
-        names.take("a", one).unwrap();
-        names.free("a", other);
-        let taken = RegisterNameErrorKind::Taken { holder: one };
-        assert_eq!(names.take("a", other), Err(taken));
-        names.free("a", one);
-        names.take("a", other).unwrap();
     }
 }

@@ -11,6 +11,7 @@ use crate::factories::Factories;
 use crate::gauge::Gauge;
 use crate::global::GlobalQueue;
 use crate::idle::Idle;
+use crate::late::Late;
 use crate::local::LocalQueue;
 use crate::monitor::CoarseTime;
 use crate::names::Names;
@@ -25,7 +26,7 @@ use crate::token::Token;
 use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
-use crate::watchers::Late;
+use crate::watchers::Watch;
 use crate::{Task, local, reaper};
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
@@ -40,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) commands: CommandRegistry,
     pub(crate) factories: Factories,
     pub(crate) names: Names,
-    pub(crate) late: Late,
+    pub(crate) late: Late<Watch>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: GlobalQueue<Token>,
@@ -104,8 +105,8 @@ impl Shared {
             node,
             commands: CommandRegistry::new(),
             factories: Factories::default(),
-            names: Names::default(),
-            late: Late::default(),
+            names: Names::new(),
+            late: Late::new(),
             registry: Registry::new(),
             global: GlobalQueue::new(),
             urgent: UrgentLane::new(),

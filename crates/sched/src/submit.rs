@@ -281,12 +281,12 @@ impl<'a> Place<'a> {
             close(process, task, shared.own_counters());
         }
         shared.accounts.forget(task.pid);
-        let key = task.key();
+        // So that nobody else has its cell before all is told.
+        let task = Arc::clone(task);
         self.give_back();
-        // The process may be gone.
         if watchers.is_some() || shared.late.is_any() {
             let mut watchers = watchers.unwrap_or_default();
-            watchers.apply_late(shared, key, shared.own_counters());
+            watchers.apply_late(shared, task.key(), shared.own_counters());
             watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
         }
         SubmitError::new(kind)

@@ -15,7 +15,7 @@
 //! 3. The end of the process closes its mailbox, carries out what is left in there, and tells all that are in the list
 //!    then ([`Watchers::tell`]), when the process is gone.
 //! 4. A mailbox that is closed already refuses. As long as the process has its PID, what it refuses goes to a table of the
-//!    scheduler ([`Late`]), where its end looks after its PID is gone. Who puts something there does so while the registry
+//!    scheduler (`late.rs`), where its end looks after its PID is gone. Who puts something there does so while the registry
 //!    keeps the PID from going; so the end sees that there is something, and no fence is needed.
 //! 5. Where there is no such PID any more, whoever monitors is told at once, by itself.
 //!
@@ -34,15 +34,14 @@ use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, ExitReason, MonitorError, Pid, Tag};
-use ganger_sync::atomic::{AtomicUsize, Ordering};
-use ganger_sync::sync::{Mutex, lock};
+use rustc_hash::FxHashSet;
 use std::mem;
 use std::sync::Arc;
 
 /// Lists that are shorter are not gone through for those who have ended.
 const SWEEP: usize = 32;
 
-/// So many looks at monitors or names are worth an event.
+/// So many looks at monitors are worth an event.
 const LOOKS: usize = 32;
 
 /// What a mailbox has for the list: what the end of a process owes to others.
@@ -52,10 +51,8 @@ pub(crate) enum Watch {
     /// The process with that [key](ProcessCell::key) does not any more, as far as its monitors have that tag. Not by its
     /// PID, which another process may have by now.
     End { watcher: u64, tag: Tag },
-    /// It has that name: see `names.rs`.
-    Name(Box<str>),
-    /// It has lost that name.
-    Unname(Box<str>),
+    /// It may have names: see `names.rs`.
+    Named,
 }
 
 /// A monitor.
@@ -73,8 +70,8 @@ pub(crate) struct Watchers {
     list: Vec<Watcher>,
     /// From how many on they are gone through.
     sweep: usize,
-    /// The names of the process, which are free before anybody is told.
-    names: Vec<Box<str>>,
+    /// Whether the process may have names, which are free before anybody is told.
+    is_named: bool,
 }
 
 /// Has `watcher` told when the target ends.
@@ -118,47 +115,13 @@ impl Shared {
         };
         let key = found.key();
         self.registry.read(found.pid.id(), |task| {
-            if task.key() == key {
-                self.late.put(key, &mut refused);
+            if task.key() == key
+                && let Some(watch) = refused.take()
+            {
+                self.late.put(key, watch);
             }
         });
         refused.map_or(Ok(()), Err)
-    }
-}
-
-/// What has come for processes whose mailboxes were closed, and whose PIDs were not gone.
-#[derive(Default)]
-pub(crate) struct Late {
-    /// How many there are. Written under the lock, read by whoever ends a process.
-    count: AtomicUsize,
-    /// In the order of their arrival, with the [key](ProcessCell::key) of the process that each is for.
-    list: Mutex<Vec<(u64, Watch)>>,
-}
-
-impl Late {
-    /// Whether there is something for anybody.
-    #[inline]
-    pub(crate) fn is_any(&self) -> bool {
-        // Ordering: Relaxed: who has put something there for a process did so inside of `Registry::read`, which comes
-        // before the removal of its PID, and that before this look of its end.
-        self.count.load(Ordering::Relaxed) > 0
-    }
-
-    fn put(&self, key: u64, watch: &mut Option<Watch>) {
-        let mut list = lock(&self.list);
-        list.extend(watch.take().map(|watch| (key, watch)));
-        // Ordering: Relaxed, as above.
-        self.count.store(list.len(), Ordering::Relaxed);
-    }
-
-    /// Takes what is for the process with that key.
-    fn take(&self, key: u64) -> Vec<Watch> {
-        let mut list = lock(&self.list);
-        let taken = list.extract_if(.., |it| it.0 == key);
-        let taken = taken.map(|(_, watch)| watch).collect();
-        // Ordering: Relaxed, as above.
-        self.count.store(list.len(), Ordering::Relaxed);
-        taken
     }
 }
 
@@ -173,7 +136,7 @@ impl Watcher {
 
 impl Watchers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.names.is_empty()
+        self.list.is_empty() && !self.is_named
     }
 
     /// Carries out what has come out of the mailbox. O(1), or O(n) in the monitors when one is taken back, and now and then.
@@ -196,15 +159,9 @@ impl Watchers {
                 self.leave_out(counters, |it| it.task.key() == watcher && it.tag == tag);
                 before
             }
-            Watch::Name(name) => {
-                if !self.names.contains(&name) {
-                    self.names.push(name);
-                }
-                self.names.len()
-            }
-            Watch::Unname(name) => {
-                self.names.retain(|it| *it != name);
-                self.names.len()
+            Watch::Named => {
+                self.is_named = true;
+                0
             }
         };
         1 + looked_at / LOOKS
@@ -223,28 +180,44 @@ impl Watchers {
         if items.iter().any(|item| matches!(item, Item::Watch(_))) {
             Self::apply_all(this, items, counters);
         }
-        if let Some(this) = this {
-            this.free_names(&task.shared, task.pid);
+        if this.as_ref().is_some_and(|this| this.is_named) {
+            task.shared.names.free_all(task.pid);
         }
     }
 
     fn apply_all(this: &mut Option<Box<Self>>, items: &mut Batch<Item>, counters: &Counters) {
-        let (watches, rest): (Batch<_>, Batch<_>) = mem::take(items)
-            .into_iter()
-            .partition(|item| matches!(item, Item::Watch(_)));
-        *items = rest;
-        for item in watches {
-            if let Item::Watch(watch) = item {
-                this.get_or_insert_default().apply(*watch, counters);
+        let (mut watches, mut rest) = (Vec::new(), Batch::new());
+        for item in mem::take(items) {
+            match item {
+                Item::Watch(watch) => watches.push(*watch),
+                item => rest.push_back(item),
             }
         }
+        *items = rest;
+        this.get_or_insert_default()
+            .apply_each(watches.into_iter(), counters);
     }
 
-    /// The process with that PID has no names any more.
-    fn free_names(&mut self, shared: &Shared, pid: Pid) {
-        for name in self.names.drain(..) {
-            shared.names.free(&name, pid);
+    /// As [`apply`](Self::apply), for many, in their order. O(n) in them and in the monitors.
+    fn apply_each(&mut self, watches: impl DoubleEndedIterator<Item = Watch>, counters: &Counters) {
+        // From the end: who is taken back is known before.
+        let (mut begun, mut taken_back) = (Vec::new(), FxHashSet::default());
+        for watch in watches.rev() {
+            match watch {
+                Watch::Begin(it) if !taken_back.contains(&(it.task.key(), it.tag)) => {
+                    begun.push(it);
+                }
+                Watch::Begin(Watcher { task, .. }) => discard(task.pid, counters, task),
+                Watch::End { watcher, tag } => {
+                    taken_back.insert((watcher, tag));
+                }
+                Watch::Named => self.is_named = true,
+            }
         }
+        if !taken_back.is_empty() {
+            self.leave_out(counters, |it| taken_back.contains(&(it.task.key(), it.tag)));
+        }
+        self.list.extend(begun.into_iter().rev());
     }
 
     fn leave_out(&mut self, counters: &Counters, is_out: impl Fn(&Watcher) -> bool) {
@@ -271,9 +244,8 @@ impl Watchers {
 
     /// Carries out what has come for the process with that key since its mailbox was closed.
     pub(crate) fn apply_late(&mut self, shared: &Shared, key: u64, counters: &Counters) {
-        for watch in shared.late.take(key) {
-            self.apply(watch, counters);
-        }
+        let late = shared.late.take(key);
+        self.apply_each(late.into_iter(), counters);
     }
 
     /// As [`tell`](Self::tell), with what the reason comes to.

@@ -10,8 +10,9 @@ use ganger_proc_api::{
 use ganger_sched::{ProcessHandle, Scheduler};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use support::*;
 
@@ -203,22 +204,23 @@ proptest! {
     }
 }
 
-/// Threads that give names to processes that end meanwhile: in the end no name is left.
+/// Threads that give names to processes that end meanwhile, and take them away: in the end no name is left.
 #[test]
 fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     const ROUNDS: usize = 400;
     let scheduler = start(2);
+    let given = AtomicUsize::new(0);
     for _ in 0..ROUNDS {
         let handle = scheduler.submit(waiter(), "main", ()).unwrap();
-        let (pid, barrier) = (handle.pid(), Arc::new(Barrier::new(3)));
-        let given = AtomicUsize::new(0);
+        let (pid, barrier) = (handle.pid(), Barrier::new(3));
         thread::scope(|scope| {
             for thread in 0..2 {
-                let (barrier, given, scheduler) = (Arc::clone(&barrier), &given, &scheduler);
+                let (barrier, given, scheduler) = (&barrier, &given, &scheduler);
                 scope.spawn(move || {
                     barrier.wait();
                     for name in NAMES {
                         if scheduler.register_name(name, pid).is_ok() {
+                            // Ordering: Relaxed: a count, read when the threads have ended.
                             given.fetch_add(1, Ordering::Relaxed);
                         }
                         if thread == 0 {
@@ -233,4 +235,61 @@ fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
         exit(handle);
         assert_eq!(names(&scheduler), []);
     }
+    // Ordering: Relaxed, as above.
+    assert_ne!(given.load(Ordering::Relaxed), 0);
+}
+
+/// One thread takes the name away while another gives it back: the end frees it, whichever came last.
+#[test]
+fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
+    let scheduler = start(1);
+    for _ in 0..100 {
+        let handle = scheduler.submit(waiter(), "main", ()).unwrap();
+        let pid = handle.pid();
+        scheduler.register_name("a", pid).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(scheduler.unregister_name("a"), Some(pid)));
+            while scheduler.register_name("a", pid).is_err() {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(scheduler.whereis("a"), Some(pid));
+        scheduler.terminate(pid).unwrap();
+        exit(handle);
+        assert_eq!(names(&scheduler), []);
+    }
+}
+
+/// A context that somebody has kept of a process whose PID another one has by now gives no name, and takes none.
+#[test]
+fn who_has_ended_does_not_touch_the_names_of_its_successor() {
+    const ROUNDS: usize = 2_000;
+    let scheduler = start(1);
+    let pid = Pid::new(scheduler.host_name(), 7);
+    let (kept, old) = channel();
+    let first = process(move |ctx, _, out| {
+        kept.send(ctx.clone())?;
+        out.done(());
+        Ok(())
+    });
+    exit(scheduler.submit_as(pid, first, "main", ()).unwrap());
+    let old = old.recv_timeout(PATIENCE).unwrap();
+    let _second = scheduler.submit_as(pid, waiter(), "main", ()).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Ordering: Relaxed: nothing is read on the strength of it.
+            while !is_over.load(Ordering::Relaxed) {
+                assert!(old.register_name("a").is_err());
+            }
+        });
+        for _ in 0..ROUNDS {
+            assert_eq!(scheduler.whereis("a"), None);
+            scheduler.register_name("a", pid).unwrap();
+            assert_eq!(scheduler.whereis("a"), Some(pid));
+            assert_eq!(scheduler.unregister_name("a"), Some(pid));
+        }
+        // Ordering: Relaxed, as above.
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

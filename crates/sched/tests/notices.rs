@@ -10,6 +10,7 @@ use ganger_proc_api::{
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler, WeakHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 use support::puppet::*;
 use support::*;
 
@@ -271,6 +272,26 @@ fn one_that_was_not_started_after_all_has_never_been() {
     let (_, tag, cause) = watcher.next();
     assert_eq!((tag, cause), (8, ExitCause::NotFound));
     watcher.has_none_but(9);
+    // Also who comes while it is being closed.
+    let (closing, is_closing) = channel();
+    let (let_go, go) = channel();
+    let slow = SlowClose { closing, go };
+    let pid = Pid::new(scheduler.host_name(), 7);
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(scheduler.submit_as(pid, slow, "other", ()).is_err()));
+        is_closing.recv_timeout(PATIENCE).unwrap();
+        watcher.have(move |ctx, _| {
+            ctx.monitor(pid, 10)?;
+            ctx.monitor(pid, 11)?;
+            ctx.demonitor(pid, 11);
+            Ok(())
+        });
+        assert!(watcher.notices.try_recv().is_err(), "it is there still");
+        let_go.send(()).unwrap();
+    });
+    assert_eq!(watcher.next(), (pid, 8, ExitCause::NotFound), "by the hook");
+    assert_eq!(watcher.next(), (pid, 10, ExitCause::NotFound));
+    watcher.has_none_but(12);
 }
 
 /// Everybody monitors everybody, while all of them end in all ways: who is still there is told once of each.
@@ -382,11 +403,16 @@ impl Process for SlowClose {
 fn a_target_that_is_on_its_way_out_is_told_of_when_it_is_gone() {
     let scheduler = start(2);
     let watcher = puppet(&scheduler);
-    for pid in [7, 8].map(|id| Pid::new(scheduler.host_name(), id)) {
+    let chosen = [7, 8].map(|id| Some(Pid::new(scheduler.host_name(), id)));
+    for pid in chosen.into_iter().chain([None, None]) {
         let (closing, is_closing) = channel();
         let (let_go, go) = channel();
         let slow = SlowClose { closing, go };
-        let target = scheduler.submit_as(pid, slow, "main", ()).unwrap();
+        let target = match pid {
+            Some(pid) => scheduler.submit_as(pid, slow, "main", ()).unwrap(),
+            None => scheduler.submit(slow, "main", ()).unwrap(),
+        };
+        let pid = target.pid();
         watcher.monitor(pid, 1);
         target.address().send(Message::new("end", ())).unwrap();
         is_closing.recv_timeout(PATIENCE).unwrap();
@@ -397,15 +423,18 @@ fn a_target_that_is_on_its_way_out_is_told_of_when_it_is_gone() {
             ctx.demonitor(pid, 1);
             ctx.demonitor(pid, 3);
             assert!(ctx.submit_as(pid, waiter(), "main", ()).is_err());
-            Ok(())
+            Ok(ctx.monitor(pid, 3)?)
         });
         assert!(watcher.notices.try_recv().is_err(), "it is there still");
         let_go.send(()).unwrap();
         assert_eq!(watcher.next(), (pid, 2, ExitCause::Done));
-        watcher.have(move |ctx, _| {
-            ctx.submit_as(pid, waiter(), "main", ())?;
-            Ok(())
-        });
+        assert_eq!(watcher.next(), (pid, 3, ExitCause::Done));
+        if pid.id() < 10 {
+            watcher.have(move |ctx, _| {
+                ctx.submit_as(pid, waiter(), "main", ())?;
+                Ok(())
+            });
+        }
         watcher.has_none_but(9);
         exit(target);
     }

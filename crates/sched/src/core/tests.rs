@@ -1,18 +1,15 @@
 use super::*;
 use ganger_proc_api::Message;
 
-fn name(number: usize) -> Item {
-    Item::Watch(Box::new(Watch::Name(number.to_string().into())))
-}
-
 #[test]
 fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     const LIMIT: usize = 16;
     const ALL: usize = 10 * LIMIT;
     let (state, counters) = (State::new(), Counters::new(false));
     let (mut core, mut inline) = (Core::default(), Inline::default());
-    for number in 0..ALL {
-        assert!(state.push(name(number)).is_ok());
+    for _ in 0..ALL {
+        let named = Item::Watch(Box::new(Watch::Named));
+        assert!(state.push(named).is_ok());
     }
     core.receive(&state);
     let mut before = ALL;
@@ -33,7 +30,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
 fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));
     let mut core = Core::default();
-    core.watch(Watch::Name("a".into()), &counters);
+    core.watch(Watch::Named, &counters);
     core.part(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
     core.part(Batch::of(message));

@@ -6,6 +6,7 @@ mod loom_exit;
 mod loom_global;
 mod loom_idle;
 mod loom_lanes;
+mod loom_late;
 mod loom_slots;
 mod loom_try_lock;
 mod loom_untold;
