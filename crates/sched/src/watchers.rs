@@ -1,8 +1,8 @@
 //! Who is told when a process ends.
 //!
 //! **Problem.** Any process may monitor any other, while that one waits, runs or ends; each monitor is to give one
-//! notice, whatever comes first. A process that nobody monitors is not to pay for it: not a word of memory, and not an
-//! atomic operation at its end.
+//! notice, whatever comes first. A process that nobody monitors is not to pay for it: not a word of memory, and no
+//! read-modify-write at its end.
 //!
 //! **Rejected.** A list in the cell, to which anybody adds and which the end closes: one read-modify-write more for every
 //! process that ends. One table for a scheduler: a lock for all, and a look into it at every end. To look, after the mailbox
