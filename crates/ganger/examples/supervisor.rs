@@ -6,6 +6,7 @@
 //! whoever is the child at the moment.
 
 use ganger::prelude::*;
+
 /// The child's id.
 pub(crate) const CHILD: u64 = 1;
 

@@ -1,9 +1,8 @@
 //! What a context asks of the scheduler that runs its process.
 
 use crate::{
-    CancelReason, MonitorError, NodeName, NotFound, Package, Payloads, Pid, Process,
-    RegisterNameError, RegisterNameErrorKind, SendError, SendErrorKind, SubmitError,
-    SubmitErrorKind, Symbol, Tag,
+    CancelReason, MonitorError, NodeName, Package, Payloads, Pid, Process, RegisterNameError,
+    RegisterNameErrorKind, SendError, SendErrorKind, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::sync::Arc;
 
@@ -120,6 +119,14 @@ pub trait ContextBackend: Send + Sync {
     fn should_yield(&self) -> bool {
         false
     }
+}
+
+/// No live process has that PID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no process with the PID {pid}")]
+pub struct NotFound {
+    /// The PID.
+    pub pid: Pid,
 }
 
 /// Of no scheduler.

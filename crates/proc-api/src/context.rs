@@ -209,7 +209,7 @@ impl ProcessContext {
 
     /// Gives this process a name, by which others of the same scheduler [find](Self::whereis) it: until it has ended, or the
     /// name is taken away. It may have several, and keeps them when it is upgraded. In `init` it gets the name at once,
-    /// and is found by it when it is visible. Blocks for a moment at most, for the lock of a part of the table.
+    /// and is found by it when it is visible. Blocks for a moment at most, for the lock under which names change.
     ///
     /// # Errors
     /// [`RegisterNameError`] when a process has that name: this one may be it.
@@ -217,8 +217,8 @@ impl ProcessContext {
         Arc::clone(&self.backend).register_name(name)
     }
 
-    /// The process of the same scheduler that has that name: none when nobody has it. Blocks as
-    /// [`register_name`](Self::register_name) does.
+    /// The process of the same scheduler that has that name: none when nobody has it. Blocks for a
+    /// moment at most, for the lock of a part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.backend.whereis(name)

@@ -25,7 +25,7 @@ mod process;
 mod submit_error;
 mod symbol;
 
-pub use backend::ContextBackend;
+pub use backend::{ContextBackend, NotFound};
 pub use cancel::{CancelReason, CancelToken};
 pub use command::{Command, CommandError, CommandId, Tag};
 pub use context::ProcessContext;
@@ -38,7 +38,7 @@ pub use interner::MAX_INTERNED;
 #[doc(hidden)]
 pub use lent::{Lent, Link};
 pub use lifecycle::Lifecycle;
-pub use monitor::{ExitCause, ExitNotice, MonitorError, NotFound};
+pub use monitor::{ExitCause, ExitNotice, MonitorError};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use named::{RegisterNameError, RegisterNameErrorKind};
 pub use output::{DrainYields, Outcome, StepOutput, Yield};

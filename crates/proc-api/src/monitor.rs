@@ -88,14 +88,6 @@ pub struct MonitorError {
     pub pid: Pid,
 }
 
-/// No live process has that PID.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no process with the PID {pid}")]
-pub struct NotFound {
-    /// The PID.
-    pub pid: Pid,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

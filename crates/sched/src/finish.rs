@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::watchers::Watchers;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{ExitReason, Pid, Process};
+use ganger_proc_api::{ExitCause, ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
 use std::ops::DerefMut;
 use tracing::Level;
@@ -130,7 +130,8 @@ pub(crate) fn finish(
     shared.leave_place();
     ended.bump();
     if watchers.is_some() || shared.late.is_any() {
-        Watchers::tell(ManuallyDrop::into_inner(watchers), task, reason, counters);
+        let cause = || ExitCause::of(reason, text_of_chain);
+        Watchers::tell(ManuallyDrop::into_inner(watchers), task, cause, counters);
     }
     end_turn();
     shared.live.leave(worker);

@@ -98,21 +98,14 @@ impl Shared {
         } else {
             Err(RegisterNameErrorKind::NotFound)
         };
-        given.map_err(|kind| {
-            let name = name.into();
-            RegisterNameError { name, pid, kind }
-        })
+        given.map_err(|kind| refused(name, pid, kind))
     }
 
     /// Gives the process with that PID a name.
     pub(crate) fn register_name_of(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
         match self.find(pid) {
             Some(task) => self.register_name(name, &task),
-            None => Err(RegisterNameError {
-                name: name.into(),
-                pid,
-                kind: RegisterNameErrorKind::NotFound,
-            }),
+            None => Err(refused(name, pid, RegisterNameErrorKind::NotFound)),
         }
     }
 
@@ -135,4 +128,9 @@ impl Shared {
         names.sort_unstable();
         names
     }
+}
+
+fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameError {
+    let name = name.into();
+    RegisterNameError { name, pid, kind }
 }

@@ -284,11 +284,8 @@ impl<'a> Place<'a> {
         // So that nobody else has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
-        if watchers.is_some() || shared.late.is_any() {
-            let mut watchers = watchers.unwrap_or_default();
-            watchers.apply_late(shared, task.key(), shared.own_counters());
-            watchers.tell_cause(&ExitCause::NotFound, shared.own_counters());
-        }
+        let cause = || ExitCause::NotFound;
+        Watchers::tell(watchers, &task, cause, shared.own_counters());
         SubmitError::new(kind)
     }
 

@@ -28,12 +28,12 @@
 
 use crate::Task;
 use crate::cell::ProcessCell;
-use crate::contain::{discard, text_of_chain};
+use crate::contain::discard;
 use crate::core::Item;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, ExitCause, ExitNotice, ExitReason, MonitorError, Pid, Tag};
+use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
 use rustc_hash::FxHashSet;
 use std::mem;
 use std::sync::Arc;
@@ -226,31 +226,23 @@ impl Watchers {
         }
     }
 
-    /// Tells all of them that the process has ended, and why. O(n).
+    /// The process is gone: tells all who monitor it, and all who have come for that since its mailbox was closed. O(n).
     #[cold]
     #[inline(never)]
     pub(crate) fn tell(
         this: Option<Box<Self>>,
         task: &ProcessCell,
-        reason: &ExitReason,
+        cause: impl FnOnce() -> ExitCause,
         counters: &Counters,
     ) {
-        let mut this = this.unwrap_or_default();
-        this.apply_late(&task.shared, task.key(), counters);
-        if !this.list.is_empty() {
-            this.tell_cause(&ExitCause::of(reason, text_of_chain), counters);
+        let mut this = this.map_or_else(Self::default, |this| *this);
+        let late = task.shared.late.take(task.key());
+        this.apply_each(late.into_iter(), counters);
+        if this.list.is_empty() {
+            return;
         }
-    }
-
-    /// Carries out what has come for the process with that key since its mailbox was closed.
-    pub(crate) fn apply_late(&mut self, shared: &Shared, key: u64, counters: &Counters) {
-        let late = shared.late.take(key);
-        self.apply_each(late.into_iter(), counters);
-    }
-
-    /// As [`tell`](Self::tell), with what the reason comes to.
-    pub(crate) fn tell_cause(&mut self, cause: &ExitCause, counters: &Counters) {
-        for watcher in self.list.drain(..) {
+        let cause = cause();
+        for watcher in this.list {
             let task = watcher.tell(cause.clone());
             discard(task.pid, counters, task);
         }

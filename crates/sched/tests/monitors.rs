@@ -233,14 +233,7 @@ fn who_has_ended_takes_nothing_back_from_its_successor() {
     let target = puppet(&scheduler);
     let target_pid = target.pid();
     let pid = Pid::new(scheduler.host_name(), 77);
-    let (kept, old) = channel();
-    let first = process(move |ctx, _, out| {
-        kept.send(ctx.clone())?;
-        out.done(());
-        Ok(())
-    });
-    exit(scheduler.submit_as(pid, first, "main", ()).unwrap());
-    let old = old.recv_timeout(PATIENCE).unwrap();
+    let old = context_of_the_dead(&scheduler, pid);
     let (notices, received) = channel();
     let second = Puppet { ctx: None, notices };
     let handle = scheduler.submit_as(pid, second, "main", ()).unwrap();

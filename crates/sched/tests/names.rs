@@ -12,7 +12,6 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
 use std::thread;
 use support::*;
 
@@ -266,14 +265,7 @@ fn who_has_ended_does_not_touch_the_names_of_its_successor() {
     const ROUNDS: usize = 2_000;
     let scheduler = start(1);
     let pid = Pid::new(scheduler.host_name(), 7);
-    let (kept, old) = channel();
-    let first = process(move |ctx, _, out| {
-        kept.send(ctx.clone())?;
-        out.done(());
-        Ok(())
-    });
-    exit(scheduler.submit_as(pid, first, "main", ()).unwrap());
-    let old = old.recv_timeout(PATIENCE).unwrap();
+    let old = context_of_the_dead(&scheduler, pid);
     let _second = scheduler.submit_as(pid, waiter(), "main", ()).unwrap();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -6,7 +6,7 @@ use ganger_proc_api::{Pid, RegisterNameError};
 impl Handle {
     /// Gives a process a name, by which [`whereis`](Self::whereis) finds it: until it has ended, or the name is
     /// [taken away](Self::unregister_name). It may have several, and keeps them when it is upgraded. Blocks for a moment at
-    /// most, for the lock of a part of the table.
+    /// most, for the lock under which names change.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
@@ -36,7 +36,7 @@ impl Handle {
         self.shared.unregister_name(name)
     }
 
-    /// The process with that name: none when nobody has it. Blocks as [`register_name`](Self::register_name) does.
+    /// The process with that name: none when nobody has it. Blocks for a moment at most, for the lock of a part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.shared.whereis(name)

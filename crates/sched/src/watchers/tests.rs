@@ -85,7 +85,8 @@ fn check(acts: &[Act], tasks: &[Task], end: &mut impl FnMut(usize)) {
         let alive = alive.map(|it| (who(&it.task), it.tag));
         assert!(alive.eq(model.iter().map(|&(who, tag)| (Some(who), tag))));
     }
-    watchers.tell_cause(&ExitCause::Done, &counters);
+    let watchers = Some(Box::new(watchers));
+    Watchers::tell(watchers, &tasks[0], || ExitCause::Done, &counters);
     for (who, task) in tasks.iter().enumerate() {
         if !task.state.is_closed() {
             let told = model.iter().filter(|it| it.0 == who).count();

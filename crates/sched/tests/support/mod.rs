@@ -137,6 +137,18 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     })
 }
 
+/// The context of a process that has had that PID, and has ended.
+pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> ProcessContext {
+    let (kept, context) = std::sync::mpsc::channel();
+    let brief = process(move |ctx, _, out| {
+        kept.send(ctx.clone())?;
+        out.done(());
+        Ok(())
+    });
+    exit(handle.submit_as(pid, brief, "main", ()).unwrap());
+    context.recv_timeout(PATIENCE).unwrap()
+}
+
 /// A started scheduler with that many workers, and nobody to take the place of one whose step blocks:
 /// what a step keeps waiting, waits.
 pub(crate) fn start(workers: usize) -> Scheduler {
