@@ -293,22 +293,23 @@ pub struct DrainYields<'a> {
 }
 
 impl DrainYields<'_> {
-    /// Calls `f` with the next command, where it lies, and its tag; for schedulers.
+    /// The next command, where it lies, and its tag; for schedulers.
     ///
-    /// The place is the command's only while `f` runs:
+    /// The place is the command's only until the next one is taken:
     ///
     /// ```compile_fail
     /// # let mut out = ganger_proc_api::StepOutput::new();
-    /// let mut kept = None;
-    /// out.drain_yields().next_with(|command, _| kept = Some(command));
+    /// let mut yields = out.drain_yields();
+    /// let first = yields.next_placed();
+    /// let second = yields.next_placed();
+    /// drop(first);
     /// ```
     #[inline]
-    pub fn next_with<R>(&mut self, f: impl FnOnce(Placed<'_, Command>, Tag) -> R) -> Option<R> {
+    pub fn next_placed(&mut self) -> Option<(Placed<'_, Command>, Tag)> {
         let place = self.advance()?;
-        // SAFETY: a command that was taken out, and is not used again here; `f`, which is for any lifetime,
-        // can't keep it.
-        let (command, tag) = unsafe { (Placed::new(&raw mut (*place).command), (*place).tag) };
-        Some(f(command, tag))
+        // SAFETY: a command that was taken out, and is not used again here; nobody uses its place as long as this is
+        // borrowed.
+        Some(unsafe { (Placed::new(&raw mut (*place).command), (*place).tag) })
     }
 
     #[inline]

@@ -215,13 +215,14 @@ fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
         let (mut out, dropped) = full(commands, None);
         let count = || dropped.load(Ordering::SeqCst);
         let mut yields = out.drain_yields();
-        let taken = yields.next_with(|command, tag| (command.get().id, tag, command.take()));
-        let (id, tag, command) = taken.unwrap();
+        let (placed, tag) = yields.next_placed().unwrap();
+        let (id, command) = (placed.get().id, placed.take());
         assert_eq!((id, tag, count()), (CommandId::new(1), 0, 0));
         drop(command);
         assert_eq!(count(), 1);
         // One that nobody takes.
-        assert_eq!(yields.next_with(|_, tag| tag), (commands > 1).then_some(1));
+        let untaken = yields.next_placed().map(|(_, tag)| tag);
+        assert_eq!(untaken, (commands > 1).then_some(1));
         assert_eq!(yields.next().map(|it| it.tag), (commands > 2).then_some(2));
         drop(yields);
         assert_eq!(count() as u64, commands);
@@ -263,11 +264,9 @@ fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
     let (mut out, dropped) = full(4, Some(3));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut yields = out.drain_yields();
-        assert_eq!(
-            yields.next_with(|command, _| std::mem::forget(command)),
-            Some(())
-        );
-        yields.next_with(|_command, _| panic!("on purpose: taker"))
+        std::mem::forget(yields.next_placed());
+        let _placed = yields.next_placed();
+        panic!("on purpose: taker");
     }));
     assert_eq!(
         panicked.unwrap_err().downcast_ref(),

@@ -16,6 +16,7 @@ use ganger_proc_api::{
 };
 use ganger_sync::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -162,6 +163,16 @@ impl ProcessCell {
             // not ended, so that a core is there.
             f(unsafe { &mut (*content).core })
         })
+    }
+
+    /// As [`with_core`](Self::with_core), for a turn, which is to be compiled in one piece with what calls it.
+    ///
+    /// # Safety
+    /// As for that, as long as the pointer is used.
+    #[inline(always)]
+    pub(crate) unsafe fn core(&self) -> NonNull<Core> {
+        // SAFETY: as this function's.
+        unsafe { self.with_core(NonNull::from_mut) }
     }
 
     /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this returns, so

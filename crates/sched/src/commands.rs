@@ -161,6 +161,7 @@ impl CommandRegistry {
     }
 
     /// The handler for `id`; none before the registry is frozen.
+    #[inline(always)]
     pub(crate) fn get(&self, id: CommandId) -> Option<&dyn Handler> {
         let frozen = self.frozen.get()?;
         let entry = match frozen.low.get(usize::from(id.get())) {

@@ -15,6 +15,7 @@ use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Item};
 use crate::nodes::{self, CommandResult};
 use crate::stats::Counters;
+use crate::turns::Turning;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Completion, Event, Handler, Placed, StepOutput, Tag,
@@ -178,40 +179,26 @@ impl Inline {
 /// Dispatches the yields in `out`, in order.
 #[inline]
 pub(crate) fn dispatch(
+    place: impl Turning,
     task: &Task,
     core: &mut Core,
     out: &mut StepOutput,
     inline: &mut Inline,
     counters: &Counters,
 ) {
-    // Without the loop, which few steps need, a short command takes a twentieth less.
     if out.yields().len() == 1 {
         let mut yields = out.drain_yields();
-        yields.next_with(|command, tag| {
-            dispatch_one(task, core, inline, counters, command, tag);
-        });
+        if let Some((command, tag)) = yields.next_placed() {
+            dispatch_apart(place, task, core, inline, counters, command, tag);
+        }
     } else if !out.yields().is_empty() {
-        dispatch_all(task, core, out, inline, counters);
+        dispatch_all(place, task, core, out, inline, counters);
     }
 }
 
 #[inline(never)]
-fn dispatch_all(
-    task: &Task,
-    core: &mut Core,
-    out: &mut StepOutput,
-    inline: &mut Inline,
-    counters: &Counters,
-) {
-    let mut yields = out.drain_yields();
-    let mut carry_out = |command: Placed<'_, Command>, tag| {
-        dispatch_one(task, core, inline, counters, command, tag);
-    };
-    while yields.next_with(&mut carry_out).is_some() {}
-}
-
-#[inline]
-fn dispatch_one(
+fn dispatch_apart(
+    place: impl Turning,
     task: &Task,
     core: &mut Core,
     inline: &mut Inline,
@@ -219,7 +206,55 @@ fn dispatch_one(
     command: Placed<'_, Command>,
     tag: Tag,
 ) {
-    counters.yields.bump();
+    dispatch_one(place, task, core, inline, counters, command, tag);
+}
+
+/// As [`dispatch`], where there is a yield most of the time, and it is the only one.
+#[inline(always)]
+pub(crate) fn dispatch_here(
+    place: impl Turning,
+    task: &Task,
+    core: &mut Core,
+    out: &mut StepOutput,
+    inline: &mut Inline,
+    counters: &Counters,
+) {
+    if out.yields().len() == 1 {
+        let mut yields = out.drain_yields();
+        if let Some((command, tag)) = yields.next_placed() {
+            dispatch_one(place, task, core, inline, counters, command, tag);
+        }
+    } else {
+        dispatch(place, task, core, out, inline, counters);
+    }
+}
+
+#[inline(never)]
+fn dispatch_all(
+    place: impl Turning,
+    task: &Task,
+    core: &mut Core,
+    out: &mut StepOutput,
+    inline: &mut Inline,
+    counters: &Counters,
+) {
+    let mut yields = out.drain_yields();
+    while let Some((command, tag)) = yields.next_placed() {
+        dispatch_apart(place, task, core, inline, counters, command, tag);
+    }
+}
+
+#[inline(always)]
+fn dispatch_one(
+    place: impl Turning,
+    task: &Task,
+    core: &mut Core,
+    inline: &mut Inline,
+    counters: &Counters,
+    command: Placed<'_, Command>,
+    tag: Tag,
+) {
+    place.count(&counters.yields);
     let token = core.yields.number();
     task.shared.accounts.begin_yield(task.pid, token, tag);
     #[cfg(feature = "sim")]

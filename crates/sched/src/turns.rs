@@ -3,10 +3,13 @@
 
 use crate::local::{self, Held, Hold, LocalQueue};
 use crate::shared::Shared;
+use crate::stats::Counter;
+use crate::token::Token;
 use ganger_proc_api::Pid;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
+use std::sync::Arc;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
 const NOTHING: u64 = u64::MAX;
@@ -86,8 +89,17 @@ pub(crate) trait Turning: Copy {
     /// What there is of a turn on its thread's stack.
     type Guard<'a>;
 
-    /// The queue, on a worker.
-    fn queue(&self) -> Option<&LocalQueue>;
+    /// Which worker it is, if it is one.
+    fn worker(self) -> Option<usize>;
+
+    /// Whether somebody waits in its deque.
+    fn keeps_waiting(self) -> bool;
+
+    /// Queues a process whose turn is over and that is ready again.
+    fn requeue(self, shared: &Arc<Shared>, token: Token);
+
+    /// One more.
+    fn count(self, counter: &Counter);
 
     /// The process's turn begins.
     fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_>;
@@ -124,8 +136,23 @@ impl Turning for Seat<'_> {
     type Guard<'a> = ();
 
     #[inline]
-    fn queue(&self) -> Option<&LocalQueue> {
-        Some(self.queue)
+    fn worker(self) -> Option<usize> {
+        Some(self.queue.index)
+    }
+
+    #[inline]
+    fn keeps_waiting(self) -> bool {
+        !self.queue.deque.is_empty()
+    }
+
+    #[inline]
+    fn requeue(self, shared: &Arc<Shared>, token: Token) {
+        shared.requeue(Some(self.queue), token);
+    }
+
+    #[inline]
+    fn count(self, counter: &Counter) {
+        counter.bump_own();
     }
 
     #[inline]
@@ -148,8 +175,20 @@ pub(crate) struct Elsewhere;
 impl Turning for Elsewhere {
     type Guard<'a> = (Hold, Running<'a>);
 
-    fn queue(&self) -> Option<&LocalQueue> {
+    fn worker(self) -> Option<usize> {
         None
+    }
+
+    fn keeps_waiting(self) -> bool {
+        false
+    }
+
+    fn requeue(self, shared: &Arc<Shared>, token: Token) {
+        shared.requeue(None, token);
+    }
+
+    fn count(self, counter: &Counter) {
+        counter.bump();
     }
 
     fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_> {

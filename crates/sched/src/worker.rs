@@ -24,10 +24,12 @@ use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::token::Token;
+use crate::turns::Seat;
 use ganger_deque::Worker as Deque;
 use ganger_mpsc::node_cache;
 use ganger_sync::hint;
 use std::io::{self, Write};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,21 +42,15 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let _bomb = AbortOnPanic;
+        let seat = Seat::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
-        worker.look_on();
-        worker.report();
-        if worker.shared.crew.is_relieved(index) && worker.stand_down() == Next::Leave {
-            has_left = true;
-            return;
-        }
-        while let Some(token) = worker.next() {
-            runner.run(token);
-            if worker.calls.is_any() && worker.answer() == Next::Leave {
-                worker.has_left = true;
-                break;
-            }
+        if or_abort(|| worker.begin()) == Next::OnDuty {
+            runner.contain_turns(|runner| {
+                while let Some(token) = or_abort(|| worker.next_on_duty()) {
+                    runner.turn(seat, token);
+                }
+            });
         }
         has_left = worker.has_left;
     });
@@ -76,22 +72,26 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
     }
 }
 
-/// Ends the program when a worker's search for work panics, which no user's code has a part in.
+/// Calls `f`, and ends the program when it panics: a worker's search for work, which no user's code has a part in.
 ///
 /// The thread would be gone, with the processes in its deque, and count as searching for ever, so
 /// that nobody else is woken: the program would stand still and not say so. The only known way is a
 /// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
+#[inline(always)]
+fn or_abort<R>(f: impl FnOnce() -> R) -> R {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
             // Not by a macro: the output of a test would be caught, and go with the program.
             let message = "ganger: a worker cannot go on after the panic above; aborting";
             let _told = writeln!(io::stderr(), "{message}");
             std::process::abort();
         }
     }
+    let bomb = Bomb;
+    let result = f();
+    mem::forget(bomb);
+    result
 }
 
 /// What a look for a process has come to.
@@ -147,6 +147,28 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Says that it is there, and sees what has happened before.
+    fn begin(&mut self) -> Next {
+        self.look_on();
+        self.report();
+        if !self.shared.crew.is_relieved(self.queue.index) {
+            return Next::OnDuty;
+        }
+        let next = self.stand_down();
+        self.has_left = next == Next::Leave;
+        next
+    }
+
+    /// As [`next`](Self::next), after what it has been called to; none when the thread is to leave, as well.
+    #[inline(always)]
+    fn next_on_duty(&mut self) -> Option<Token> {
+        if self.calls.is_any() && self.answer() == Next::Leave {
+            self.has_left = true;
+            return None;
+        }
+        self.next()
+    }
+
     /// The next process to run; none when the scheduler has halted. Blocks while there is none.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
@@ -173,7 +195,7 @@ impl<'a> Worker<'a> {
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
         let has_slept = self.rest_only(rest, empty_looks);
         if self.calls.is_any() {
-            if std::mem::take(&mut self.searching) {
+            if mem::take(&mut self.searching) {
                 self.shared.idle.end_search(|| self.shared.has_work());
             }
             if self.answer() == Next::Leave {
@@ -255,7 +277,7 @@ impl<'a> Worker<'a> {
 
     /// Says that this worker is in no turn.
     fn look_on(&mut self) {
-        if !std::mem::replace(&mut self.is_looking, true) {
+        if !mem::replace(&mut self.is_looking, true) {
             self.shared.crew.set_looking(self.queue.index, true);
         }
     }
@@ -283,7 +305,7 @@ impl<'a> Worker<'a> {
         self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
         self.keep_nothing();
-        let searching = std::mem::take(&mut self.searching);
+        let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,

@@ -72,6 +72,32 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     assert_eq!((stats.steps, stats.turns), (STEPS, 7));
 }
 
+/// Each step is a pick then, so that the bound, which is in picks, holds for whoever waits.
+// pins: G4
+#[test]
+fn answers_are_taken_in_turns_of_their_own_while_others_wait() {
+    const STEPS: u64 = 20;
+    let scheduler = answering(Scheduler::builder().workers(1));
+    let mut left = STEPS;
+    let asker = process(move |_, events, out| {
+        left -= 1;
+        events.for_each(drop);
+        ask_again(left, STEPS, out);
+        Ok(())
+    });
+    let asker = scheduler.submit(asker, "main", ()).unwrap();
+    // In the worker's deque, below the asker, up to the first rotation.
+    let other = process(|_, _, out| {
+        out.done(1);
+        Ok(())
+    });
+    let other = scheduler.submit(other, "main", ()).unwrap();
+    scheduler.start().unwrap();
+    assert_eq!((exit_number(asker), exit_number(other)), (STEPS, 1));
+    let stats = scheduler.stats().total;
+    assert_eq!((stats.steps, stats.turns), (STEPS + 1, STEPS + 1));
+}
+
 // pins: P6, P10, P15
 #[test]
 fn a_message_that_is_left_does_not_make_turns_short() {

@@ -88,7 +88,7 @@ impl Runner<'_> {
     #[inline(never)]
     pub(super) fn catch_up(&mut self, token: Token) {
         let Some(Seat { queue, .. }) = self.seat else {
-            return self.shared.requeue(None, token);
+            return self.shared_arc.requeue(None, token);
         };
         if self.catch_up.is_on {
             self.catch_up.again = Some(token);
@@ -118,7 +118,7 @@ impl Runner<'_> {
                 queued: queue.deque.len(),
             });
         }
-        self.shared.requeue(Some(queue), token);
+        self.shared_arc.requeue(Some(queue), token);
     }
 
     /// Gives the process as many turns as are due. Returns it unless it has been queued since, or waits, or has ended.

@@ -23,11 +23,17 @@ fn a_turn_that_panics_is_over() {
         let mut runner = Runner::new(shared, Some(&queue));
         let turn = || (local::held(shared).0, shared.turns.on(0));
         assert_eq!(turn(), (0, None));
-        runner.seat.unwrap().begin(shared, process.pid());
-        assert_eq!(turn(), (1, Some(process.pid().id())));
-        // As after a panic.
-        runner.start_afresh();
-        assert_eq!(turn(), (0, None));
+        let mut calls = 0;
+        runner.contain_turns(|runner| {
+            calls += 1;
+            assert_eq!(turn(), (0, None));
+            if calls == 1 {
+                runner.seat.unwrap().begin(shared, process.pid());
+                assert_eq!(turn(), (1, Some(process.pid().id())));
+                panic!("on purpose: turn");
+            }
+        });
+        assert_eq!((calls, turn()), (2, (0, None)));
         runner.run(shared.global.pop().unwrap());
         assert_eq!(turn(), (0, None));
     });

@@ -8,12 +8,12 @@
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::{Inline, dispatch};
-use crate::local::LocalQueue;
+use crate::dispatch::{Inline, dispatch, dispatch_here};
 use crate::shared::Shared;
 use crate::shown::Shown;
 use crate::state::Waiting;
 use crate::stats::Counters;
+use crate::turns::Turning;
 use crate::upgrade::upgrade;
 use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
 use std::mem;
@@ -62,15 +62,15 @@ impl Buffers {
     pub(super) fn turn(
         &mut self,
         shared: &Shared,
-        queue: Option<&LocalQueue>,
+        place: impl Turning,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
         core.receive(&task.state);
-        match self.advance(shared, task, core, counters) {
+        match self.advance::<true>(shared, place, task, core, counters) {
             Stepped::Waits if self.has_nothing_for(core) => wait(core),
-            Stepped::Waits => self.go_on(shared, queue, task, core, counters),
+            Stepped::Waits => self.go_on(shared, place, task, core, counters),
             Stepped::Ready => self.turn_ends(core, Turn::Ready),
             Stepped::End => self.turn_ends(core, Turn::End),
         }
@@ -82,22 +82,20 @@ impl Buffers {
     fn go_on(
         &mut self,
         shared: &Shared,
-        queue: Option<&LocalQueue>,
+        place: impl Turning,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
-        let must_end = || {
-            let others_wait = queue.is_some_and(|queue| !queue.deque.is_empty());
-            others_wait || task.state.must_leave() || shared.shutdown.is_halted()
-        };
+        let must_end =
+            move || place.keeps_waiting() || task.state.must_leave() || shared.shutdown.is_halted();
         let mut steps = 1;
         while core.pending.len() == self.inline.answers {
             if steps == INLINE_STEPS || must_end() {
                 return self.turn_ends(core, Turn::Ready);
             }
             steps += 1;
-            match self.advance(shared, task, core, counters) {
+            match self.advance::<false>(shared, place, task, core, counters) {
                 Stepped::Waits if self.has_nothing_for(core) => return wait(core),
                 Stepped::Waits => {}
                 Stepped::Ready => return self.turn_ends(core, Turn::Ready),
@@ -122,9 +120,10 @@ impl Buffers {
 
     /// Gathers events, steps the process if there is something for it, and applies the outcome.
     #[inline(always)]
-    fn advance(
+    fn advance<const IS_FIRST: bool>(
         &mut self,
         shared: &Shared,
+        place: impl Turning,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
@@ -141,7 +140,7 @@ impl Buffers {
                 }
             }
         };
-        if !self.step(shared, task, core, events, counters) {
+        if !self.step::<IS_FIRST>(shared, place, task, core, events, counters) {
             return Stepped::End;
         }
         if self.out.take_wait() {
@@ -212,15 +211,16 @@ impl Buffers {
 
     /// One step, and the dispatch of what it yielded. Says whether the process goes on.
     #[inline(always)]
-    fn step(
+    fn step<const IS_FIRST: bool>(
         &mut self,
         shared: &Shared,
+        place: impl Turning,
         task: &Task,
         core: &mut Core,
         events: usize,
         counters: &Counters,
     ) -> bool {
-        counters.steps.bump();
+        place.count(&counters.steps);
         let Self { out, inline, end } = self;
         let lent = core.lend(&inline.place, events);
         let Some((process, mut shown)) = core.shown(&inline.place, &lent) else {
@@ -243,14 +243,18 @@ impl Buffers {
         };
         if let Some(reason) = failed {
             let left = end_failed_step(shared, task, &mut shown);
-            self.fail(task, core, left, reason, counters);
+            self.fail(place, task, core, left, reason, counters);
             return false;
         }
         let left = end_step(shared, task, &mut shown);
         core.keep(&mut inline.place, left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
-        dispatch(task, core, out, inline, counters);
+        if IS_FIRST {
+            dispatch(place, task, core, out, inline, counters);
+        } else {
+            dispatch_here(place, task, core, out, inline, counters);
+        }
         true
     }
 
@@ -259,6 +263,7 @@ impl Buffers {
     #[inline(never)]
     fn fail(
         &mut self,
+        place: impl Turning,
         task: &Task,
         core: &mut Core,
         left: usize,
@@ -271,7 +276,7 @@ impl Buffers {
         if let ExitReason::Panicked(_) = reason {
             counters.panics.bump();
         } else {
-            dispatch(task, core, &mut self.out, &mut self.inline, counters);
+            dispatch(place, task, core, &mut self.out, &mut self.inline, counters);
         }
         self.end = Some(reason);
         // Whatever a panic left in it is not for the next process to see.

@@ -84,7 +84,7 @@ impl Worker<'_> {
             return Some(token);
         }
         if let Some(token) = self.queue.deque.pop() {
-            self.counters.local_picks.bump();
+            self.counters.local_picks.bump_own();
             return Some(token);
         }
         self.look_elsewhere()
@@ -123,7 +123,7 @@ impl Worker<'_> {
 
     fn pick_oldest(&self) -> Option<Token> {
         let oldest = self.take_oldest()?;
-        self.counters.local_picks.bump();
+        self.counters.local_picks.bump_own();
         Some(oldest)
     }
 

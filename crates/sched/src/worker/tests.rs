@@ -287,8 +287,7 @@ fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_somet
 fn a_search_that_panics_ends_the_program_with_a_message() {
     const CHILD: &str = "GANGER_TEST_PANICS_IN_A_SEARCH";
     if std::env::var_os(CHILD).is_some() {
-        let _bomb = AbortOnPanic;
-        panic!("no membarrier");
+        or_abort(|| panic!("no membarrier"));
     }
     let name = "worker::tests::a_search_that_panics_ends_the_program_with_a_message";
     let output = Command::new(std::env::current_exe().unwrap())
