@@ -128,15 +128,21 @@ impl Buffers {
         core: &mut Core,
         counters: &Counters,
     ) -> Stepped {
-        let limit = shared.config.event_batch;
-        self.inline.begin();
-        let events = match core.gather(&task.state, limit, &mut self.inline, counters) {
-            Gathered::Step(events) => events,
-            Gathered::Nothing => return Stepped::Waits,
-            Gathered::Upgrade(request) => {
-                match self.gather_behind(shared, task, core, *request, counters) {
-                    Ok(events) => events,
-                    Err(stepped) => return stepped,
+        // Mostly a turn goes on for one answer that is in its place, and there is nothing to gather.
+        let events = if !IS_FIRST && self.inline.place.is_full() && core.has_nothing() {
+            debug_assert!(!core.must_step, "it would wait");
+            1
+        } else {
+            let limit = shared.config.event_batch;
+            self.inline.begin();
+            match core.gather(&task.state, limit, &mut self.inline, counters) {
+                Gathered::Step(events) => events,
+                Gathered::Nothing => return Stepped::Waits,
+                Gathered::Upgrade(request) => {
+                    match self.gather_behind(shared, task, core, *request, counters) {
+                        Ok(events) => events,
+                        Err(stepped) => return stepped,
+                    }
                 }
             }
         };
