@@ -2,6 +2,7 @@
 
 mod empty_host;
 mod error;
+mod hop;
 mod mailbox;
 mod mailbox_receiver;
 mod node;

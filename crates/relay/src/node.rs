@@ -1,5 +1,6 @@
 //! A named node and its hosts.
 
+use crate::hop::Hop;
 use crate::receiver::{PassOn, refused};
 use crate::table::Table;
 use crate::{AddError, Receiver, TARGET};
@@ -90,10 +91,14 @@ impl Node {
         if target.node().is_some_and(|node| node != self.name) {
             return Err(refused(SendErrorKind::NodeNotFound, package));
         }
-        match self.hosts.get(target.host()) {
-            Some(host) => pass_on(&*host, package),
-            None => Err(refused(SendErrorKind::HostNotFound, package)),
-        }
+        let Some(host) = self.hosts.get(target.host()) else {
+            return Err(refused(SendErrorKind::HostNotFound, package));
+        };
+        let Some(_hop) = Hop::begin() else {
+            tracing::warn!(target: TARGET, node = %self.name, pid = %target, "hosts pass a package in a circle");
+            return Err(refused(SendErrorKind::HostNotFound, package));
+        };
+        pass_on(&*host, package)
     }
 }
 
@@ -102,7 +107,8 @@ impl Receiver for Node {
     ///
     /// # Errors
     /// [`SendErrorKind::NodeNotFound`] for a PID of another node, [`SendErrorKind::HostNotFound`]
-    /// when there is no such host, and whatever the host answers.
+    /// when there is no such host, or when hosts pass the package to each other in a circle, and whatever the host
+    /// answers.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }

@@ -1,15 +1,12 @@
 //! From the local node to all the others.
 
+use crate::hop::Hop;
 use crate::receiver::{PassOn, refused};
 use crate::table::Table;
 use crate::{AddError, Node, Receiver, TARGET};
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
-use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-
-/// How many routers a package may come through on one thread.
-const MAX_HOPS: usize = 32;
 
 /// Finds the way for each package: the local node, else a registered peer, else the fallback.
 ///
@@ -175,30 +172,6 @@ impl Router {
             package.message.source = Some(source);
             refused(kind, package)
         })
-    }
-}
-
-thread_local! {
-    static HOPS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// A package is on its way from one router to another on this thread, until this is dropped.
-struct Hop;
-
-impl Hop {
-    /// None if it has come through too many already.
-    fn begin() -> Option<Self> {
-        let hops = HOPS.get();
-        (hops < MAX_HOPS).then(|| {
-            HOPS.set(hops + 1);
-            Self
-        })
-    }
-}
-
-impl Drop for Hop {
-    fn drop(&mut self) {
-        HOPS.set(HOPS.get() - 1);
     }
 }
 

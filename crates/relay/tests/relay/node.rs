@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::SendErrorKind;
-use ganger_relay::{AddError, Node, Receiver};
+use ganger_relay::{AddError, Mailbox, Node, Receiver, Router};
 use std::sync::Arc;
 
 // pins: R3
@@ -99,4 +99,29 @@ fn references_to_receivers_are_receivers() {
     take(Arc::clone(&recorder));
     take(recorder.clone() as Arc<dyn Receiver>);
     assert_eq!(recorder.take().len(), 3);
+}
+
+/// Else it overflows the stack, which ends the program.
+// pins: R2
+#[test]
+fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
+    let here = Arc::new(Node::new(node("here")));
+    let router = Arc::new(Router::new(Arc::clone(&here)));
+    let itself = Arc::new(Arc::downgrade(&here));
+    here.add_host(host("itself"), itself).unwrap();
+    let its_router = Arc::new(Arc::downgrade(&router));
+    here.add_host(host("router"), its_router).unwrap();
+    let mailbox = Mailbox::in_front_of(Arc::downgrade(&here), node("here"), host("front"));
+    here.add_host(host("front"), Arc::new(mailbox)).unwrap();
+    // As often as it takes to see that nothing is left over from the time before.
+    for _ in 0..100 {
+        for target in ["{itself|1}", "{router|1}", "{here@front|1}"] {
+            assert_refused(&*here, target, SendErrorKind::HostNotFound);
+            assert_refused(&*router, target, SendErrorKind::HostNotFound);
+        }
+    }
+    let sink = Recorder::new();
+    here.add_host(host("a"), sink.clone()).unwrap();
+    router.send(package("{a|1}", 1)).unwrap();
+    assert_eq!(sink.take_one("{a|1}"), 1);
 }
