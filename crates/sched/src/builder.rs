@@ -269,6 +269,9 @@ impl Builder {
 
     /// Where packages go whose PID names another host or node. Default: nowhere; they come back
     /// with `HostNotFound` or `NodeNotFound`.
+    ///
+    /// Packages for which this scheduler has no process go there as well, so that processes reach what is attached in
+    /// front of it (`ganger_relay::Mailbox::in_front_of`); a process of that PID has them first.
     pub fn router(self, router: Arc<dyn Receiver>) -> Self {
         self.with(|config| config.router = Some(router))
     }

@@ -9,6 +9,7 @@ use crate::nodes;
 use crate::shared::Shared;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
+use ganger_relay::Receiver;
 use std::mem;
 use std::sync::Arc;
 
@@ -39,10 +40,12 @@ impl Shared {
         ended.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Sends a package to a process of this scheduler, or on to the router.
+    /// Sends a package to a process of this scheduler, or on to the router, also when there is no such process: the
+    /// PID may be one of a channel in front of this scheduler (R5).
     pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
-            return self.deliver_here(package);
+            let delivered = self.deliver_here(package);
+            return delivered.or_else(|error| self.pass_on(error, |to, package| to.send(package)));
         }
         match &self.config.router {
             Some(router) => router.send(package),
@@ -53,12 +56,36 @@ impl Shared {
     /// As [`route`](Self::route), for a control message.
     pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
-            return self.deliver_control(package);
+            let delivered = self.deliver_control(package);
+            return delivered
+                .or_else(|error| self.pass_on(error, |to, package| to.send_control(package)));
         }
         match &self.config.router {
             Some(router) => router.send_control(package),
             None => Err(SendError::new(self.unroutable(package.target), package)),
         }
+    }
+
+    /// Gives the router what was refused because there is no such process here.
+    #[cold]
+    #[inline(never)]
+    fn pass_on(
+        &self,
+        error: SendError,
+        send: fn(&dyn Receiver, Package) -> Result<(), SendError>,
+    ) -> Result<(), SendError> {
+        let Some(router) = (self.config.router.as_deref())
+            .filter(|_| matches!(error.kind, SendErrorKind::NotFound))
+        else {
+            return Err(error);
+        };
+        send(router, error.into_package()).map_err(|error| match error.kind {
+            // The router need not know this scheduler.
+            SendErrorKind::HostNotFound | SendErrorKind::NodeNotFound => {
+                SendError::new(SendErrorKind::NotFound, error.into_package())
+            }
+            _ => error,
+        })
     }
 
     /// Sends a package to a process of this scheduler.
