@@ -34,10 +34,14 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
 }
 
 /// Whether a wait on this thread for a process can end: it does not run the process itself, and leaves a thread
-/// that does. The thread that was started last finds no relief, and so is never one that waits.
+/// that does. The thread that was started last finds no relief, and so is never one that waits. Nor is one that is no
+/// worker and ends processes in a shutdown: there may be none left to end the one that it would wait for.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     local::with_any(|queue| {
-        let Some(queue) = queue else { return true };
+        let Some(queue) = queue else {
+            let (turns, _) = local::held(shared);
+            return turns == 0;
+        };
         let is_its_own = queue.is_of(shared) && queue.shared.running_on(queue.index) == Some(pid);
         !is_its_own && queue.shared.crew.has_relief(queue.index)
     })

@@ -33,7 +33,8 @@ impl Address {
     /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
     /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
     /// already), for the process that it waits for might then have none to run on, nor for the process whose step
-    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler.
+    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler, and for a `close` that a
+    /// [stop](crate::Handle::stop) has another thread than a worker call.
     /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
     /// cancellation nor a termination ends the wait. A step that can't know uses
     /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
@@ -203,26 +204,27 @@ impl Future for SendAsync {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let stage = &mut self.get_mut().stage;
+        if let Stage::Waiting(waiter, target) = stage {
+            let target = *target;
+            let sent = match waiter.poll(context.waker().clone()) {
+                Look::Waiting => return Poll::Pending,
+                Look::Accepted => Ok(()),
+                Look::Closed(message) => {
+                    Err(SendError::new(SendErrorKind::Closed, message.to(target)))
+                }
+            };
+            *stage = Stage::Done;
+            return Poll::Ready(sent);
+        }
         let (task, package) = match mem::replace(stage, Stage::Done) {
             Stage::Unrouted(handle, package) => match handle.shared.find(package.target) {
                 Some(task) => (task, package),
                 None => return Poll::Ready(handle.shared.route(package)),
             },
             Stage::Unsent(task, package) => (task, package),
-            Stage::Waiting(waiter, target) => {
-                let sent = match waiter.poll(context.waker().clone()) {
-                    Look::Waiting => {
-                        *stage = Stage::Waiting(waiter, target);
-                        return Poll::Pending;
-                    }
-                    Look::Accepted => Ok(()),
-                    Look::Closed(message) => {
-                        Err(SendError::new(SendErrorKind::Closed, message.to(target)))
-                    }
-                };
-                return Poll::Ready(sent);
+            Stage::Waiting(..) | Stage::Done => {
+                panic!("a SendAsync was polled after it had completed")
             }
-            Stage::Done => panic!("a SendAsync was polled after it had completed"),
         };
         let Package { target, message } = package;
         let refused = |(kind, message): Refused| SendError::new(kind, message.to(target));
@@ -230,7 +232,13 @@ impl Future for SendAsync {
             Err((SendErrorKind::Full, message)) => message,
             result => return Poll::Ready(result.map_err(refused)),
         };
-        match task.wait_for_room(message, context.waker().clone()) {
+        // A waker is a user's: should it panic, the package is still here.
+        *stage = Stage::Unsent(task, message.to(target));
+        let waker = context.waker().clone();
+        let Stage::Unsent(task, Package { message, .. }) = mem::replace(stage, Stage::Done) else {
+            unreachable!("it has just been put there");
+        };
+        match task.wait_for_room(message, waker) {
             Ok(None) => Poll::Ready(Ok(())),
             Ok(Some(waiter)) => {
                 *stage = Stage::Waiting(waiter, target);

@@ -3,9 +3,10 @@
 
 mod support;
 
-use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
-use ganger_sched::{ProcessState, Scheduler};
+use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, SendErrorKind, StepOutput};
+use ganger_sched::{Address, ProcessState, Scheduler};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use support::{PATIENCE, exit, process, until_state};
 
@@ -81,4 +82,47 @@ fn beside_a_step_that_does_not_return_either() {
     drop((tell, release));
     assert!(matches!(exit(closes), ExitReason::Terminated));
     assert!(matches!(exit(step), ExitReason::Terminated));
+}
+
+/// It waits until there is room in a mailbox in which there will be none before its process has ended.
+struct Waits(Arc<OnceLock<Address>>);
+
+impl Process for Waits {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let full = self.0.get().expect("it is the last one");
+        let refused = full.send_blocking(Message::new("bye", ()));
+        assert!(matches!(
+            refused.unwrap_err().kind,
+            SendErrorKind::Full | SendErrorKind::Closed
+        ));
+    }
+}
+
+/// As many as there may be threads to end them wait in their `close` for one that is behind them.
+// pins: D4, P2, P13
+#[test]
+fn that_waits_for_room() {
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = builder.build().unwrap();
+    let full = Arc::new(OnceLock::new());
+    let others: Vec<_> = (0..40)
+        .map(|_| {
+            let waits = Waits(Arc::clone(&full));
+            scheduler.submit(waits, "waits", ()).unwrap()
+        })
+        .collect();
+    let last = scheduler.submit(Closes(None), "last", ()).unwrap();
+    last.send(Message::new("fills", ())).unwrap();
+    full.set(last.address().clone()).unwrap();
+    scheduler.stop(Duration::from_millis(20));
+    for ended in others.into_iter().chain([last]) {
+        let reason = ended.wait_timeout(PATIENCE).expect("it is not stuck");
+        assert!(matches!(reason, ExitReason::Terminated));
+    }
+    assert_eq!(scheduler.stats().total.panics, 0);
 }
