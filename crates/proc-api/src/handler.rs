@@ -113,7 +113,8 @@ pub trait CompletionSink: Send + Sync {
 /// The right, and the duty, to answer one yield: consumed by answering.
 ///
 /// Dropping it unused answers with [`CommandError::Dropped`]. It may be moved to any thread and
-/// kept for any time; an answer to a process that has ended is dropped and counted.
+/// kept for any time; an answer to a process that has ended is dropped and counted. One that is kept keeps the memory of
+/// its process: whoever keeps many drops those that [are cancelled](Self::is_cancelled) from time to time.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
     sink: ManuallyDrop<Arc<dyn CompletionSink>>,

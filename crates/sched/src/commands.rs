@@ -1,9 +1,12 @@
 //! Which handler carries out which command.
 
+use crate::contain::discard_each;
+use crate::stats::Counters;
 use ganger_proc_api::{CommandId, Handler, Symbol};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Ids below this are looked up in an array.
 const ARRAY: usize = 256;
@@ -51,9 +54,20 @@ impl fmt::Debug for RegisterError {
 ///
 /// Registering takes a lock; once the registry is frozen, looking up is an array access for ids from
 /// 0 to 255 and a hash look-up for others, without any lock.
+///
+/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a handler keeps,
+/// completers for instance, does not keep the handler. The names stay.
 pub struct CommandRegistry {
-    building: Mutex<Option<HashMap<CommandId, Entry>>>,
-    frozen: OnceLock<Frozen>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Building(HashMap<CommandId, Entry>),
+    Frozen {
+        names: BTreeMap<CommandId, Symbol>,
+        /// None when they have been given up.
+        handlers: Option<Arc<Handlers>>,
+    },
 }
 
 struct Entry {
@@ -61,9 +75,43 @@ struct Entry {
     handler: Arc<dyn Handler>,
 }
 
-struct Frozen {
-    low: Box<[Option<Entry>]>,
-    high: HashMap<CommandId, Entry>,
+/// The handlers of a registry that is frozen.
+pub(crate) struct Handlers {
+    low: [Option<Arc<dyn Handler>>; ARRAY],
+    high: HashMap<CommandId, Arc<dyn Handler>>,
+}
+
+impl Handlers {
+    fn new() -> Self {
+        Self {
+            low: [const { None }; ARRAY],
+            high: HashMap::new(),
+        }
+    }
+
+    fn insert(&mut self, id: CommandId, handler: Arc<dyn Handler>) {
+        match self.low.get_mut(usize::from(id.get())) {
+            Some(place) => *place = Some(handler),
+            None => drop(self.high.insert(id, handler)),
+        }
+    }
+
+    /// The handler for `id`.
+    #[inline(always)]
+    pub(crate) fn get(&self, id: CommandId) -> Option<&dyn Handler> {
+        match self.low.get(usize::from(id.get())) {
+            Some(place) => place.as_deref(),
+            None => self.high.get(&id).map(|handler| &**handler),
+        }
+    }
+
+    /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
+    pub(crate) fn leave(this: Arc<Self>, counters: &Counters) {
+        if let Some(Self { low, high }) = Arc::into_inner(this) {
+            discard_each(None, counters, low.into_iter().flatten());
+            discard_each(None, counters, high.into_values());
+        }
+    }
 }
 
 impl Default for CommandRegistry {
@@ -77,9 +125,12 @@ impl CommandRegistry {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            building: Mutex::new(Some(HashMap::new())),
-            frozen: OnceLock::new(),
+            state: Mutex::new(State::Building(HashMap::new())),
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers `handler` for `id`, under a name for messages to people.
@@ -93,10 +144,9 @@ impl CommandRegistry {
         handler: Arc<dyn Handler>,
     ) -> Result<(), RegisterError> {
         let (id, name) = (id.into(), name.into());
-        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = match building.as_mut() {
-            None => RegisterErrorKind::Frozen,
-            Some(entries) => match entries.get(&id) {
+        let kind = match &mut *self.lock() {
+            State::Frozen { .. } => RegisterErrorKind::Frozen,
+            State::Building(entries) => match entries.get(&id) {
                 Some(entry) => RegisterErrorKind::Collision {
                     existing: entry.name,
                 },
@@ -116,59 +166,51 @@ impl CommandRegistry {
 
     /// Ends registering. Harmless when it is frozen already.
     pub fn freeze(&self) {
-        let mut building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entries) = building.take() {
-            let mut frozen = Frozen {
-                low: std::iter::repeat_with(|| None).take(ARRAY).collect(),
-                high: HashMap::new(),
-            };
-            for (id, entry) in entries {
-                match frozen.low.get_mut(usize::from(id.get())) {
-                    Some(place) => *place = Some(entry),
-                    None => drop(frozen.high.insert(id, entry)),
-                }
+        let mut state = self.lock();
+        if let State::Building(entries) = &mut *state {
+            let (mut names, mut handlers) = (BTreeMap::new(), Handlers::new());
+            for (id, Entry { name, handler }) in mem::take(entries) {
+                names.insert(id, name);
+                handlers.insert(id, handler);
             }
-            // The lock is held and `building` was there: nobody has set it.
-            let _ = self.frozen.set(frozen);
+            let handlers = Some(Arc::new(handlers));
+            *state = State::Frozen { names, handlers };
         }
     }
 
     /// Whether registering has ended.
     #[must_use]
     pub fn is_frozen(&self) -> bool {
-        self.frozen.get().is_some()
+        matches!(*self.lock(), State::Frozen { .. })
     }
 
     /// The ids and names, in the order of the ids.
     #[must_use]
     pub fn list(&self) -> Vec<(CommandId, Symbol)> {
-        let building = self.building.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut list: Vec<_> = match (&*building, self.frozen.get()) {
-            (Some(entries), _) => entries
-                .iter()
-                .map(|(&id, entry)| (id, entry.name))
-                .collect(),
-            (None, Some(frozen)) => {
-                let low = (0_u16..).zip(&frozen.low);
-                let low = low.filter_map(|(id, place)| Some((id.into(), place.as_ref()?.name)));
-                low.chain(frozen.high.iter().map(|(&id, entry)| (id, entry.name)))
-                    .collect()
+        match &*self.lock() {
+            State::Building(entries) => {
+                let list = entries.iter().map(|(&id, entry)| (id, entry.name));
+                list.collect::<BTreeMap<_, _>>().into_iter().collect()
             }
-            (None, None) => Vec::new(),
-        };
-        list.sort_unstable_by_key(|&(id, _)| id);
-        list
+            State::Frozen { names, .. } => names.iter().map(|(&id, &name)| (id, name)).collect(),
+        }
     }
 
-    /// The handler for `id`; none before the registry is frozen.
-    #[inline(always)]
-    pub(crate) fn get(&self, id: CommandId) -> Option<&dyn Handler> {
-        let frozen = self.frozen.get()?;
-        let entry = match frozen.low.get(usize::from(id.get())) {
-            Some(place) => place.as_ref(),
-            None => frozen.high.get(&id),
-        };
-        entry.map(|entry| &*entry.handler)
+    /// The handlers, for whoever carries out commands; none before the registry is frozen, and when they have been
+    /// given up.
+    pub(crate) fn handlers(&self) -> Option<Arc<Handlers>> {
+        match &*self.lock() {
+            State::Building(_) => None,
+            State::Frozen { handlers, .. } => handlers.clone(),
+        }
+    }
+
+    /// Nobody carries out commands any more, but for who has the handlers already.
+    pub(crate) fn give_up(&self) -> Option<Arc<Handlers>> {
+        match &mut *self.lock() {
+            State::Building(_) => None,
+            State::Frozen { handlers, .. } => handlers.take(),
+        }
     }
 }
 
@@ -201,20 +243,18 @@ mod tests {
         let registry = CommandRegistry::new();
         for id in [0_u16, 255, 256, u16::MAX] {
             registry.register(id, "some", handler()).unwrap();
-            assert!(
-                registry.get(id.into()).is_none(),
-                "found before it was frozen"
-            );
+            assert!(registry.handlers().is_none(), "found before it was frozen");
         }
         let before = registry.list();
         registry.freeze();
         registry.freeze();
         assert_eq!(registry.list(), before);
+        let handlers = registry.handlers().unwrap();
         for id in [0_u16, 255, 256, u16::MAX] {
-            assert!(registry.get(id.into()).is_some());
+            assert!(handlers.get(id.into()).is_some());
         }
-        assert!(registry.get(1.into()).is_none());
-        assert!(registry.get(257.into()).is_none());
+        assert!(handlers.get(1.into()).is_none());
+        assert!(handlers.get(257.into()).is_none());
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn dispatch_one(
         place: &inline.place,
     };
     let id = command.get().id;
-    let Some(handler) = task.shared.commands.get(id) else {
+    let Some(handler) = place.handler(id) else {
         call.make_none(command.take(), sink, tag, counters);
         let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
         return conclude(task, core, inline, ids, Answer::Dropped, failure, counters);

@@ -47,9 +47,9 @@ impl Handle {
     /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
     /// because the scheduler has been started.
     ///
-    /// A handler that needs the scheduler keeps a [`WeakHandle`], by which it reaches its processes, too: one
-    /// that keeps a `Handle`, or an [`Address`] of a process of the same scheduler, keeps itself
-    /// alive, and with it the memory of a scheduler that has been stopped.
+    /// It is dropped when the scheduler has been stopped and the workers have returned, on the thread of the last one,
+    /// whatever it keeps itself: completers, a `Handle`, an [`Address`]. In a scheduler that is never started it keeps
+    /// itself alive by the latter two; by a [`WeakHandle`] it reaches the processes as well.
     pub fn register(
         &self,
         id: impl Into<CommandId>,
@@ -219,7 +219,8 @@ impl Handle {
     }
 
     /// The live processes. Those that start or end meanwhile may or may not be among them. O(most
-    /// processes that there have been at once); no worker waits for it.
+    /// processes that there have been at once). No worker waits for it, but for one that starts or ends a process
+    /// whose PID was chosen ([`submit_as`](Self::submit_as)): while a part of those is copied.
     #[must_use]
     pub fn processes(&self) -> Vec<ProcessInfo> {
         let tasks = self.shared.registry.all();

@@ -4,12 +4,14 @@ mod held;
 
 pub(crate) use held::{Held, Hold, hold, is_stopping};
 
+use crate::commands::Handlers;
 use crate::pid_cache::PidCache;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
-use std::cell::{Cell, RefCell};
+use ganger_proc_api::{CommandId, Handler};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub(crate) struct LocalQueue {
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     pub(crate) pids: RefCell<PidCache>,
+    /// Since the first command.
+    pub(crate) handlers: OnceCell<Arc<Handlers>>,
     /// How many processes the turn has woken.
     woken: Cell<u32>,
 }
@@ -38,6 +42,7 @@ impl LocalQueue {
             deque,
             cache: RefCell::default(),
             pids: RefCell::new(PidCache::new()),
+            handlers: OnceCell::new(),
             woken: Cell::new(0),
         }
     }
@@ -56,6 +61,22 @@ impl LocalQueue {
         if self.woken.get() > 0 {
             self.woken.set(0);
         }
+    }
+
+    /// Who carries out the command.
+    #[inline]
+    pub(crate) fn handler(&self, id: CommandId) -> Option<&dyn Handler> {
+        match self.handlers.get() {
+            Some(handlers) => handlers.get(id),
+            None => self.look_up_handler(id),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up_handler(&self, id: CommandId) -> Option<&dyn Handler> {
+        let handlers = self.shared.commands.handlers()?;
+        self.handlers.get_or_init(|| handlers).get(id)
     }
 
     /// Whether it is one of that scheduler's.

@@ -7,6 +7,7 @@ mod turn;
 use self::catch_up::CatchUp;
 use self::turn::{Buffers, Turn};
 use crate::Task;
+use crate::commands::Handlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
 use crate::local::LocalQueue;
@@ -16,6 +17,7 @@ use crate::stats::Counters;
 use crate::token::Token;
 use crate::turns::{Elsewhere, Seat, Turning};
 use ganger_proc_api::ExitReason;
+use std::cell::OnceCell;
 use std::mem;
 use std::sync::Arc;
 
@@ -92,7 +94,15 @@ impl<'a> Runner<'a> {
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        self.turn(Elsewhere, token);
+        let handlers = OnceCell::new();
+        let place = Elsewhere {
+            shared: self.shared,
+            handlers: &handlers,
+        };
+        self.turn(place, token);
+        if let Some(handlers) = handlers.into_inner() {
+            Handlers::leave(handlers, self.counters);
+        }
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.

@@ -1,14 +1,16 @@
 //! The turns that threads are in, as others see them: which process runs, and what a `stop` inside a turn
 //! must not wait for.
 
+use crate::commands::Handlers;
 use crate::local::{self, Held, Hold, LocalQueue};
 use crate::shared::Shared;
 use crate::stats::Counter;
 use crate::token::Token;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{CommandId, Handler, Pid};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
@@ -92,6 +94,11 @@ pub(crate) trait Turning: Copy {
     /// Which worker it is, if it is one.
     fn worker(self) -> Option<usize>;
 
+    /// Who carries out the command.
+    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
+    where
+        Self: 's;
+
     /// Whether somebody waits in its deque.
     fn keeps_waiting(self) -> bool;
 
@@ -141,6 +148,14 @@ impl Turning for Seat<'_> {
     }
 
     #[inline]
+    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
+    where
+        Self: 's,
+    {
+        self.queue.handler(id)
+    }
+
+    #[inline]
     fn keeps_waiting(self) -> bool {
         !self.queue.deque.is_empty()
     }
@@ -170,13 +185,28 @@ impl Turning for Seat<'_> {
 
 /// A thread that is no worker. It has turns in a shutdown only.
 #[derive(Clone, Copy)]
-pub(crate) struct Elsewhere;
+pub(crate) struct Elsewhere<'a> {
+    pub(crate) shared: &'a Shared,
+    /// Since the first command.
+    pub(crate) handlers: &'a OnceCell<Arc<Handlers>>,
+}
 
-impl Turning for Elsewhere {
+impl Turning for Elsewhere<'_> {
     type Guard<'a> = (Hold, Running<'a>);
 
     fn worker(self) -> Option<usize> {
         None
+    }
+
+    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
+    where
+        Self: 's,
+    {
+        if self.handlers.get().is_none() {
+            let handlers = self.shared.commands.handlers()?;
+            self.handlers.get_or_init(|| handlers);
+        }
+        self.handlers.get()?.get(id)
     }
 
     fn keeps_waiting(self) -> bool {

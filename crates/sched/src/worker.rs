@@ -16,6 +16,7 @@ mod rotation;
 
 use self::courtesy::{Courtesy, GaveWay};
 use self::rotation::Rotation;
+use crate::commands::Handlers;
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -59,12 +60,18 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         deque,
         cache,
         pids,
+        handlers,
         ..
     } = queue;
     drop(pids);
     cache.into_inner().leave(&shared.pool);
+    let mut given_up = None;
     if shared.shutdown.is_halted() {
         shared.pool.close();
+        given_up = shared.commands.give_up();
+    }
+    for handlers in [handlers.into_inner(), given_up].into_iter().flatten() {
+        Handlers::leave(handlers, shared.counters.of(Some(index)));
     }
     shared.crew.exit(index);
     if has_left {

@@ -4,7 +4,8 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, ExitReason, Message, Payload, Payloads, UpgradeRequest,
+    BoxError, Command, CommandId, Completer, Event, ExitReason, Handler, Message, Payload,
+    Payloads, UpgradeRequest,
 };
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex};
@@ -235,4 +236,60 @@ fn of_a_process_whose_init_failed_in_an_upgrade() {
     scheduler.upgrade(old.pid(), request).unwrap();
     assert!(matches!(exit(old), ExitReason::UpgradeFailed(_)));
     works(&scheduler, 1);
+}
+
+/// Keeps its completers, and something whose destructor panics.
+#[derive(Default)]
+struct Keeps {
+    kept: Mutex<Vec<Completer>>,
+    _bomb: Option<Bomb>,
+}
+
+impl Handler for Keeps {
+    fn handle(&self, _: Command, completer: Completer) -> Result<(), BoxError> {
+        self.kept.lock().unwrap().push(completer);
+        Ok(())
+    }
+}
+
+/// A completer leads to the scheduler, which must not lead to the handler then.
+// pins: P6, P8
+#[test]
+fn of_handlers_when_the_workers_have_returned() {
+    quiet_panics();
+    for workers in [1, 3] {
+        let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+        let keeper = Arc::new(Keeps::default());
+        scheduler.register(DO, "do", Arc::clone(&keeper)).unwrap();
+        // In the array, and beyond it.
+        for id in [2, 3, 300, 301] {
+            let _bomb = Some(Bomb);
+            let keeps = Keeps {
+                _bomb,
+                ..Keeps::default()
+            };
+            scheduler.register(id, "bomb", keeps).unwrap();
+        }
+        scheduler.start().unwrap();
+        let asker = process(|_, events, out| {
+            out.wait_for_yields();
+            if events.any(|it| matches!(it, Event::Cancel(_))) {
+                out.done(7);
+            } else {
+                out.yield_command(Command::new(DO, ()), 1);
+            }
+            Ok(())
+        });
+        let asker = scheduler.submit(asker, "main", ()).unwrap();
+        until_state(&scheduler, asker.pid(), ProcessState::Blocked);
+        let handle = scheduler.handle();
+        drop(scheduler);
+        assert_eq!(exit_number(asker), 7);
+        until("the handlers are gone", || Arc::strong_count(&keeper) == 1);
+        until("the panics are counted", || {
+            handle.stats().total.panics == 4
+        });
+        assert_eq!(handle.commands().list().len(), 5, "their names stay");
+        assert_eq!(keeper.kept.lock().unwrap().len(), 1);
+    }
 }

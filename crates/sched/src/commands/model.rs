@@ -95,7 +95,9 @@ proptest! {
                     model.is_frozen = true;
                 }
                 Op::Look(id) => {
-                    let found = registry.get(id.into()).map(ptr::from_ref);
+                    let handlers = registry.handlers();
+                    let found = handlers.as_ref().and_then(|it| it.get(id.into()));
+                    let found = found.map(ptr::from_ref);
                     let expected = model.entries.get(&id).filter(|_| model.is_frozen);
                     let expected = expected.map(|(_, handler)| Arc::as_ptr(handler));
                     let is_same = match (found, expected) {

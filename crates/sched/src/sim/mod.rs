@@ -18,6 +18,7 @@ pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
 
 use crate::clock::Clock;
+use crate::commands::Handlers;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::monitor::{self, LONGEST};
@@ -141,10 +142,27 @@ pub fn run<R>(
     let spares = deques.split_off(shared.crew.workers());
     shared.crew.set_free(spares.into_iter());
     shared.accounts.begin();
+    let result = work_without_threads(handle, &queues, deques, f);
+    shared.pool.close();
+    let queues = queues.into_iter().filter_map(OnceCell::into_inner);
+    let theirs = queues.filter_map(|queue| queue.handlers.into_inner());
+    for handlers in theirs.chain(shared.commands.give_up()) {
+        Handlers::leave(handlers, shared.own_counters());
+    }
+    Ok(result)
+}
+
+fn work_without_threads<R>(
+    handle: &Handle,
+    queues: &[OnceCell<LocalQueue>],
+    deques: Vec<(usize, Deque<Token>)>,
+    f: impl FnOnce(&Handle, &mut Machine<'_>) -> R,
+) -> R {
+    let shared = &handle.shared;
     let clock = SetClock::default();
     let mut machine = Machine {
         shared,
-        queues: &queues,
+        queues,
         workers: Vec::new(),
         monitor: monitor::simulated::Simulated::new(shared, clock.clone()),
         clock,
@@ -157,8 +175,7 @@ pub fn run<R>(
     for worker in machine.workers {
         worker.leave();
     }
-    shared.pool.close();
-    Ok(result)
+    result
 }
 
 impl Machine<'_> {
