@@ -1,8 +1,7 @@
 //! A mailbox in front of a scheduler, as the scheduler's own processes see it.
 
 use ganger::prelude::*;
-use ganger::relay::Receiver;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A scheduler, with a mailbox in front of it on the node of its router.
 fn scheduler() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
@@ -10,7 +9,7 @@ fn scheduler() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
     let router = Arc::new(Router::new(Arc::new(Node::new(here))));
     let local = Arc::clone(router.local());
     let builder = Scheduler::builder().workers(1).node("here").host("main");
-    let scheduler = builder.router(router).build().unwrap();
+    let scheduler = builder.router(router).route_unknown(true).build().unwrap();
     let mailbox = Mailbox::in_front_of(scheduler.downgrade(), here, scheduler.host_name());
     let mailbox = Arc::new(mailbox);
     local
@@ -78,32 +77,70 @@ fn what_nobody_takes_is_not_found() {
     assert_eq!(send("{main|7}").unwrap_err().kind, SendErrorKind::NotFound);
 }
 
-/// It would ask itself for ever.
-// pins: R2
-#[test]
-fn a_scheduler_behind_its_own_router_refuses_whom_it_does_not_know() {
+/// A scheduler that passes on what it has no process for, to itself under both names.
+fn behind_itself(passes_on: bool) -> (Scheduler, Arc<Node>) {
     let here = NodeName::new("here").unwrap();
     let router = Arc::new(Router::new(Arc::new(Node::new(here))));
     let local = Arc::clone(router.local());
     let builder = Scheduler::builder().workers(1).node("here").host("main");
-    let scheduler = builder.router(router).build().unwrap();
-    let send = |text: &str| scheduler.send(Package::new(None, pid(text), "topic", 1_u64));
-    // The router does not know it.
-    assert_eq!(send("{main|7}").unwrap_err().kind, SendErrorKind::NotFound);
-    let handle = scheduler.handle();
-    let routes = ganger::relay::from_fn(move |package| handle.send(package));
-    let routes: Arc<dyn Receiver> = Arc::new(routes);
+    let builder = builder.router(router).route_unknown(passes_on);
+    let scheduler = builder.build().unwrap();
     for name in ["main", "other"] {
+        let handle = scheduler.handle();
+        let again = ganger::relay::from_fn(move |package| handle.send(package));
         let name = HostName::new(name).unwrap();
-        local.add_host(name, Arc::clone(&routes)).unwrap();
+        local.add_host(name, Arc::new(again)).unwrap();
     }
-    for (text, kind) in [
-        ("{main|7}", SendErrorKind::NotFound),
-        ("{other|7}", SendErrorKind::HostNotFound),
-    ] {
-        assert_eq!(send(text).unwrap_err().kind, kind);
-    }
-    // Else it would keep itself.
-    assert!(local.remove_host(HostName::new("main").unwrap()).is_some());
-    assert!(local.remove_host(HostName::new("other").unwrap()).is_some());
+    (scheduler, local)
 }
+
+/// It would ask itself for ever.
+// pins: R2
+#[test]
+fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
+    for passes_on in [false, true] {
+        let (scheduler, local) = behind_itself(passes_on);
+        for _ in 0..100 {
+            for (text, kind) in [
+                ("{main|7}", SendErrorKind::NotFound),
+                ("{other|7}", SendErrorKind::HostNotFound),
+            ] {
+                let refused = scheduler.send(Package::new(None, pid(text), "topic", 1_u64));
+                assert_eq!(refused.unwrap_err().kind, kind);
+            }
+        }
+        // Else it would keep itself.
+        for name in local.hosts() {
+            assert!(local.remove_host(name).is_some());
+        }
+    }
+}
+
+/// Each is where the other one's packages go.
+// pins: R2
+#[test]
+fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
+    let other = Arc::new(OnceLock::<WeakSender>::new());
+    let build = |host: &str, to: Arc<OnceLock<WeakSender>>| {
+        let router = ganger::relay::from_fn(move |package| to.get().expect("it is set")(package));
+        let builder = Scheduler::builder().workers(1).host(host);
+        let builder = builder.router(Arc::new(router)).route_unknown(true);
+        builder.build().unwrap()
+    };
+    let (to_first, to_second) = (Arc::clone(&other), Arc::new(OnceLock::new()));
+    let (first, second) = (build("a", Arc::clone(&to_second)), build("b", to_first));
+    let sender = |scheduler: &Scheduler| -> WeakSender {
+        let weak = scheduler.downgrade();
+        Box::new(move |package| match weak.upgrade() {
+            Some(handle) => handle.send(package),
+            None => Err(SendError::new(SendErrorKind::HostNotFound, package)),
+        })
+    };
+    assert!(other.set(sender(&first)).is_ok() && to_second.set(sender(&second)).is_ok());
+    for text in ["{a|7}", "{b|7}"] {
+        let refused = first.send(Package::new(None, pid(text), "topic", 1_u64));
+        assert_eq!(refused.unwrap_err().kind, SendErrorKind::NotFound);
+    }
+}
+
+type WeakSender = Box<dyn Fn(Package) -> Result<(), SendError> + Send + Sync>;

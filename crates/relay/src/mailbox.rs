@@ -101,7 +101,7 @@ impl<R: Receiver> Mailbox<R> {
     ///
     /// An attached PID hides one of the same number behind it: it is for the caller to attach only
     /// PIDs that `behind` does not give out, or those whose packages are to be diverted. What is sent behind it does not
-    /// come by here, unless `behind` passes it on: a scheduler with a router passes on what none of its processes takes.
+    /// come by here, unless `behind` passes it on, as a scheduler does that is built with `route_unknown`.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};

@@ -269,11 +269,17 @@ impl Builder {
 
     /// Where packages go whose PID names another host or node. Default: nowhere; they come back
     /// with `HostNotFound` or `NodeNotFound`.
-    ///
-    /// Packages for which this scheduler has no process go there as well, so that processes reach what is attached in
-    /// front of it (`ganger_relay::Mailbox::in_front_of`); a process of that PID has them first.
     pub fn router(self, router: Arc<dyn Receiver>) -> Self {
         self.with(|config| config.router = Some(router))
+    }
+
+    /// Whether packages for PIDs of this scheduler for which it has no process go to the router as well, once. Default:
+    /// no, they come back with `NotFound`, and so do those that the router refuses.
+    ///
+    /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its own processes reach them,
+    /// too. Those that it has a process for do not come by there.
+    pub fn route_unknown(self, routes_unknown: bool) -> Self {
+        self.with(|config| config.routes_unknown = routes_unknown)
     }
 
     /// How many threads can run at a time, in place of what the system says.

@@ -36,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Arc<dyn Lifecycle>,
     pub(crate) router: Option<Arc<dyn Receiver>>,
+    pub(crate) routes_unknown: bool,
     #[cfg(feature = "check")]
     pub(crate) is_checked: bool,
 }
@@ -133,6 +134,7 @@ impl Default for Config {
             pinning: Pinning::Off,
             lifecycle: Arc::new(()),
             router: None,
+            routes_unknown: false,
             #[cfg(feature = "check")]
             is_checked: false,
         }

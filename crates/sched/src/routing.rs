@@ -10,6 +10,7 @@ use crate::shared::Shared;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
 use ganger_relay::Receiver;
+use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;
 
@@ -40,8 +41,8 @@ impl Shared {
         ended.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Sends a package to a process of this scheduler, or on to the router, also when there is no such process: the
-    /// PID may be one of a channel in front of this scheduler (R5).
+    /// Sends a package to a process of this scheduler, or on to the router; also when there is no such process, if that
+    /// has been asked for: the PID may be one of a channel in front of this scheduler (R5).
     pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
             let delivered = self.deliver_here(package);
@@ -74,9 +75,11 @@ impl Shared {
         error: SendError,
         send: fn(&dyn Receiver, Package) -> Result<(), SendError>,
     ) -> Result<(), SendError> {
-        let Some(router) = (self.config.router.as_deref())
-            .filter(|_| matches!(error.kind, SendErrorKind::NotFound))
-        else {
+        let is_wanted = self.config.routes_unknown && error.kind == SendErrorKind::NotFound;
+        let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
+            return Err(error);
+        };
+        let Some(_passing) = Passing::begin() else {
             return Err(error);
         };
         send(router, error.into_package()).map_err(|error| match error.kind {
@@ -213,6 +216,26 @@ impl Shared {
         } else {
             SendErrorKind::NodeNotFound
         }
+    }
+}
+
+thread_local! {
+    static IS_PASSING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A router has a package on this thread that a scheduler has no process for, until this is dropped.
+struct Passing;
+
+impl Passing {
+    /// None if one has one already: it may have come back.
+    fn begin() -> Option<Self> {
+        (!IS_PASSING.replace(true)).then_some(Self)
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        IS_PASSING.set(false);
     }
 }
 
