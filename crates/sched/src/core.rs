@@ -111,12 +111,6 @@ impl Core {
         }
     }
 
-    /// Whether there is nothing that has left the mailbox, and nothing aside.
-    #[inline]
-    pub(crate) fn has_nothing(&self) -> bool {
-        self.pending.is_empty() && self.aside.is_none()
-    }
-
     /// Whether system events wait that have left the mailbox.
     #[inline]
     pub(crate) fn has_system(&self) -> bool {

@@ -128,9 +128,9 @@ impl Buffers {
         core: &mut Core,
         counters: &Counters,
     ) -> Stepped {
-        // Mostly a turn goes on for one answer that is in its place, and there is nothing to gather.
-        let events = if !IS_FIRST && self.inline.place.is_full() && core.has_nothing() {
-            debug_assert!(!core.must_step, "it would wait");
+        // A turn goes on for answers alone. One that is in its place is the only one, and there is nothing to gather.
+        let events = if !IS_FIRST && self.inline.place.is_full() {
+            debug_assert!(core.pending.is_empty() && !core.has_system() && !core.must_step);
             1
         } else {
             let limit = shared.config.event_batch;
