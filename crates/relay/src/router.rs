@@ -157,7 +157,7 @@ impl Router {
         receiver: &dyn Receiver,
         pass_on: PassOn,
     ) -> Result<(), SendError> {
-        let Some(_hop) = Hop::begin() else {
+        let Some(_hop) = Hop::between_routers() else {
             tracing::warn!(target: TARGET, node = %self.local.name(), pid = %package.target, "routers pass a package in a circle");
             return Err(refused(SendErrorKind::NodeNotFound, package));
         };

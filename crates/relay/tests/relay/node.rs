@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::SendErrorKind;
-use ganger_relay::{AddError, Mailbox, Node, Receiver, Router};
+use ganger_relay::{AddError, Mailbox, Node, Receiver, Router, from_fn};
 use std::sync::Arc;
 
 // pins: R3
@@ -124,4 +124,21 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     here.add_host(host("a"), sink.clone()).unwrap();
     router.send(package("{a|1}", 1)).unwrap();
     assert_eq!(sink.take_one("{a|1}"), 1);
+}
+
+/// Each package is another one.
+// pins: R2
+#[test]
+fn a_host_sends_on_what_it_gets_in_parts() {
+    let here = Arc::new(Node::new(node("here")));
+    let weak = Arc::downgrade(&here);
+    let in_parts = from_fn(move |package_| match package_.target.id() {
+        1 => Ok(()),
+        left => {
+            let here = weak.upgrade().expect("it sends");
+            here.send(package(&format!("{{a|{}}}", left - 1), left))
+        }
+    });
+    here.add_host(host("a"), Arc::new(in_parts)).unwrap();
+    here.send(package("{a|60}", 60)).unwrap();
 }

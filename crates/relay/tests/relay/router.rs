@@ -209,6 +209,25 @@ fn a_circle_of_routers_refuses_what_nobody_knows() {
     assert_eq!(far.take().len(), 1);
 }
 
+// pins: R3
+#[test]
+fn thirty_three_routers_may_stand_behind_one_another() {
+    let routers: Vec<_> = (0..33)
+        .map(|n| {
+            let local = Arc::new(Node::new(node(&format!("row-{n}"))));
+            Arc::new(Router::new(local))
+        })
+        .collect();
+    for pair in routers.windows(2) {
+        pair[0].set_fallback(pair[1].clone());
+    }
+    let sink = Recorder::new();
+    let last = routers[32].local();
+    last.add_host(host("a"), sink.clone()).unwrap();
+    routers[0].send(package("{row-32@a|1}", 1)).unwrap();
+    assert_eq!(sink.take().len(), 1);
+}
+
 /// Ordinary messages go to the first, control messages to the second.
 struct ByKind(Arc<Recorder>, Arc<Recorder>);
 
