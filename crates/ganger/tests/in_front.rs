@@ -1,6 +1,7 @@
 //! A mailbox in front of a scheduler, as the scheduler's own processes see it.
 
 use ganger::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A scheduler, with a mailbox in front of it on the node of its router.
@@ -75,6 +76,63 @@ fn what_nobody_takes_is_not_found() {
     send("{main|7}").unwrap();
     drop(inbox);
     assert_eq!(send("{main|7}").unwrap_err().kind, SendErrorKind::NotFound);
+}
+
+/// Else it comes back to itself for ever.
+// pins: R2
+#[test]
+fn who_is_in_front_may_ask_twice() {
+    let place = Arc::new(OnceLock::<WeakHandle>::new());
+    let (theirs, asked) = (Arc::clone(&place), Arc::new(AtomicU64::new(0)));
+    let count = Arc::clone(&asked);
+    let front = ganger::relay::from_fn(move |package| {
+        assert!(
+            count.fetch_add(1, Ordering::SeqCst) < 10,
+            "it asks itself for ever"
+        );
+        let handle = theirs
+            .get()
+            .and_then(WeakHandle::upgrade)
+            .expect("it sends");
+        let first = handle.send(package);
+        first.or_else(|error| handle.send(error.into_package()))
+    });
+    let builder = Scheduler::builder().workers(1).host("main");
+    let builder = builder.router(Arc::new(front)).route_unknown(true);
+    let scheduler = builder.build().unwrap();
+    place.set(scheduler.downgrade()).unwrap();
+    let refused = scheduler.send(Package::new(None, pid("{main|7}"), "topic", 1_u64));
+    assert_eq!(refused.unwrap_err().kind, SendErrorKind::NotFound);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+// pins: R5
+#[test]
+fn who_is_in_front_may_send_to_another_there() {
+    let here = NodeName::new("here").unwrap();
+    let router = Arc::new(Router::new(Arc::new(Node::new(here))));
+    let local = Arc::clone(router.local());
+    let builder = Scheduler::builder().workers(1).node("here").host("main");
+    let builder = builder.router(router).route_unknown(true);
+    let scheduler = builder.build().unwrap();
+    let host = scheduler.host_name();
+    let mailbox = Mailbox::in_front_of(scheduler.downgrade(), here, host);
+    let inbox = mailbox.attach(pid("{main|8}")).unwrap();
+    let weak = scheduler.downgrade();
+    let front = ganger::relay::from_fn(move |package: Package| match package.target.id() {
+        7 => {
+            let handle = weak.upgrade().expect("it sends");
+            handle.send(Package::new(None, pid("{main|8}"), "noted", 1_u64))
+        }
+        _ => mailbox.send(package),
+    });
+    local.add_host(host, Arc::new(front)).unwrap();
+    for (text, topic) in [("{main|8}", "direct"), ("{main|7}", "noted")] {
+        scheduler
+            .send(Package::new(None, pid(text), "direct", 1_u64))
+            .unwrap();
+        assert_eq!(inbox.recv().unwrap().message.topic, topic);
+    }
 }
 
 /// A scheduler that passes on what it has no process for, to itself under both names.

@@ -10,8 +10,9 @@ use crate::shared::Shared;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
 use ganger_relay::Receiver;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::mem;
+use std::ptr;
 use std::sync::Arc;
 
 impl Shared {
@@ -79,7 +80,7 @@ impl Shared {
         let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
             return Err(error);
         };
-        let Some(_passing) = Passing::begin() else {
+        let Some(_passing) = Passing::begin(self, error.package.target.id()) else {
             return Err(error);
         };
         send(router, error.into_package()).map_err(|error| match error.kind {
@@ -220,22 +221,33 @@ impl Shared {
 }
 
 thread_local! {
-    static IS_PASSING: Cell<bool> = const { Cell::new(false) };
+    /// Of which schedulers routers have packages on this thread that those have no process for, and for which ids.
+    static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A router has a package on this thread that a scheduler has no process for, until this is dropped.
+/// One of these, until this is dropped.
 struct Passing;
 
 impl Passing {
-    /// None if one has one already: it may have come back.
-    fn begin() -> Option<Self> {
-        (!IS_PASSING.replace(true)).then_some(Self)
+    /// None if a router has one for that id already: it has come back. None as well when the thread ends.
+    fn begin(shared: &Shared, id: u64) -> Option<Self> {
+        let own = (ptr::from_ref(shared), id);
+        let is_new = PASSING.try_with(|passing| {
+            let mut passing = passing.borrow_mut();
+            let is_new = !passing.contains(&own);
+            if is_new {
+                passing.push(own);
+            }
+            is_new
+        });
+        is_new.is_ok_and(|is_new| is_new).then(|| Self)
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        IS_PASSING.set(false);
+        // Guards are dropped in the reverse order of their making.
+        let _ended = PASSING.try_with(|passing| passing.borrow_mut().pop());
     }
 }
 
