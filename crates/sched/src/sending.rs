@@ -3,13 +3,13 @@
 
 use crate::Task;
 use crate::cell::ProcessCell;
-use crate::contain::contain_and_report;
+use crate::contain::{contain_and_report, discard};
 use crate::core::Item;
 use crate::exit_slot::ThreadWaker;
 use crate::handle::Handle;
 use crate::make_way;
 use crate::process_handle::Address;
-use crate::waiters::{Entered, Look, Ticket, Waiters};
+use crate::waiters::{Entered, Left, Look, Ticket, Waiters};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
 use std::fmt;
@@ -209,7 +209,8 @@ impl Future for SendAsync {
             let sent = match waiter.poll(context.waker().clone()) {
                 Look::Waiting => return Poll::Pending,
                 Look::Accepted => Ok(()),
-                Look::Closed(message) => {
+                Look::Closed(left) => {
+                    let message = waiter.task.without_waker(left);
                     Err(SendError::new(SendErrorKind::Closed, message.to(target)))
                 }
             };
@@ -273,16 +274,20 @@ struct Waiter {
 }
 
 impl Waiter {
-    fn poll(&self, waker: Waker) -> Look<Message> {
-        match self.waiters() {
-            Some(waiters) => waiters.poll(&self.task.room, &self.ticket, waker),
+    fn poll(&self, mut waker: Waker) -> Look<Message> {
+        let task = &self.task;
+        let look = match self.waiters() {
+            Some(waiters) => waiters.poll(&task.room, &self.ticket, &mut waker),
             None => Look::Accepted,
-        }
+        };
+        discard(task.pid, task.shared.own_counters(), waker);
+        look
     }
 
     /// Takes the message back; none when it has been accepted.
     fn leave(&self) -> Option<Message> {
-        self.waiters()?.leave(&self.task.room, &self.ticket)
+        let left = self.waiters()?.leave(&self.task.room, &self.ticket)?;
+        Some(self.task.without_waker(left))
     }
 
     fn waiters(&self) -> Option<&Waiters<Message>> {
@@ -307,13 +312,22 @@ impl ProcessCell {
             return Err((SendErrorKind::Full, message));
         };
         match waiters.enter(&self.room, message, waker) {
-            Entered::Place(message) => self.deliver_placed(message).map(|()| None),
-            Entered::Closed(message) => Err((SendErrorKind::Closed, message)),
+            Entered::Place(left) => {
+                let message = self.without_waker(left);
+                self.deliver_placed(message).map(|()| None)
+            }
+            Entered::Closed(left) => Err((SendErrorKind::Closed, self.without_waker(left))),
             Entered::Waiting(ticket) => {
                 let task = Arc::clone(self);
                 Ok(Some(Waiter { task, ticket }))
             }
         }
+    }
+
+    /// The message of one who does not wait any more: a waker's destructor costs nobody his message.
+    fn without_waker(&self, (message, waker): Left<Message>) -> Message {
+        discard(self.pid, self.shared.own_counters(), waker);
+        message
     }
 
     /// Delivers a message, and blocks until there is room for it, or `timeout` has passed.

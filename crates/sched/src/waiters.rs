@@ -61,6 +61,10 @@ struct Entry<T> {
     waker: Waker,
 }
 
+/// What somebody gets back who does not wait any more. The waker is to be dropped when the message is safe: that is users'
+/// code.
+pub(crate) type Left<T> = (T, Waker);
+
 /// A place in the order of those who wait.
 #[derive(Debug)]
 pub(crate) struct Ticket(u64);
@@ -69,11 +73,11 @@ pub(crate) struct Ticket(u64);
 #[must_use]
 pub(crate) enum Entered<T> {
     /// There is room after all: it may push the message.
-    Place(T),
+    Place(Left<T>),
     /// It waits, and the table has the message.
     Waiting(Ticket),
     /// The process has ended.
-    Closed(T),
+    Closed(Left<T>),
 }
 
 /// What has become of one who waits.
@@ -84,7 +88,7 @@ pub(crate) enum Look<T> {
     /// The message has been accepted.
     Accepted,
     /// The process has ended.
-    Closed(T),
+    Closed(Left<T>),
 }
 
 impl<T> Waiters<T> {
@@ -118,16 +122,17 @@ impl<T> Waiters<T> {
             taken => {
                 drop(stripe);
                 if taken == Taken::Place {
-                    Entered::Place(item)
+                    Entered::Place((item, waker))
                 } else {
-                    Entered::Closed(item)
+                    Entered::Closed((item, waker))
                 }
             }
         }
     }
 
-    /// Looks what has become of one who waits; if nothing, `waker` is the one to be woken.
-    pub(crate) fn poll(&self, room: &Room, ticket: &Ticket, mut waker: Waker) -> Look<T> {
+    /// Looks what has become of one who waits; if nothing, `waker` is the one to be woken, and the one before is in its
+    /// place.
+    pub(crate) fn poll(&self, room: &Room, ticket: &Ticket, waker: &mut Waker) -> Look<T> {
         let mut stripe = lock(self.stripe(room));
         let Some(entry) = stripe.entries.get_mut(&(key(room), ticket.0)) else {
             return Look::Accepted;
@@ -135,24 +140,23 @@ impl<T> Waiters<T> {
         if room.is_closed() {
             drop(stripe);
             return match self.leave(room, ticket) {
-                Some(item) => Look::Closed(item),
+                Some(left) => Look::Closed(left),
                 None => Look::Accepted,
             };
         }
-        mem::swap(&mut entry.waker, &mut waker);
-        drop(stripe);
+        mem::swap(&mut entry.waker, waker);
         Look::Waiting
     }
 
     /// Takes the message back; none when it has been accepted, or taken back before.
-    pub(crate) fn leave(&self, room: &Room, ticket: &Ticket) -> Option<T> {
+    pub(crate) fn leave(&self, room: &Room, ticket: &Ticket) -> Option<Left<T>> {
         let mut stripe = lock(self.stripe(room));
         let entry = stripe.entries.remove(&(key(room), ticket.0));
         if entry.is_some() && stripe.first(room).is_none() {
             room.forget_waiters();
         }
         drop(stripe);
-        entry.map(|entry| entry.item)
+        entry.map(|Entry { item, waker }| (item, waker))
     }
 
     /// Calls `push` with the message that has waited longest, if there is room for it, and returns the

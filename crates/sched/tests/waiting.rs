@@ -3,14 +3,15 @@
 
 mod support;
 
-use ganger_proc_api::{Message, SendErrorKind};
-use ganger_sched::{ProcessState, Scheduler};
+use ganger_proc_api::{Message, SendError, SendErrorKind};
+use ganger_sched::{ProcessHandle, ProcessState, Scheduler, SendAsync};
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::ptr;
 use std::sync::mpsc::channel;
-use std::task::{Context, RawWakerVTable, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::time::Duration;
 use support::{PATIENCE, exit_number, process, quiet_panics, until_state};
 
@@ -74,17 +75,24 @@ fn a_step_waits_for_no_room_at_another_scheduler_when_its_own_has_nobody_left() 
     there.terminate(full.pid()).unwrap();
 }
 
-/// A waker that panics when it is cloned.
-fn waker_that_panics() -> ManuallyDrop<Waker> {
-    static TABLE: RawWakerVTable =
-        RawWakerVTable::new(|_| panic!("on purpose: clone"), |_| (), |_| (), |_| ());
-    // SAFETY: the functions do nothing, or do not return.
-    ManuallyDrop::new(unsafe { Waker::new(std::ptr::null(), &TABLE) })
+/// A waker of which one thing panics: that it is cloned, or that it is dropped.
+fn waker_that_panics(table: &'static RawWakerVTable) -> ManuallyDrop<Waker> {
+    // SAFETY: the functions of both tables do nothing, or do not return.
+    ManuallyDrop::new(unsafe { Waker::new(ptr::null(), table) })
 }
 
-// pins: R2, P13
-#[test]
-fn a_waker_that_cannot_be_cloned_loses_no_message() {
+static AT_CLONE: RawWakerVTable =
+    RawWakerVTable::new(|_| panic!("on purpose: clone"), |_| (), |_| (), |_| ());
+
+static AT_DROP: RawWakerVTable = RawWakerVTable::new(
+    |_| RawWaker::new(ptr::null(), &AT_DROP),
+    |_| (),
+    |_| (),
+    |_| panic!("on purpose: drop"),
+);
+
+/// A scheduler that is not started, and a process without room.
+fn full() -> (Scheduler, ProcessHandle) {
     quiet_panics();
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
     let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
@@ -94,18 +102,50 @@ fn a_waker_that_cannot_be_cloned_loses_no_message() {
     });
     let full = scheduler.submit(full, "full", ()).unwrap();
     full.send(Message::new("first", 1)).unwrap();
+    (scheduler, full)
+}
+
+fn poll(send: &mut SendAsync, waker: &Waker) -> Poll<Result<(), SendError>> {
+    Pin::new(send).poll(&mut Context::from_waker(waker))
+}
+
+// pins: R2, P13
+#[test]
+fn a_waker_that_cannot_be_cloned_loses_no_message() {
+    let (_scheduler, full) = full();
+    let waker = waker_that_panics(&AT_CLONE);
     for is_waiting in [false, true] {
         let mut send = full.address().send_async(Message::new("second", 2));
         if is_waiting {
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(Pin::new(&mut send).poll(&mut context).is_pending());
+            assert!(poll(&mut send, Waker::noop()).is_pending());
         }
-        let waker = waker_that_panics();
-        let panicked = catch_unwind(AssertUnwindSafe(|| {
-            Pin::new(&mut send).poll(&mut Context::from_waker(&waker))
-        }));
+        let panicked = catch_unwind(AssertUnwindSafe(|| poll(&mut send, &waker)));
         assert!(panicked.is_err());
         let package = send.into_package().expect("it is not lost");
         assert_eq!(package.message.topic, "second", "was waiting: {is_waiting}");
     }
+}
+
+// pins: R2, P8, P13
+#[test]
+fn a_waker_that_cannot_be_dropped_loses_no_message() {
+    let (scheduler, full) = full();
+    let waker = waker_that_panics(&AT_DROP);
+    let [mut back, mut refused] = [(); 2].map(|()| {
+        let mut send = full.address().send_async(Message::new("second", 2));
+        assert!(poll(&mut send, &waker).is_pending());
+        send
+    });
+    // The one before is dropped.
+    assert!(poll(&mut back, &waker).is_pending());
+    assert_eq!(scheduler.stats().total.panics, 1);
+    assert!(back.into_package().is_some());
+    assert_eq!(scheduler.stats().total.panics, 2);
+    scheduler.stop(Duration::ZERO);
+    full.wait_timeout(PATIENCE).expect("it has ended");
+    let Poll::Ready(Err(error)) = poll(&mut refused, &waker) else {
+        panic!("nobody has taken it");
+    };
+    assert_eq!(error.kind, SendErrorKind::Closed);
+    assert_eq!(error.into_package().message.topic, "second");
 }

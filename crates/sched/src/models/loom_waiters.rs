@@ -81,7 +81,7 @@ impl Mailbox {
 
     fn enter(&self, item: usize, waker: Waker) -> Result<bool, Ticket> {
         match self.waiters.enter(&self.room, item, waker) {
-            Entered::Place(item) => Ok(self.push(item)),
+            Entered::Place((item, _)) => Ok(self.push(item)),
             Entered::Closed(_) => Ok(false),
             Entered::Waiting(ticket) => Err(ticket),
         }
@@ -107,8 +107,8 @@ impl Mailbox {
         };
         let token = std::sync::Arc::new(Token(Parker::new()));
         loop {
-            let waker = Waker::from(std::sync::Arc::clone(&token));
-            match self.waiters.poll(&self.room, &ticket, waker) {
+            let mut waker = Waker::from(std::sync::Arc::clone(&token));
+            match self.waiters.poll(&self.room, &ticket, &mut waker) {
                 Look::Waiting => token.0.park(),
                 Look::Accepted => return true,
                 Look::Closed(_) => return false,
