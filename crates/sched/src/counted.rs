@@ -38,11 +38,30 @@ pub(crate) fn spawn(
     shared: &Arc<Shared>,
     f: impl FnOnce(&Arc<Shared>) + Send + 'static,
 ) -> io::Result<()> {
+    spawn_and_then(builder, shared, move |shared| {
+        f(shared);
+        |_: &Shared| ()
+    })
+}
+
+/// As [`spawn`], and has the thread call what `f` returns when it does not count any more.
+///
+/// # Errors
+/// When the system refuses one.
+pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
+    builder: thread::Builder,
+    shared: &Arc<Shared>,
+    f: impl FnOnce(&Arc<Shared>) -> A + Send + 'static,
+) -> io::Result<()> {
     let counted = Counted::new(shared);
     spawn_beside(builder, shared, move || {
         let counted = counted;
-        let _owned = Owned::new(&counted.0);
-        f(&counted.0);
+        let owned = Owned::new(&counted.0);
+        let then = f(&counted.0);
+        drop(owned);
+        let shared = Arc::clone(&counted.0);
+        drop(counted);
+        then(&shared);
     })
 }
 

@@ -174,6 +174,12 @@ impl Crew {
         &self.slots[index].calls
     }
 
+    #[cfg(test)]
+    pub(crate) fn refuse_threads(&self, refuses: bool) {
+        // Ordering: Relaxed, as below.
+        self.refuses_threads.store(refuses, Ordering::Relaxed);
+    }
+
     /// Whether the system grants no thread.
     #[cfg(test)]
     pub(crate) fn refuses_threads(&self) -> bool {

@@ -28,7 +28,7 @@ pub(crate) struct LocalQueue {
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     pub(crate) pids: RefCell<PidCache>,
-    /// Since the first command.
+    /// From the beginning on, or since the first command.
     pub(crate) handlers: OnceCell<Arc<Handlers>>,
     /// How many processes the turn has woken.
     woken: Cell<u32>,
@@ -75,8 +75,15 @@ impl LocalQueue {
     #[cold]
     #[inline(never)]
     fn look_up_handler(&self, id: CommandId) -> Option<&dyn Handler> {
-        let handlers = self.shared.commands.handlers()?;
-        self.handlers.get_or_init(|| handlers).get(id)
+        self.take_handlers();
+        self.handlers.get()?.get(id)
+    }
+
+    /// A worker takes the handlers when it begins, so that it has them until it returns (P3).
+    pub(crate) fn take_handlers(&self) {
+        if let Some(handlers) = self.shared.commands.handlers() {
+            self.handlers.get_or_init(|| handlers);
+        }
     }
 
     /// Whether it is one of that scheduler's.
@@ -163,6 +170,11 @@ pub(crate) fn is_outside(shared: &Shared) -> bool {
     held(shared) == (0, 0)
         && held::count(shared, Held::Telling) == 0
         && with(shared, |_| ()).is_none()
+}
+
+/// Whether this thread, which is no worker of `shared`, is in a turn of it: it ends processes in a shutdown.
+pub(crate) fn ends_processes(shared: &Shared) -> bool {
+    held::count(shared, Held::Turn) > 0
 }
 
 /// How many turns and submissions of `shared` are on this thread's stack.

@@ -1,6 +1,7 @@
 //! The scheduler, from the side of its owner.
 
 use crate::builder::Builder;
+use crate::commands::Handlers;
 use crate::crew;
 use crate::handle::Handle;
 use crate::monitor;
@@ -113,6 +114,9 @@ impl Scheduler {
                 if !shared.is_served() {
                     // Nobody would ever run what is submitted.
                     shared.shutdown.begin_stopping();
+                    if let Some(handlers) = shared.commands.give_up() {
+                        Handlers::leave(handlers, shared.own_counters());
+                    }
                 }
                 return Err(StartError::Spawn { worker, error });
             }

@@ -34,11 +34,13 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs on the calling thread until the scheduler halts.
-pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
+/// Runs on the calling thread until the scheduler halts. What it returns is to be called when nobody waits for this
+/// thread any more: it drops the handlers, if this is the last worker.
+pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
     shared.crew.enter(index);
     shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
+    queue.take_handlers();
     let mut has_left = false;
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
@@ -70,12 +72,15 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) {
         shared.pool.close();
         given_up = shared.commands.give_up();
     }
-    for handlers in [handlers.into_inner(), given_up].into_iter().flatten() {
-        Handlers::leave(handlers, shared.counters.of(Some(index)));
-    }
     shared.crew.exit(index);
     if has_left {
         shared.crew.leave(index, deque);
+    }
+    let handlers = [handlers.into_inner(), given_up];
+    move |shared: &Shared| {
+        for handlers in handlers.into_iter().flatten() {
+            Handlers::leave(handlers, shared.counters.of(None));
+        }
     }
 }
 

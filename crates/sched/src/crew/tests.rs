@@ -49,11 +49,6 @@ fn relief(pid: Pid) -> Relief {
     }
 }
 
-fn refuse(crew: &Crew, refuses: bool) {
-    // Ordering: Relaxed, as in `refuses_threads`.
-    crew.refuses_threads.store(refuses, Ordering::Relaxed);
-}
-
 // pins: G6
 #[test]
 fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
@@ -79,7 +74,7 @@ fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
 fn a_refused_thread_leaves_its_slot_and_no_report() {
     let scheduler = unstarted();
     let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
-    refuse(crew, true);
+    crew.refuse_threads(true);
     let mut first = None;
     for _ in 0..3 {
         assert!(!crew.relieve(shared, 0, Some(relief(Pid::new(shared.host, 7)))));
@@ -123,7 +118,7 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
-    refuse(&scheduler.shared.crew, true);
+    scheduler.shared.crew.refuse_threads(true);
     let receiver = scheduler.submit(TakesTwo(0), "main", ()).unwrap();
     let to = receiver.address().clone();
     let (said, says) = mpsc::channel();
@@ -172,7 +167,7 @@ impl Process for Closes {
 fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler.start().unwrap();
-    refuse(&scheduler.shared.crew, true);
+    scheduler.shared.crew.refuse_threads(true);
     let (release, released) = mpsc::channel();
     let closes = scheduler
         .submit(Closes(Some(released)), "main", ())
@@ -199,7 +194,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     let crew = &scheduler.shared.crew;
-    refuse(crew, true);
+    crew.refuse_threads(true);
     let (began, has_begun) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let blocking = Once(move || {
@@ -213,7 +208,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
         thread::yield_now();
     }
     assert!(!waiting.is_finished());
-    refuse(crew, false);
+    crew.refuse_threads(false);
     let minute = Duration::from_secs(60);
     let waiting = waiting.wait_timeout(minute);
     assert!(matches!(waiting, Ok(ExitReason::Done(_))));

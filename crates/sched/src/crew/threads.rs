@@ -105,11 +105,10 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     // What a refused thread was to have is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);
-    let spawned = counted::spawn(builder, shared, move |shared| {
+    let spawned = counted::spawn_and_then(builder, shared, move |shared| {
         let deque = lock(&theirs).take();
-        if let Some(deque) = deque {
-            worker::work(Arc::clone(shared), index, deque);
-        }
+        let then = deque.map(|deque| worker::work(Arc::clone(shared), index, deque));
+        |shared: &Shared| then.into_iter().for_each(|then| then(shared))
     });
     match spawned {
         Ok(()) => Ok(()),
