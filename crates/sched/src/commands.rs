@@ -3,6 +3,7 @@
 use crate::contain::discard_each;
 use crate::stats::Counters;
 use ganger_proc_api::{CommandId, Handler, Symbol};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::mem;
@@ -76,7 +77,7 @@ struct Entry {
 }
 
 /// The handlers of a registry that is frozen.
-pub(crate) struct Handlers {
+struct Handlers {
     low: [Option<Arc<dyn Handler>>; ARRAY],
     high: HashMap<CommandId, Arc<dyn Handler>>,
 }
@@ -98,7 +99,7 @@ impl Handlers {
 
     /// The handler for `id`.
     #[inline(always)]
-    pub(crate) fn get(&self, id: CommandId) -> Option<&dyn Handler> {
+    fn get(&self, id: CommandId) -> Option<&dyn Handler> {
         match self.low.get(usize::from(id.get())) {
             Some(place) => place.as_deref(),
             None => self.high.get(&id).map(|handler| &**handler),
@@ -106,10 +107,46 @@ impl Handlers {
     }
 
     /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
-    pub(crate) fn leave(this: Arc<Self>, counters: &Counters) {
+    fn leave(this: Arc<Self>, counters: &Counters) {
         if let Some(Self { low, high }) = Arc::into_inner(this) {
             discard_each(None, counters, low.into_iter().flatten());
             discard_each(None, counters, high.into_values());
+        }
+    }
+}
+
+/// The handlers of a registry, as one thread has them.
+#[derive(Default)]
+pub(crate) struct OwnHandlers(OnceCell<Arc<Handlers>>);
+
+impl OwnHandlers {
+    /// Has them from now on, if they are there.
+    pub(crate) fn take(&self, registry: &CommandRegistry) {
+        if let Some(handlers) = registry.handlers() {
+            self.0.get_or_init(|| handlers);
+        }
+    }
+
+    /// The handler for `id`, of that registry.
+    #[inline(always)]
+    pub(crate) fn get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
+        match self.0.get() {
+            Some(handlers) => handlers.get(id),
+            None => self.take_and_get(registry, id),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_and_get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
+        self.take(registry);
+        self.0.get()?.get(id)
+    }
+
+    /// Gives them up.
+    pub(crate) fn leave(self, counters: &Counters) {
+        if let Some(handlers) = self.0.into_inner() {
+            Handlers::leave(handlers, counters);
         }
     }
 }
@@ -196,9 +233,8 @@ impl CommandRegistry {
         }
     }
 
-    /// The handlers, for whoever carries out commands; none before the registry is frozen, and when they have been
-    /// given up.
-    pub(crate) fn handlers(&self) -> Option<Arc<Handlers>> {
+    /// The handlers; none before the registry is frozen, and when they have been given up.
+    fn handlers(&self) -> Option<Arc<Handlers>> {
         match &*self.lock() {
             State::Building(_) => None,
             State::Frozen { handlers, .. } => handlers.clone(),
@@ -206,10 +242,13 @@ impl CommandRegistry {
     }
 
     /// Nobody carries out commands any more, but for who has the handlers already.
-    pub(crate) fn give_up(&self) -> Option<Arc<Handlers>> {
-        match &mut *self.lock() {
+    pub(crate) fn give_up(&self, counters: &Counters) {
+        let handlers = match &mut *self.lock() {
             State::Building(_) => None,
             State::Frozen { handlers, .. } => handlers.take(),
+        };
+        if let Some(handlers) = handlers {
+            Handlers::leave(handlers, counters);
         }
     }
 }

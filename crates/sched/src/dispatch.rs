@@ -176,9 +176,10 @@ impl Inline {
     }
 }
 
-/// Dispatches the yields in `out`, in order.
-#[inline]
-pub(crate) fn dispatch(
+/// Dispatches the yields in `out`, in order. `IS_RARE`: few steps come here with any, so that what is done for one is
+/// apart; where nearly all come with one, that is in one piece with the caller.
+#[inline(always)]
+pub(crate) fn dispatch<const IS_RARE: bool>(
     place: impl Turning,
     task: &Task,
     core: &mut Core,
@@ -189,7 +190,11 @@ pub(crate) fn dispatch(
     if out.yields().len() == 1 {
         let mut yields = out.drain_yields();
         if let Some((command, tag)) = yields.next_placed() {
-            dispatch_apart(place, task, core, inline, counters, command, tag);
+            if IS_RARE {
+                dispatch_apart(place, task, core, inline, counters, command, tag);
+            } else {
+                dispatch_one(place, task, core, inline, counters, command, tag);
+            }
         }
     } else if !out.yields().is_empty() {
         dispatch_all(place, task, core, out, inline, counters);
@@ -207,26 +212,6 @@ fn dispatch_apart(
     tag: Tag,
 ) {
     dispatch_one(place, task, core, inline, counters, command, tag);
-}
-
-/// As [`dispatch`], where there is a yield most of the time, and it is the only one.
-#[inline(always)]
-pub(crate) fn dispatch_here(
-    place: impl Turning,
-    task: &Task,
-    core: &mut Core,
-    out: &mut StepOutput,
-    inline: &mut Inline,
-    counters: &Counters,
-) {
-    if out.yields().len() == 1 {
-        let mut yields = out.drain_yields();
-        if let Some((command, tag)) = yields.next_placed() {
-            dispatch_one(place, task, core, inline, counters, command, tag);
-        }
-    } else {
-        dispatch(place, task, core, out, inline, counters);
-    }
 }
 
 #[inline(never)]

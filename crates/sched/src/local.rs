@@ -4,14 +4,14 @@ mod held;
 
 pub(crate) use held::{Held, Hold, hold, is_stopping};
 
-use crate::commands::Handlers;
+use crate::commands::OwnHandlers;
 use crate::pid_cache::PidCache;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
 use ganger_proc_api::{CommandId, Handler};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
@@ -28,8 +28,7 @@ pub(crate) struct LocalQueue {
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     pub(crate) pids: RefCell<PidCache>,
-    /// From the beginning on, or since the first command.
-    pub(crate) handlers: OnceCell<Arc<Handlers>>,
+    pub(crate) handlers: OwnHandlers,
     /// How many processes the turn has woken.
     woken: Cell<u32>,
 }
@@ -42,7 +41,7 @@ impl LocalQueue {
             deque,
             cache: RefCell::default(),
             pids: RefCell::new(PidCache::new()),
-            handlers: OnceCell::new(),
+            handlers: OwnHandlers::default(),
             woken: Cell::new(0),
         }
     }
@@ -66,24 +65,7 @@ impl LocalQueue {
     /// Who carries out the command.
     #[inline]
     pub(crate) fn handler(&self, id: CommandId) -> Option<&dyn Handler> {
-        match self.handlers.get() {
-            Some(handlers) => handlers.get(id),
-            None => self.look_up_handler(id),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn look_up_handler(&self, id: CommandId) -> Option<&dyn Handler> {
-        self.take_handlers();
-        self.handlers.get()?.get(id)
-    }
-
-    /// A worker takes the handlers when it begins, so that it has them until it returns (P3).
-    pub(crate) fn take_handlers(&self) {
-        if let Some(handlers) = self.shared.commands.handlers() {
-            self.handlers.get_or_init(|| handlers);
-        }
+        self.handlers.get(&self.shared.commands, id)
     }
 
     /// Whether it is one of that scheduler's.

@@ -7,7 +7,7 @@ mod turn;
 use self::catch_up::CatchUp;
 use self::turn::{Buffers, Turn};
 use crate::Task;
-use crate::commands::Handlers;
+use crate::commands::OwnHandlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
 use crate::local::LocalQueue;
@@ -17,7 +17,6 @@ use crate::stats::Counters;
 use crate::token::Token;
 use crate::turns::{Elsewhere, Seat, Turning};
 use ganger_proc_api::ExitReason;
-use std::cell::OnceCell;
 use std::mem;
 use std::sync::Arc;
 
@@ -94,15 +93,13 @@ impl<'a> Runner<'a> {
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        let handlers = OnceCell::new();
+        let handlers = OwnHandlers::default();
         let place = Elsewhere {
             shared: self.shared,
             handlers: &handlers,
         };
         self.turn(place, token);
-        if let Some(handlers) = handlers.into_inner() {
-            Handlers::leave(handlers, self.counters);
-        }
+        handlers.leave(self.counters);
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.

@@ -1,7 +1,6 @@
 //! The scheduler, from the side of its owner.
 
 use crate::builder::Builder;
-use crate::commands::Handlers;
 use crate::crew;
 use crate::handle::Handle;
 use crate::monitor;
@@ -114,9 +113,7 @@ impl Scheduler {
                 if !shared.is_served() {
                     // Nobody would ever run what is submitted.
                     shared.shutdown.begin_stopping();
-                    if let Some(handlers) = shared.commands.give_up() {
-                        Handlers::leave(handlers, shared.own_counters());
-                    }
+                    shared.commands.give_up(shared.own_counters());
                 }
                 return Err(StartError::Spawn { worker, error });
             }

@@ -1,7 +1,7 @@
 //! The turns that threads are in, as others see them: which process runs, and what a `stop` inside a turn
 //! must not wait for.
 
-use crate::commands::Handlers;
+use crate::commands::OwnHandlers;
 use crate::local::{self, Held, Hold, LocalQueue};
 use crate::shared::Shared;
 use crate::stats::Counter;
@@ -10,7 +10,6 @@ use ganger_proc_api::{CommandId, Handler, Pid};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
@@ -187,8 +186,7 @@ impl Turning for Seat<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Elsewhere<'a> {
     pub(crate) shared: &'a Shared,
-    /// Since the first command.
-    pub(crate) handlers: &'a OnceCell<Arc<Handlers>>,
+    pub(crate) handlers: &'a OwnHandlers,
 }
 
 impl Turning for Elsewhere<'_> {
@@ -202,11 +200,7 @@ impl Turning for Elsewhere<'_> {
     where
         Self: 's,
     {
-        if self.handlers.get().is_none() {
-            let handlers = self.shared.commands.handlers()?;
-            self.handlers.get_or_init(|| handlers);
-        }
-        self.handlers.get()?.get(id)
+        self.handlers.get(&self.shared.commands, id)
     }
 
     fn keeps_waiting(self) -> bool {

@@ -16,7 +16,6 @@ mod rotation;
 
 use self::courtesy::{Courtesy, GaveWay};
 use self::rotation::Rotation;
-use crate::commands::Handlers;
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -40,7 +39,8 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     shared.crew.enter(index);
     shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
-    queue.take_handlers();
+    // Until it returns: what is yielded in its last step is carried out as well (P3).
+    queue.handlers.take(&queue.shared.commands);
     let mut has_left = false;
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
@@ -49,11 +49,12 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         if or_abort(|| worker.begin()) == Next::OnDuty {
-            runner.contain_turns(|runner| {
+            let mut turns = |runner: &mut Runner<'_>| {
                 while let Some(token) = or_abort(|| worker.next_on_duty()) {
                     runner.turn(seat, token);
                 }
-            });
+            };
+            or_abort(|| runner.contain_turns(&mut turns));
         }
         has_left = worker.has_left;
     });
@@ -67,19 +68,19 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     } = queue;
     drop(pids);
     cache.into_inner().leave(&shared.pool);
-    let mut given_up = None;
-    if shared.shutdown.is_halted() {
+    let is_halted = shared.shutdown.is_halted();
+    if is_halted {
         shared.pool.close();
-        given_up = shared.commands.give_up();
     }
     shared.crew.exit(index);
     if has_left {
         shared.crew.leave(index, deque);
     }
-    let handlers = [handlers.into_inner(), given_up];
     move |shared: &Shared| {
-        for handlers in handlers.into_iter().flatten() {
-            Handlers::leave(handlers, shared.counters.of(None));
+        let counters = shared.counters.of(None);
+        handlers.leave(counters);
+        if is_halted {
+            shared.commands.give_up(counters);
         }
     }
 }

@@ -8,7 +8,7 @@
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::{Inline, dispatch, dispatch_here};
+use crate::dispatch::{Inline, dispatch};
 use crate::shared::Shared;
 use crate::shown::Shown;
 use crate::state::Waiting;
@@ -118,7 +118,8 @@ impl Buffers {
         turn
     }
 
-    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    /// Gathers events, steps the process if there is something for it, and applies the outcome. It is not the turn's first
+    /// step when handlers have answered the one before.
     #[inline(always)]
     fn advance<const IS_FIRST: bool>(
         &mut self,
@@ -256,11 +257,7 @@ impl Buffers {
         core.keep(&mut inline.place, left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
-        if IS_FIRST {
-            dispatch(place, task, core, out, inline, counters);
-        } else {
-            dispatch_here(place, task, core, out, inline, counters);
-        }
+        dispatch::<IS_FIRST>(place, task, core, out, inline, counters);
         true
     }
 
@@ -282,7 +279,7 @@ impl Buffers {
         if let ExitReason::Panicked(_) = reason {
             counters.panics.bump();
         } else {
-            dispatch(place, task, core, &mut self.out, &mut self.inline, counters);
+            dispatch::<true>(place, task, core, &mut self.out, &mut self.inline, counters);
         }
         self.end = Some(reason);
         // Whatever a panic left in it is not for the next process to see.

@@ -18,7 +18,6 @@ pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
 
 use crate::clock::Clock;
-use crate::commands::Handlers;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::monitor::{self, LONGEST};
@@ -144,11 +143,10 @@ pub fn run<R>(
     shared.accounts.begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
-    let queues = queues.into_iter().filter_map(OnceCell::into_inner);
-    let theirs = queues.filter_map(|queue| queue.handlers.into_inner());
-    for handlers in theirs.chain(shared.commands.give_up()) {
-        Handlers::leave(handlers, shared.own_counters());
+    for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
+        queue.handlers.leave(shared.own_counters());
     }
+    shared.commands.give_up(shared.own_counters());
     Ok(result)
 }
 
