@@ -174,7 +174,7 @@ impl Crew {
         &self.slots[index].calls
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn refuse_threads(&self, refuses: bool) {
         // Ordering: Relaxed, as below.
         self.refuses_threads.store(refuses, Ordering::Relaxed);
