@@ -1,57 +1,62 @@
-//! A mailbox in front of a scheduler, as the scheduler's own processes see it.
+//! Channels and others in front of a scheduler, as the scheduler's own processes see them.
+
+mod support;
 
 use ganger::prelude::*;
+use ganger::relay::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use support::Echo;
 
-/// A scheduler, with a mailbox in front of it on the node of its router.
-fn scheduler() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
-    let here = NodeName::new("here").unwrap();
-    let router = Arc::new(Router::new(Arc::new(Node::new(here))));
-    let local = Arc::clone(router.local());
+/// A scheduler on the node of its router, which does not know it yet.
+fn on_node(routes_unknown: bool) -> (Scheduler, Arc<Node>) {
+    let node = Arc::new(Node::new(NodeName::new("here").unwrap()));
+    let router = Arc::new(Router::new(Arc::clone(&node)));
     let builder = Scheduler::builder().workers(1).node("here").host("main");
-    let scheduler = builder.router(router).route_unknown(true).build().unwrap();
-    let mailbox = Mailbox::in_front_of(scheduler.downgrade(), here, scheduler.host_name());
-    let mailbox = Arc::new(mailbox);
-    local
-        .add_host(scheduler.host_name(), mailbox.clone())
-        .unwrap();
+    let builder = builder.router(router).route_unknown(routes_unknown);
+    (builder.build().unwrap(), node)
+}
+
+fn mailbox_of(scheduler: &Scheduler, node: &Node) -> Mailbox<WeakHandle> {
+    Mailbox::in_front_of(scheduler.downgrade(), node.name(), scheduler.host_name())
+}
+
+/// One with a mailbox in front of it.
+fn behind_a_mailbox() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
+    let (scheduler, node) = on_node(true);
+    let mailbox = Arc::new(mailbox_of(&scheduler, &node));
+    let host = scheduler.host_name();
+    node.add_host(host, mailbox.clone()).unwrap();
     scheduler.start().unwrap();
     (scheduler, mailbox)
+}
+
+/// A scheduler that is there later on.
+type Later = Arc<OnceLock<WeakHandle>>;
+
+fn send_to(scheduler: &Later, package: Package) -> Result<(), SendError> {
+    let handle = scheduler.get().and_then(WeakHandle::upgrade);
+    handle.expect("it is there").send(package)
 }
 
 fn pid(text: &str) -> Pid {
     text.parse().unwrap()
 }
 
-/// Answers each message to whom it is from, and as a control message as well.
-#[derive(Default)]
-struct Echo(Option<ProcessContext>);
+fn send(scheduler: &Scheduler, text: &str) -> Result<(), SendError> {
+    scheduler.send(Package::new(None, pid(text), "topic", 1_u64))
+}
 
-impl Process for Echo {
-    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.0 = Some(context.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        out.idle();
-        for event in events {
-            if let (Event::Message(message), Some(context)) = (event, &self.0) {
-                let source = message.source.ok_or("from nobody")?;
-                context.send_control(source, "control", ())?;
-                context.send(source, "answer", message.payloads)?;
-                out.done(());
-            }
-        }
-        Ok(())
-    }
+fn assert_refused(scheduler: &Scheduler, text: &str, kind: SendErrorKind) {
+    let refused = send(scheduler, text).unwrap_err();
+    assert_eq!(refused.kind, kind, "{text}");
+    assert_eq!(refused.into_package().message.topic, "topic");
 }
 
 // pins: R5
 #[test]
 fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
-    let (scheduler, mailbox) = scheduler();
+    let (scheduler, mailbox) = behind_a_mailbox();
     for text in ["{main|7}", "{here@main|7}"] {
         let inbox = mailbox.attach(pid(text)).unwrap();
         let echo = scheduler.submit(Echo::default(), "main", ()).unwrap();
@@ -59,117 +64,87 @@ fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
         scheduler.send(question).unwrap();
         let exit = echo.wait();
         assert!(exit.is_done(), "{exit:?}");
-        let topics = [(); 2].map(|()| inbox.recv().unwrap().message.topic);
-        assert_eq!(topics, ["control", "answer"]);
+        assert_eq!(inbox.recv().unwrap().message.topic, "answer");
+        let control = Package::new(None, inbox.pid(), "control", ());
+        scheduler.send_control(control).unwrap();
+        assert_eq!(inbox.recv().unwrap().message.topic, "control");
     }
 }
 
 // pins: R2, R5
 #[test]
 fn what_nobody_takes_is_not_found() {
-    let (scheduler, mailbox) = scheduler();
-    let send = |text: &str| scheduler.send(Package::new(None, pid(text), "topic", 1_u64));
-    let refused = send("{main|7}").unwrap_err();
-    assert_eq!(refused.kind, SendErrorKind::NotFound);
-    assert_eq!(refused.into_package().message.topic, "topic");
+    let (scheduler, mailbox) = behind_a_mailbox();
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
     let inbox = mailbox.attach(pid("{main|7}")).unwrap();
-    send("{main|7}").unwrap();
+    send(&scheduler, "{main|7}").unwrap();
     drop(inbox);
-    assert_eq!(send("{main|7}").unwrap_err().kind, SendErrorKind::NotFound);
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
 }
 
 /// Else it comes back to itself for ever.
 // pins: R2
 #[test]
 fn who_is_in_front_may_ask_twice() {
-    let place = Arc::new(OnceLock::<WeakHandle>::new());
-    let (theirs, asked) = (Arc::clone(&place), Arc::new(AtomicU64::new(0)));
-    let count = Arc::clone(&asked);
-    let front = ganger::relay::from_fn(move |package| {
-        assert!(
-            count.fetch_add(1, Ordering::SeqCst) < 10,
-            "it asks itself for ever"
-        );
-        let handle = theirs
-            .get()
-            .and_then(WeakHandle::upgrade)
-            .expect("it sends");
-        let first = handle.send(package);
-        first.or_else(|error| handle.send(error.into_package()))
+    let (place, asked) = (Later::default(), Arc::new(AtomicU64::new(0)));
+    let (later, count) = (Arc::clone(&place), Arc::clone(&asked));
+    let front = from_fn(move |package| {
+        let before = count.fetch_add(1, Ordering::SeqCst);
+        assert!(before < 10, "it asks itself for ever");
+        let first = send_to(&later, package);
+        first.or_else(|error| send_to(&later, error.into_package()))
     });
     let builder = Scheduler::builder().workers(1).host("main");
     let builder = builder.router(Arc::new(front)).route_unknown(true);
     let scheduler = builder.build().unwrap();
     place.set(scheduler.downgrade()).unwrap();
-    let refused = scheduler.send(Package::new(None, pid("{main|7}"), "topic", 1_u64));
-    assert_eq!(refused.unwrap_err().kind, SendErrorKind::NotFound);
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
 // pins: R5
 #[test]
 fn who_is_in_front_may_send_to_another_there() {
-    let here = NodeName::new("here").unwrap();
-    let router = Arc::new(Router::new(Arc::new(Node::new(here))));
-    let local = Arc::clone(router.local());
-    let builder = Scheduler::builder().workers(1).node("here").host("main");
-    let builder = builder.router(router).route_unknown(true);
-    let scheduler = builder.build().unwrap();
-    let host = scheduler.host_name();
-    let mailbox = Mailbox::in_front_of(scheduler.downgrade(), here, host);
+    let (scheduler, node) = on_node(true);
+    let mailbox = mailbox_of(&scheduler, &node);
     let inbox = mailbox.attach(pid("{main|8}")).unwrap();
     let weak = scheduler.downgrade();
-    let front = ganger::relay::from_fn(move |package: Package| match package.target.id() {
+    let front = from_fn(move |package: Package| match package.target.id() {
         7 => {
             let handle = weak.upgrade().expect("it sends");
             handle.send(Package::new(None, pid("{main|8}"), "noted", 1_u64))
         }
         _ => mailbox.send(package),
     });
-    local.add_host(host, Arc::new(front)).unwrap();
-    for (text, topic) in [("{main|8}", "direct"), ("{main|7}", "noted")] {
-        scheduler
-            .send(Package::new(None, pid(text), "direct", 1_u64))
-            .unwrap();
+    node.add_host(scheduler.host_name(), Arc::new(front))
+        .unwrap();
+    for (text, topic) in [("{main|8}", "topic"), ("{main|7}", "noted")] {
+        send(&scheduler, text).unwrap();
         assert_eq!(inbox.recv().unwrap().message.topic, topic);
     }
-}
-
-/// A scheduler that passes on what it has no process for, to itself under both names.
-fn behind_itself(passes_on: bool) -> (Scheduler, Arc<Node>) {
-    let here = NodeName::new("here").unwrap();
-    let router = Arc::new(Router::new(Arc::new(Node::new(here))));
-    let local = Arc::clone(router.local());
-    let builder = Scheduler::builder().workers(1).node("here").host("main");
-    let builder = builder.router(router).route_unknown(passes_on);
-    let scheduler = builder.build().unwrap();
-    for name in ["main", "other"] {
-        let handle = scheduler.handle();
-        let again = ganger::relay::from_fn(move |package| handle.send(package));
-        let name = HostName::new(name).unwrap();
-        local.add_host(name, Arc::new(again)).unwrap();
-    }
-    (scheduler, local)
 }
 
 /// It would ask itself for ever.
 // pins: R2
 #[test]
 fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
-    for passes_on in [false, true] {
-        let (scheduler, local) = behind_itself(passes_on);
+    for routes_unknown in [false, true] {
+        let (scheduler, node) = on_node(routes_unknown);
+        // The router does not know it.
+        assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+        for name in ["main", "other"] {
+            let handle = scheduler.handle();
+            let again = from_fn(move |package| handle.send(package));
+            let name = HostName::new(name).unwrap();
+            node.add_host(name, Arc::new(again)).unwrap();
+        }
         for _ in 0..100 {
-            for (text, kind) in [
-                ("{main|7}", SendErrorKind::NotFound),
-                ("{other|7}", SendErrorKind::HostNotFound),
-            ] {
-                let refused = scheduler.send(Package::new(None, pid(text), "topic", 1_u64));
-                assert_eq!(refused.unwrap_err().kind, kind);
-            }
+            assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+            assert_refused(&scheduler, "{other|7}", SendErrorKind::HostNotFound);
         }
         // Else it would keep itself.
-        for name in local.hosts() {
-            assert!(local.remove_host(name).is_some());
+        for name in node.hosts() {
+            assert!(node.remove_host(name).is_some());
         }
     }
 }
@@ -178,27 +153,18 @@ fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
 // pins: R2
 #[test]
 fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
-    let other = Arc::new(OnceLock::<WeakSender>::new());
-    let build = |host: &str, to: Arc<OnceLock<WeakSender>>| {
-        let router = ganger::relay::from_fn(move |package| to.get().expect("it is set")(package));
+    let [first, second] = [(); 2].map(|()| Later::default());
+    let build = |host: &str, own: &Later, other: &Later| {
+        let other = Arc::clone(other);
+        let router = from_fn(move |package| send_to(&other, package));
         let builder = Scheduler::builder().workers(1).host(host);
         let builder = builder.router(Arc::new(router)).route_unknown(true);
-        builder.build().unwrap()
+        let scheduler = builder.build().unwrap();
+        own.set(scheduler.downgrade()).unwrap();
+        scheduler
     };
-    let (to_first, to_second) = (Arc::clone(&other), Arc::new(OnceLock::new()));
-    let (first, second) = (build("a", Arc::clone(&to_second)), build("b", to_first));
-    let sender = |scheduler: &Scheduler| -> WeakSender {
-        let weak = scheduler.downgrade();
-        Box::new(move |package| match weak.upgrade() {
-            Some(handle) => handle.send(package),
-            None => Err(SendError::new(SendErrorKind::HostNotFound, package)),
-        })
-    };
-    assert!(other.set(sender(&first)).is_ok() && to_second.set(sender(&second)).is_ok());
+    let schedulers = [build("a", &first, &second), build("b", &second, &first)];
     for text in ["{a|7}", "{b|7}"] {
-        let refused = first.send(Package::new(None, pid(text), "topic", 1_u64));
-        assert_eq!(refused.unwrap_err().kind, SendErrorKind::NotFound);
+        assert_refused(&schedulers[0], text, SendErrorKind::NotFound);
     }
 }
-
-type WeakSender = Box<dyn Fn(Package) -> Result<(), SendError> + Send + Sync>;

@@ -1,8 +1,11 @@
 //! Two runtimes of one program, each a peer of the other.
 
+mod support;
+
 use ganger::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
+use support::Echo;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -22,29 +25,6 @@ fn connect(one: &Runtime, other: &Runtime) {
     };
     add(one, other);
     add(other, one);
-}
-
-/// Answers each message to whom it is from, and ends.
-#[derive(Default)]
-struct Echo(Option<ProcessContext>);
-
-impl Process for Echo {
-    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.0 = Some(context.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        out.idle();
-        for event in events {
-            if let (Event::Message(message), Some(context)) = (event, &self.0) {
-                let source = message.source.ok_or("from nobody")?;
-                context.send(source, "answer", message.payloads)?;
-                out.done(());
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Sends its question with its own PID among the payloads, and ends with both when the answer is there.

@@ -63,7 +63,7 @@ pub struct CommandRegistry {
 }
 
 enum State {
-    Building(HashMap<CommandId, Entry>),
+    Building(BTreeMap<CommandId, Entry>),
     Frozen {
         names: BTreeMap<CommandId, Symbol>,
         /// None when they have been given up.
@@ -162,7 +162,7 @@ impl CommandRegistry {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            state: Mutex::new(State::Building(HashMap::new())),
+            state: Mutex::new(State::Building(BTreeMap::new())),
         }
     }
 
@@ -227,7 +227,7 @@ impl CommandRegistry {
         match &*self.lock() {
             State::Building(entries) => {
                 let list = entries.iter().map(|(&id, entry)| (id, entry.name));
-                list.collect::<BTreeMap<_, _>>().into_iter().collect()
+                list.collect()
             }
             State::Frozen { names, .. } => names.iter().map(|(&id, &name)| (id, name)).collect(),
         }

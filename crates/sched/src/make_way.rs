@@ -74,60 +74,28 @@ impl Shared {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::{Address, Handle, Scheduler};
-    use ganger_proc_api::{BoxError, Events, Message, Process, SendErrorKind, StepOutput};
-    use std::sync::OnceLock;
-    use std::sync::mpsc::{Sender, channel};
-    use std::time::Duration;
+    use crate::Scheduler;
+    use crate::local::{Held, LocalQueue};
 
-    /// Its `close` waits for room, if there is an address.
-    struct Waits(Arc<OnceLock<Address>>);
-
-    impl Process for Waits {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            out.idle();
-            Ok(())
-        }
-
-        fn close(&mut self) {
-            if let Some(full) = self.0.get() {
-                let refused = full.send_blocking(Message::new("bye", ())).unwrap_err();
-                assert_eq!(refused.kind, SendErrorKind::Full);
-            }
-        }
-    }
-
-    /// Its step stops a scheduler.
-    struct Stops(Handle, Sender<()>);
-
-    impl Process for Stops {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            self.0.stop(Duration::from_millis(20));
-            out.done(());
-            Ok(self.1.send(())?)
-        }
-    }
-
+    /// There may be none left to end the one that it would wait for.
     // pins: D3, D4
     #[test]
-    fn a_worker_that_ends_the_processes_of_another_scheduler_waits_for_none_of_them() {
-        let builder = Scheduler::builder().workers(1).mailbox_limit(1);
-        let there = builder.build().unwrap();
-        // So that whoever stops it has to end what is there.
-        there.shared.crew.refuse_threads(true);
-        let full = Arc::new(OnceLock::new());
-        let waits = there.submit(Waits(Arc::clone(&full)), "waits", ()).unwrap();
-        let last = there.submit(Waits(Arc::default()), "last", ()).unwrap();
-        last.send(Message::new("fills", ())).unwrap();
-        assert!(full.set(last.address().clone()).is_ok());
-        let here = Scheduler::builder().workers(1).build().unwrap();
-        here.start().unwrap();
-        let (tell, told) = channel();
-        let stops = Stops(there.handle(), tell);
-        drop(here.submit(stops, "stops", ()).unwrap());
-        let told = told.recv_timeout(Duration::from_secs(60));
-        told.expect("it waits for one that nobody else ends");
-        drop([waits.wait(), last.wait()]);
-        assert_eq!(there.stats().total.panics, 0);
+    fn a_thread_that_ends_the_processes_of_a_scheduler_waits_for_none_of_them() {
+        let scheduler = || Scheduler::builder().workers(2).max_spares(0);
+        let [here, there] = [(); 2].map(|()| scheduler().build().unwrap());
+        let pid = Pid::new(there.host_name(), 7);
+        let may_wait = || may_wait_for(&there.shared, pid);
+        let and_when_it_ends_others = || {
+            let _turn = local::hold(&there.shared, Held::Turn);
+            may_wait()
+        };
+        assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
+        // On a worker of another scheduler, whose place is taken.
+        here.shared.crew.step_back(1);
+        assert!(here.shared.crew.relieve(&here.shared, 0, None));
+        let queue = LocalQueue::of_first(&here.shared);
+        local::enter(&queue, || {
+            assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
+        });
     }
 }

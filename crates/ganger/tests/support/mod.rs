@@ -1,0 +1,26 @@
+//! What several tests need.
+
+use ganger::prelude::*;
+
+/// Answers each message to whom it is from, and ends.
+#[derive(Default)]
+pub(crate) struct Echo(Option<ProcessContext>);
+
+impl Process for Echo {
+    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.0 = Some(context.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        for event in events {
+            if let (Event::Message(message), Some(context)) = (event, &self.0) {
+                let source = message.source.ok_or("from nobody")?;
+                context.send(source, "answer", message.payloads)?;
+                out.done(());
+            }
+        }
+        Ok(())
+    }
+}
