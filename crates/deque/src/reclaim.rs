@@ -60,12 +60,19 @@ impl<R> Buffer<R> {
     /// # Safety
     /// Only the owner calls this, and it does not use the replaced value afterwards.
     pub(crate) unsafe fn replace(&self, next: Box<R>) {
+        // First: when this panics, nothing has been replaced.
+        let guard = pin();
         let old = self.owned();
         // Ordering: Release pairs with the Acquire in `load`.
         self.current.store(Box::into_raw(next), Ordering::Release);
         // SAFETY: `old` comes from a box, is reachable no longer, and is retired once, because only
         // the owner replaces.
-        unsafe { self.retired.add(old) };
+        unsafe { self.retired.add(&guard, old) };
+    }
+
+    /// Frees what has been replaced and is used by nobody any longer.
+    pub(crate) fn collect(&self) {
+        self.retired.collect();
     }
 }
 
@@ -80,6 +87,7 @@ impl<R> Drop for Buffer<R> {
 mod backend {
     use crate::counts::{Event, count};
     use crossbeam_epoch::{Collector, LocalHandle};
+    use ganger_sync::atomic::{AtomicBool, Ordering};
     use std::marker::PhantomData;
     use std::ptr::NonNull;
     use std::sync::LazyLock;
@@ -101,28 +109,49 @@ mod backend {
     }
 
     /// Hands retired values to the epoch.
-    pub(crate) struct Retired<R>(PhantomData<R>);
+    pub(crate) struct Retired<R> {
+        /// There have been some. Of the owner's thread, until nobody else is left.
+        any: AtomicBool,
+        values: PhantomData<R>,
+    }
 
     impl<R> Retired<R> {
         pub(crate) fn new() -> Self {
-            Self(PhantomData)
+            Self {
+                any: AtomicBool::new(false),
+                values: PhantomData,
+            }
         }
 
         /// # Safety
         /// `old` comes from a box, new guards cannot reach it, and it is added once.
-        pub(crate) unsafe fn add(&self, old: NonNull<R>) {
-            let guard = pin();
+        pub(crate) unsafe fn add(&self, guard: &Guard, old: NonNull<R>) {
+            // Ordering: Relaxed, because whoever reads it is the same thread, or the last one that has the deque.
+            self.any.store(true, Ordering::Relaxed);
             // SAFETY: by the contract of this function; and freeing a ring touches no item, so it
             // does not matter on which thread and when it happens.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old.as_ptr()))) };
             // A ring can be large, and this thread may neither steal nor retire another for a long
-            // time. It takes two advances of the epoch until the ring is free, and a third look to
-            // free it; an advance takes a thread that is not pinned from before.
+            // time.
             guard.flush();
-            drop(guard);
-            for _ in 0..3 {
-                pin().flush();
+        }
+
+        /// It takes two advances of the epoch until a ring is free, and a third look to free it; an advance takes
+        /// threads that are not pinned from before.
+        pub(crate) fn collect(&self) {
+            // Ordering: as in `add`.
+            if self.any.load(Ordering::Relaxed) {
+                for _ in 0..3 {
+                    pin().flush();
+                }
             }
+        }
+    }
+
+    impl<R> Drop for Retired<R> {
+        fn drop(&mut self) {
+            // Somebody may have been in a steal when the last one was replaced.
+            self.collect();
         }
     }
 }
@@ -151,9 +180,13 @@ mod backend {
 
         /// # Safety
         /// `old` comes from a box and is added once.
-        pub(crate) unsafe fn add(&self, old: NonNull<R>) {
+        pub(crate) unsafe fn add(&self, _guard: &Guard, old: NonNull<R>) {
             self.0.lock().expect("nobody panics here").push(old);
         }
+
+        /// They are kept.
+        #[expect(clippy::unused_self, reason = "as the other backend's")]
+        pub(crate) fn collect(&self) {}
     }
 
     impl<R> Drop for Retired<R> {
@@ -170,7 +203,10 @@ mod backend {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use std::sync::{Arc, Barrier};
+    use std::thread;
+
+    const MOST_TRIES: u32 = 1_000;
 
     /// Long enough for any epoch to pass, short enough to fail a test.
     const MOST_TURNS: u32 = 10_000_000;
@@ -195,6 +231,33 @@ mod tests {
             Arc::strong_count(&first) == 1
         });
         assert!(freed);
+    }
+
+    /// Nobody steals or replaces anything afterwards.
+    #[test]
+    fn what_was_in_use_when_it_was_replaced_goes_with_the_buffer() {
+        let is_freed = || {
+            let first = Arc::new(());
+            let buffer = Buffer::new(Box::new(Arc::clone(&first)));
+            let (pinned, replaced) = (&Barrier::new(2), &Barrier::new(2));
+            thread::scope(|scope| {
+                scope.spawn(move || {
+                    let _guard = pin();
+                    pinned.wait();
+                    replaced.wait();
+                });
+                pinned.wait();
+                // SAFETY: this thread is the owner, and uses none.
+                unsafe { buffer.replace(Box::new(Arc::default())) };
+                buffer.collect();
+                assert_eq!(Arc::strong_count(&first), 2, "it is in use");
+                replaced.wait();
+            });
+            drop(buffer);
+            Arc::strong_count(&first) == 1
+        };
+        // Other tests of this process may be pinned for a moment.
+        assert!((0..MOST_TRIES).any(|_| is_freed()));
     }
 
     #[test]

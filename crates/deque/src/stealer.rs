@@ -5,7 +5,7 @@ use crate::reclaim::{self, Guard};
 use crate::ring::Ring;
 use crate::shared::Shared;
 use crate::steal::Steal;
-use crate::word::{Announcement, Claim, MAX_EXPOSED, Snapshot, half};
+use crate::word::{Announcement, Claim, Snapshot, half};
 use crate::worker::Worker;
 use ganger_sync::fence;
 use ganger_sync::sync::Arc;
@@ -72,6 +72,9 @@ impl<T> Stealer<T> {
     /// The rest of [`steal`](Self::steal): apart, so that looking in vain takes no more than that.
     #[inline(never)]
     fn steal_seen(&self, seen: Snapshot, bottom: u32) -> Steal<T> {
+        let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
+            return Steal::Retry;
+        };
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, 1).map(|claimed| {
             // SAFETY: the slot is ours: the owner does not write it before it is released.
@@ -124,9 +127,13 @@ impl<T> Stealer<T> {
         dest: &Worker<T>,
         limit: usize,
     ) -> Steal<usize> {
+        let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
+            return Steal::Retry;
+        };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         // Room first: nothing may fail between the claim and the copy.
-        let room = dest.reserve(half(seen.len(bottom)).min(limit).min(MAX_EXPOSED));
+        let wanted = half(seen.len(bottom)).min(seen.claimable(bottom));
+        let room = dest.reserve(wanted.min(limit));
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, limit.min(room))
             .map(|claimed| {
@@ -139,7 +146,8 @@ impl<T> Stealer<T> {
             })
     }
 
-    /// How many items there were a moment ago. O(1), two loads.
+    /// How many items there were a moment ago; more than there ever were, if others steal and the owner pushes between
+    /// the two loads. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         let (seen, bottom) = self.look();
@@ -158,7 +166,8 @@ impl<T> Stealer<T> {
     }
 
     /// Which items there were a moment ago: the number of the oldest, and how many there were. Items have consecutive
-    /// numbers, in the order in which they are stolen, and the next one after 2^32 - 1 is 0. O(1), two loads.
+    /// numbers, in the order in which they are stolen, and the next one after 2^32 - 1 is 0. The count may be too high,
+    /// as that of [`len`](Self::len). O(1), two loads.
     ///
     /// The number of the oldest moves on when items are stolen, and for no other reason: so who looks again can tell
     /// how many have been, up to 2^32. An item that the owner pushes where it has popped one has that one's number,
@@ -190,23 +199,18 @@ impl<T> Stealer<T> {
         (seen, self.shared.bottom())
     }
 
-    /// Claims, after an announcement if nothing is exposed.
-    fn claim<'g>(
-        &self,
-        guard: &'g Guard,
-        seen: Snapshot,
-        bottom: u32,
-        at_most: u32,
-    ) -> Steal<Claimed<'g, T>> {
+    /// The same, from which can be claimed: announces a claim if nothing is exposed, and looks again. None if another
+    /// thread was faster.
+    fn look_closer(&self, seen: Snapshot, bottom: u32) -> Option<(Snapshot, u32)> {
         if seen.is_open() {
-            return self.claim_exposed(guard, seen, bottom, at_most);
+            return Some((seen, bottom));
         }
         let seen = if seen.tentative() {
             seen
         } else {
             match self.shared.word.announce(seen, bottom) {
                 Announcement::Announced(announced) => announced,
-                Announcement::Lost => return Steal::Retry,
+                Announcement::Lost => return None,
             }
         };
         // Pairs with the light fence of the owner's pop between its store of `bottom` and its look
@@ -214,10 +218,10 @@ impl<T> Stealer<T> {
         // holds for whoever has seen the announcement, so no thief waits for another.
         fence::heavy();
         count(Event::Fenced);
-        self.claim_exposed(guard, seen, self.shared.bottom(), at_most)
+        Some((seen, self.shared.bottom()))
     }
 
-    fn claim_exposed<'g>(
+    fn claim<'g>(
         &self,
         guard: &'g Guard,
         seen: Snapshot,

@@ -251,7 +251,7 @@ impl Snapshot {
 
     /// What is exposed, given a `bottom` that was read after `self`. What a settled word exposes is
     /// there whatever `bottom` was when it was read.
-    fn claimable(self, bottom: u32) -> u32 {
+    pub(crate) fn claimable(self, bottom: u32) -> u32 {
         if self.tentative() {
             self.exposed().min(self.len(bottom))
         } else {

@@ -227,12 +227,13 @@ impl<T> Worker<T> {
     }
 
     /// Gives back memory that a burst has left: moves to the smallest ring that holds the items,
-    /// but none with less room than [`new`](Self::new) gives. Does nothing if that is the one there.
+    /// but none with less room than [`new`](Self::new) gives, unless that is the one there.
     ///
     /// A deque never shrinks by itself: growing again in the middle of the next burst would cost
     /// more than the memory is worth, and when that is not so only the owner knows. Call it when the
     /// deque has been almost empty for a while. Thieves may go on stealing; the old ring is freed
-    /// once those that are reading it now have finished. Does not block. O(n) for n items.
+    /// when those that are reading it now have finished: by whoever then steals, or moves to another ring, or calls
+    /// this, or drops a deque that has grown. Does not block. O(n) for n items.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -250,6 +251,8 @@ impl<T> Worker<T> {
         let needed = bottom.wrapping_sub(head).max(FIRST_CAPACITY);
         if needed.next_power_of_two() < self.slots.get().capacity() {
             self.move_to(needed, head, bottom);
+        } else {
+            self.shared.owner.buffer.collect();
         }
     }
 
@@ -358,6 +361,7 @@ impl<T> Worker<T> {
         unsafe { self.shared.owner.buffer.replace(ring) };
         self.slots.set(new);
         self.ceiling.set(head.wrapping_add(new.capacity()));
+        self.shared.owner.buffer.collect();
     }
 }
 

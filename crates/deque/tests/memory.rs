@@ -4,7 +4,7 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
-use ganger_deque::Worker;
+use ganger_deque::{Steal, Worker};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -149,4 +149,17 @@ fn a_ring_is_less_than_twice_as_large_as_what_was_in_it() {
         }
         assert!((items..2 * items).contains(&worker.capacity()));
     }
+}
+
+#[test]
+fn a_thief_makes_room_for_what_it_may_get() {
+    let _alone = alone();
+    let victim = Worker::new();
+    victim.push(0);
+    victim.expose();
+    (1..100_000).for_each(|item| victim.push(item));
+    let dest = Worker::new();
+    let stolen = victim.stealer().steal_half_into(&dest, usize::MAX);
+    assert_eq!(stolen, Steal::Success(1));
+    assert_eq!(dest.capacity(), 16);
 }
