@@ -107,11 +107,12 @@ impl Local {
     }
 }
 
+// Where thread-locals are the system's keys, this one is freed before `END` has given back what is in it.
 #[cfg(not(any(
-    target_os = "linux",
+    all(target_os = "linux", not(target_env = "ohos")),
     target_os = "freebsd",
     target_vendor = "apple",
-    target_env = "msvc"
+    all(target_env = "msvc", not(target_vendor = "win7"))
 )))]
 impl Drop for Local {
     fn drop(&mut self) {

@@ -13,7 +13,8 @@ use std::task::{Context, Poll};
 ///
 /// It is a [`Stream`] as well, which ends when nothing is left and nothing will come. Items that come
 /// while the task waits wake it once, not each of them. A waker that panics does so in the send that
-/// wakes it, after the item was sent.
+/// wakes it, after the item was sent; or where the last sender is dropped or the channel is closed, which ends the
+/// program if that thread is unwinding already.
 ///
 /// ```
 /// # struct Thread(std::thread::Thread);
@@ -80,7 +81,8 @@ impl<T> AsyncReceiver<T> {
             self.receiver.shared().set_waker(context.waker());
             match self.receiver.shared().queue.park() {
                 Park::Parked => return Poll::Pending,
-                Park::NotEmpty | Park::Closed => {}
+                // Nobody gets the token, so nobody would take it out: it may keep this receiver.
+                Park::NotEmpty | Park::Closed => self.receiver.shared().forget_waker(),
             }
         }
     }

@@ -317,8 +317,8 @@ impl Busy {
         }
     }
 
-    fn waker(self) -> Waker {
-        let this = Arc::into_raw(Arc::new(self));
+    fn waker(self: Arc<Self>) -> Waker {
+        let this = Arc::into_raw(self);
         // SAFETY: an `Arc` that the waker owns, which the functions below take it to be.
         unsafe { Waker::from_raw(RawWaker::new(this.cast(), &BUSY)) }
     }
@@ -363,10 +363,10 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
             let task = Task::new();
             let (sender, mut receiver) = parked(&task);
             let mut items = Vec::new();
-            let busy = Busy {
+            let busy = Arc::new(Busy {
                 sender: sender.clone(),
                 when,
-            };
+            });
             let waker = busy.waker();
             let polled = receiver.poll_recv(&mut Context::from_waker(&waker));
             drop(waker);
@@ -389,6 +389,20 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
         };
         assert_eq!(items.as_deref(), Ok(expected), "{when:?}");
     }
+}
+
+/// It may own the receiver.
+#[test]
+fn a_waker_for_which_an_item_came_in_time_is_not_kept() {
+    let (sender, receiver) = channel();
+    let when = When::Cloned;
+    let busy = Arc::new(Busy { sender, when });
+    let waker = Arc::clone(&busy).waker();
+    let mut receiver = receiver.into_async();
+    let polled = receiver.poll_recv(&mut Context::from_waker(&waker));
+    assert_eq!(polled, Poll::Ready(Ok(7)));
+    drop(waker);
+    assert_eq!(Arc::strong_count(&busy), 1);
 }
 
 /// An executor may run a task in the midst of waking it.

@@ -4,7 +4,10 @@
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
+/// The mpsc crate does without.
+#[cfg(all(not(loom), target_has_atomic = "64"))]
+pub use std::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
 pub use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
 };
