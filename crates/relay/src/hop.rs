@@ -1,4 +1,13 @@
 //! What keeps a package from going in a circle.
+//!
+//! **Problem.** Those who pass packages on may stand behind one another in a circle, and each of them may try others when one
+//! has refused. A bound of how many there are within one another does not suffice: with two tries each, as many sends
+//! would reach it as two to the power of the bound.
+//!
+//! **Protocol.** Who reaches the bound is refused, and lowers it by one until the outermost send on this thread has
+//! returned. So what is tried on the way back is refused at once, and there are at most as many ways to the bound as it
+//! is high. It does not become lower than a few, so that one who sends to many is not refused because some of those
+//! stand in circles.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
@@ -6,43 +15,85 @@ use std::thread::LocalKey;
 /// How many routers may pass a package on to other nodes, one after the other on one thread.
 const MOST_ROUTERS: usize = 32;
 
-/// How many hosts of nodes may be asked within one another on one thread. More than anybody needs, also if they send other
+/// How many hosts may be asked within one another on one thread. More than anybody needs, also if they send other
 /// packages meanwhile, and less than a stack has room for.
 const MOST_HOSTS: usize = 128;
 
+/// How many there may be within one another whatever circles there have been.
+const FEW: usize = 4;
+
+/// On a thread.
+#[derive(Clone, Copy)]
+struct Hops {
+    now: usize,
+    most: usize,
+    bound: usize,
+}
+
+impl Hops {
+    const fn new(bound: usize) -> Self {
+        Self {
+            now: 0,
+            most: bound,
+            bound,
+        }
+    }
+
+    fn begin(&mut self) -> bool {
+        let is_allowed = self.now < self.most;
+        if is_allowed {
+            self.now += 1;
+        } else if self.now == self.most && self.most > FEW {
+            self.most -= 1;
+        }
+        is_allowed
+    }
+
+    fn end(&mut self) {
+        self.now -= 1;
+        if self.now == 0 {
+            self.most = self.bound;
+        }
+    }
+}
+
 thread_local! {
-    static ROUTERS: Cell<usize> = const { Cell::new(0) };
-    static HOSTS: Cell<usize> = const { Cell::new(0) };
+    static ROUTERS: Cell<Hops> = const { Cell::new(Hops::new(MOST_ROUTERS)) };
+    static HOSTS: Cell<Hops> = const { Cell::new(Hops::new(MOST_HOSTS)) };
 }
 
 /// A package is passed on on this thread, until this is dropped.
-pub(crate) struct Hop(&'static LocalKey<Cell<usize>>);
+#[must_use]
+#[derive(Debug)]
+pub struct Hop(&'static LocalKey<Cell<Hops>>);
 
 impl Hop {
     /// From one router to another. None if it has come through too many already: they stand behind one another in a circle.
     #[inline]
     pub(crate) fn between_routers() -> Option<Self> {
-        Self::begin(&ROUTERS, MOST_ROUTERS)
+        Self::begin(&ROUTERS)
     }
 
-    /// From a node to a host. None, as above.
+    /// From a node to a host, or from a host to what knows others. None, as above.
     #[inline]
-    pub(crate) fn to_host() -> Option<Self> {
-        Self::begin(&HOSTS, MOST_HOSTS)
+    #[must_use]
+    pub fn between_hosts() -> Option<Self> {
+        Self::begin(&HOSTS)
     }
 
     #[inline]
-    fn begin(hops: &'static LocalKey<Cell<usize>>, most: usize) -> Option<Self> {
-        let before = hops.get();
-        (before < most).then(|| {
-            hops.set(before + 1);
-            Self(hops)
-        })
+    fn begin(key: &'static LocalKey<Cell<Hops>>) -> Option<Self> {
+        let mut hops = key.get();
+        let is_allowed = hops.begin();
+        key.set(hops);
+        is_allowed.then(|| Self(key))
     }
 }
 
 impl Drop for Hop {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        let mut hops = self.0.get();
+        hops.end();
+        self.0.set(hops);
     }
 }

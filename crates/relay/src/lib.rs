@@ -12,6 +12,9 @@ mod table;
 
 pub use empty_host::EmptyHost;
 pub use error::{AddError, AttachError};
+/// For those who pass packages on as nodes do; a scheduler does.
+#[doc(hidden)]
+pub use hop::Hop;
 pub use mailbox::Mailbox;
 pub use mailbox_receiver::MailboxReceiver;
 pub use node::Node;

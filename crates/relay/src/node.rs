@@ -94,7 +94,7 @@ impl Node {
         let Some(host) = self.hosts.get(target.host()) else {
             return Err(refused(SendErrorKind::HostNotFound, package));
         };
-        let Some(_hop) = Hop::to_host() else {
+        let Some(_hop) = Hop::between_hosts() else {
             tracing::warn!(target: TARGET, node = %self.name, pid = %target, "hosts pass a package in a circle");
             return Err(refused(SendErrorKind::HostNotFound, package));
         };

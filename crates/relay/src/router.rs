@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// the old one is empty.
 ///
 /// Routers that are each other's fallback pass a package for a node that neither knows back and forth: after
-/// 32 on one thread it is refused with `NodeNotFound`. Two that are each other's peers keep each other in
+/// 32 on one thread it is refused with `NodeNotFound`, and what they try otherwise then is refused sooner. Two that are each other's peers keep each other in
 /// memory: one of them has the other as a [`Weak`](std::sync::Weak), which is a receiver, too.
 ///
 /// ```

@@ -46,11 +46,11 @@ impl Subscriber for Collector {
 
     fn event(&self, event: &Event<'_>) {
         let metadata = event.metadata();
-        assert_eq!(
-            (metadata.target(), *metadata.level()),
-            ("ganger::relay", Level::DEBUG)
-        );
-        let mut line = Line(String::new());
+        assert_eq!(metadata.target(), "ganger::relay");
+        let mut line = Line(match *metadata.level() {
+            Level::DEBUG => String::new(),
+            level => level.to_string(),
+        });
         event.record(&mut line);
         lock(&self.lines).push(line.0.trim_start().to_owned());
 
@@ -134,6 +134,19 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
             "message=host removed node=here host=box",
             "message=package refused pid={box|1} reason=no host with that name on the node",
         ]
+    );
+
+    let (local, itself) = (router.local(), host("itself"));
+    local
+        .add_host(itself, Arc::new(Arc::downgrade(local)))
+        .unwrap();
+    assert_eq!(refusal("{itself|1}"), SendErrorKind::HostNotFound);
+    local.remove_host(itself);
+    let told = told();
+    let warnings = told.iter().filter(|line| line.starts_with("WARN"));
+    assert_eq!(
+        warnings.collect::<Vec<_>>(),
+        ["WARN message=hosts pass a package in a circle node=here pid={itself|1}"]
     );
 }
 

@@ -4,6 +4,7 @@ use crate::common::*;
 use ganger_proc_api::SendErrorKind;
 use ganger_relay::{AddError, Mailbox, Node, Receiver, Router, from_fn};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 // pins: R3
 #[test]
@@ -141,4 +142,49 @@ fn a_host_sends_on_what_it_gets_in_parts() {
     });
     here.add_host(host("a"), Arc::new(in_parts)).unwrap();
     here.send(package("{a|60}", 60)).unwrap();
+}
+
+/// With two tries on each of many levels it would not come back.
+// pins: R2
+#[test]
+fn a_host_behind_itself_that_tries_twice_is_refused_soon() {
+    let here = Arc::new(Node::new(node("here")));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (weak, count) = (Arc::downgrade(&here), Arc::clone(&asked));
+    let twice = from_fn(move |package| {
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        assert!(before < 10_000, "it is asked without end");
+        let here = weak.upgrade().expect("it sends");
+        (here.send(package)).or_else(|error| here.send(error.into_package()))
+    });
+    here.add_host(host("twice"), Arc::new(twice)).unwrap();
+    for _ in 0..10 {
+        assert_refused(&*here, "{twice|1}", SendErrorKind::HostNotFound);
+        let asked = asked.swap(0, Ordering::Relaxed);
+        // As deep as ever: nothing is left over from the time before.
+        assert!(asked >= 128, "{asked}");
+    }
+}
+
+/// They are no part of a circle.
+// pins: R2
+#[test]
+fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {
+    let here = Arc::new(Node::new(node("here")));
+    let itself = Arc::new(Arc::downgrade(&here));
+    here.add_host(host("itself"), itself).unwrap();
+    let sink = Recorder::new();
+    here.add_host(host("a"), sink.clone()).unwrap();
+    let weak = Arc::downgrade(&here);
+    let to_many = from_fn(move |_| {
+        let here = weak.upgrade().expect("it sends");
+        for _ in 0..200 {
+            assert_refused(&*here, "{itself|1}", SendErrorKind::HostNotFound);
+            here.send(package("{a|1}", 1))?;
+        }
+        Ok(())
+    });
+    here.add_host(host("many"), Arc::new(to_many)).unwrap();
+    here.send(package("{many|1}", 1)).unwrap();
+    assert_eq!(sink.take().len(), 200);
 }

@@ -2,8 +2,9 @@
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
-use ganger_relay::{AddError, Node, Receiver, Router};
+use ganger_relay::{AddError, Node, Receiver, Router, from_fn};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn here() -> Router {
     Router::new(Arc::new(Node::new(node("here"))))
@@ -207,6 +208,31 @@ fn a_circle_of_routers_refuses_what_nobody_knows() {
     routers[2].add_peer(node("far"), far.clone()).unwrap();
     routers[0].send(package("{far@a|1}", 1)).unwrap();
     assert_eq!(far.take().len(), 1);
+}
+
+/// With two tries on each of many levels it would not come back.
+// pins: R2, R3
+#[test]
+fn routers_that_try_one_another_refuse_soon_what_nobody_knows() {
+    let routers = ["one", "two", "three"].map(|name| {
+        let local = Arc::new(Node::new(node(name)));
+        Arc::new(Router::new(local))
+    });
+    let asked = Arc::new(AtomicUsize::new(0));
+    for (n, router) in routers.iter().enumerate() {
+        let [first, second] = [1, 2].map(|step| Arc::downgrade(&routers[(n + step) % 3]));
+        let asked = Arc::clone(&asked);
+        let either = from_fn(move |package| {
+            let before = asked.fetch_add(1, Ordering::Relaxed);
+            assert!(before < 10_000, "they are asked without end");
+            (first.send(package)).or_else(|error| second.send(error.into_package()))
+        });
+        router.set_fallback(Arc::new(either));
+    }
+    for _ in 0..10 {
+        assert_refused(&*routers[0], "{nowhere@a|1}", SendErrorKind::NodeNotFound);
+        asked.store(0, Ordering::Relaxed);
+    }
 }
 
 // pins: R3
