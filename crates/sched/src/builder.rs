@@ -264,7 +264,7 @@ impl Builder {
 
     /// Hooks that are told when processes start and end. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
-        self.with(|config| config.lifecycle = Arc::new(lifecycle))
+        self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
     }
 
     /// Where packages go whose PID names another host or node. Default: nowhere; they come back

@@ -34,7 +34,7 @@ pub(crate) struct Config {
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) pinning: Pinning,
-    pub(crate) lifecycle: Arc<dyn Lifecycle>,
+    pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(crate) router: Option<Arc<dyn Receiver>>,
     pub(crate) routes_unknown: bool,
     #[cfg(feature = "check")]
@@ -132,7 +132,7 @@ impl Default for Config {
             thread_name: "ganger-worker".to_owned(),
             stack_size: None,
             pinning: Pinning::Off,
-            lifecycle: Arc::new(()),
+            lifecycle: None,
             router: None,
             routes_unknown: false,
             #[cfg(feature = "check")]

@@ -9,7 +9,8 @@ use ganger_proc_api::Pid;
 use std::any::Any;
 use std::error::Error;
 use std::fmt::{Display, Write};
-use std::mem::ManuallyDrop;
+use std::io::{self, Write as _};
+use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -22,6 +23,30 @@ const CAUSES: usize = 16;
 /// What `f` had borrowed may be half-changed after a panic: callers throw it away.
 pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(f)).map_err(message)
+}
+
+/// Calls `f`, and ends the program when it panics: a worker's search for work, or the monitor's watch, which no user's
+/// code has a part in.
+///
+/// A worker's thread would be gone, with the processes in its deque, and count as searching for ever, so
+/// that nobody else is woken: the program would stand still and not say so. The only known way is a
+/// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
+#[inline(always)]
+pub(crate) fn or_abort<R>(f: impl FnOnce() -> R) -> R {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            // Not by a macro: the output of a test would be caught, and go with the program.
+            let message =
+                "ganger: a thread of the scheduler cannot go on after the panic above; aborting";
+            let _told = writeln!(io::stderr(), "{message}");
+            std::process::abort();
+        }
+    }
+    let bomb = Bomb;
+    let result = f();
+    mem::forget(bomb);
+    result
 }
 
 /// Calls `f`, which is not expected to panic; counts and reports it when it does. `what` names the

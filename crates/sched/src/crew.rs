@@ -305,6 +305,11 @@ impl Crew {
         }
     }
 
+    /// Whether there is something to report.
+    pub(crate) fn has_untold(&self) -> bool {
+        !lock(&self.untold).is_empty()
+    }
+
     /// What there is to report first, for the worker that asks; others may report what comes behind it.
     pub(crate) fn take_untold(&self, index: usize) -> Option<Untold> {
         self.slots[index].calls.told();

@@ -123,10 +123,11 @@ pub(crate) fn finish(
         _ => (&counters.terminated, "terminated"),
     };
     log_end(task, how, reason);
-    let lifecycle = &shared.config.lifecycle;
-    contain_and_report("on_complete", task.pid, counters, || {
-        lifecycle.on_complete(task.pid, reason);
-    });
+    if let Some(lifecycle) = shared.config.lifecycle.as_deref() {
+        contain_and_report("on_complete", task.pid, counters, || {
+            lifecycle.on_complete(task.pid, reason);
+        });
+    }
     shared.leave_place();
     ended.bump();
     if watchers.is_some() || shared.late.is_any() {

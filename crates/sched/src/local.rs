@@ -159,6 +159,11 @@ pub(crate) fn ends_processes(shared: &Shared) -> bool {
     held::count(shared, Held::Turn) > 0
 }
 
+/// Whether this thread is starting the process with that id, which others can find already.
+pub(crate) fn starts(shared: &Shared, id: u64) -> bool {
+    held::count(shared, Held::Start(id)) > 0
+}
+
 /// How many turns and submissions of `shared` are on this thread's stack.
 pub(crate) fn held(shared: &Shared) -> (usize, usize) {
     let runs = |queue: &LocalQueue| shared.turns.on(queue.index).is_some();

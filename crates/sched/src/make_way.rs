@@ -34,10 +34,10 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
 }
 
 /// Whether a wait on this thread for a process can end: it does not run the process itself, and leaves a thread
-/// that does. The thread that was started last finds no relief, and so is never one that waits. Nor is one that is no
+/// that does; nor has it yet to start the process. The thread that was started last finds no relief, and so is never one that waits. Nor is one that is no
 /// worker and ends processes in a shutdown: there may be none left to end the one that it would wait for.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
-    if local::ends_processes(shared) {
+    if local::ends_processes(shared) || local::starts(shared, pid.id()) {
         return false;
     }
     local::with_any(|queue| {

@@ -33,6 +33,7 @@ mod watched;
 use self::behind::Waits;
 use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
+use crate::contain::or_abort;
 use crate::counted;
 use crate::reports::LongStepKind;
 use crate::shared::Shared;
@@ -82,7 +83,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
     counted::spawn(builder, shared, |shared| {
-        Monitor::new(shared, MonotonicClock::new()).watch();
+        or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
     })
 }
 
@@ -174,7 +175,8 @@ impl<'a, C: Clock> Monitor<'a, C> {
     fn look_at_turns(&mut self, now: Duration) -> Look {
         let mut look = Look::default();
         let stealers = self.shared.stealers();
-        self.watched.resize(stealers.len(), Watched::default());
+        // Those that are new are seen from now on.
+        (self.watched).resize_with(stealers.len(), || Watched::new(0, 0, now));
         for (worker, (watched, stealer)) in self.watched.iter_mut().zip(stealers).enumerate() {
             let turns = self.shared.counters.of(Some(worker)).turns.get();
             if turns == watched.turns {

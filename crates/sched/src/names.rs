@@ -54,6 +54,8 @@ impl Names {
         if task.state.is_closed() {
             return Err(RegisterNameErrorKind::NotFound);
         }
+        // Also if it gets none now: it need not be told again.
+        let names = of.entry(task.pid).or_default();
         match self.holders.entry(name.into()) {
             Entry::Occupied(taken) => {
                 let holder = *taken.get();
@@ -61,7 +63,7 @@ impl Names {
             }
             Entry::Vacant(free) => {
                 free.insert(task.pid);
-                of.entry(task.pid).or_default().insert(name.into());
+                names.insert(name.into());
                 Ok(())
             }
         }

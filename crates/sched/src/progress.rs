@@ -10,12 +10,14 @@ use ganger_sync::fence;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Three flags, set one after the other and never cleared, the calls of `stop`, and who was forced.
+/// Flags, set one after the other and never cleared, the calls of `stop`, and who was forced.
 #[derive(Default)]
 pub(crate) struct Progress {
     stopping: AtomicBool,
     terminating: AtomicBool,
     halted: AtomicBool,
+    /// One of the last two.
+    over: AtomicBool,
     callers: Mutex<Callers>,
     pub(crate) forced: Forced,
 }
@@ -58,6 +60,13 @@ impl Progress {
         self.halted.load(Ordering::SeqCst)
     }
 
+    /// No process takes a further step: whoever has just run one ends it.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        // Ordering: SeqCst, as `is_halted`.
+        self.over.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn begin_stopping(&self) {
         // Ordering: SeqCst: one order with the loads in `is_stopping`.
         self.stopping.store(true, Ordering::SeqCst);
@@ -70,6 +79,7 @@ impl Progress {
     pub(crate) fn begin_terminating(&self) {
         // Ordering: SeqCst: one order with the loads in `is_terminating`.
         self.terminating.store(true, Ordering::SeqCst);
+        self.over.store(true, Ordering::SeqCst);
         // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
         // this; this is set, then all visible processes are read. One of the two sees the other.
         fence::heavy();
@@ -79,6 +89,7 @@ impl Progress {
         // Ordering: SeqCst: a process is queued, then this is read; this is set, then the queues
         // are looked at. One of the two sees the other.
         self.halted.store(true, Ordering::SeqCst);
+        self.over.store(true, Ordering::SeqCst);
     }
 
     /// Adds a call of `stop` on this thread, until the guard is dropped.

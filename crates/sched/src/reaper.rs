@@ -4,6 +4,10 @@
 //! the system grants it no hand, and where all of its hands are kept by one process each, it has another.
 
 mod hands;
+mod late;
+
+pub(crate) use self::hands::MOST as MOST_HANDS;
+pub(crate) use self::late::LateHands;
 
 use self::hands::Hands;
 use crate::clock::Deadline;
@@ -108,7 +112,7 @@ pub(crate) fn terminate_all(shared: &Shared) {
     }
 }
 
-/// Runs what is queued, anywhere, until nothing is. All of it has been terminated.
+/// Runs what is queued, anywhere, until nothing is: after a halt each ends.
 pub(crate) fn reap(shared: &Arc<Shared>) {
     reap_and_count(shared, || ());
 }
@@ -120,18 +124,37 @@ fn reap_and_count(shared: &Arc<Shared>, mut count: impl FnMut()) {
         let first = shared.urgent.pop().or_else(|| shared.global.pop());
         first.or_else(|| steal_anywhere(shared))
     };
-    while let Some(task) = queued() {
+    while let Some(mut token) = queued() {
         count();
-        runner.run(task);
+        if shared.shutdown.is_halted() {
+            // Whoever terminates all may not have come to this one yet.
+            let task = token.into_task();
+            task.terminate();
+            // SAFETY: this thread owned the token, and the process is in no queue.
+            token = unsafe { Token::new(&task) };
+        }
+        runner.run(token);
     }
 }
 
-/// Ends what is queued after the workers have been told to return, when this thread is none of them
-/// and in the middle of nothing: nobody else may look.
+/// Has what is queued after the workers have been told to return ended, when this thread is none of them and in the
+/// middle of nothing: nobody else may look. Not on this thread, which may be anybody's, and which others' `close` might
+/// keep.
+#[inline]
 pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
-    if shared.shutdown.is_halted() && local::is_outside(shared) {
+    if shared.shutdown.is_halted() {
+        reap_late(shared);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn reap_late(shared: &Arc<Shared>) {
+    if local::is_outside(shared) {
         fence_after_halt();
-        reap(shared);
+        if shared.has_work() {
+            hands::start_late(shared);
+        }
     }
 }
 
@@ -157,17 +180,20 @@ fn steal_anywhere(shared: &Shared) -> Option<Token> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::Scheduler;
     use crate::state::ProcessState;
-    use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
-    use std::sync::mpsc::{Sender, channel};
+    use crate::{ProcessHandle, Scheduler};
+    use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, StepOutput};
+    use ganger_sync::atomic::AtomicUsize;
+    use std::sync::mpsc::{Receiver, Sender, channel};
     use std::thread;
 
-    /// Says on which thread its `close` runs.
-    struct Waits(Sender<String>);
+    /// Says on which thread its `close` runs, and counts its steps.
+    struct Waits(Sender<String>, Arc<AtomicUsize>);
 
     impl Process for Waits {
         fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            // Ordering: Relaxed, because who looks has been told of the end.
+            self.1.fetch_add(1, Ordering::Relaxed);
             out.idle();
             Ok(())
         }
@@ -178,14 +204,21 @@ mod tests {
         }
     }
 
-    // pins: D4
-    #[test]
-    fn a_reaper_that_is_late_ends_nobody_itself() {
+    /// A scheduler whose workers have left without anybody having told three processes, which wait; how many steps these
+    /// took; and on which threads they are closed.
+    fn halted() -> (
+        Scheduler,
+        [ProcessHandle; 3],
+        Arc<AtomicUsize>,
+        Receiver<String>,
+    ) {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         scheduler.start().unwrap();
         let (tell, told) = channel();
-        let waits: [_; 3] = std::array::from_fn(|_| {
-            let waits = scheduler.submit(Waits(tell.clone()), "main", ()).unwrap();
+        let steps = Arc::default();
+        let waits = std::array::from_fn(|_| {
+            let process = Waits(tell.clone(), Arc::clone(&steps));
+            let waits = scheduler.submit(process, "main", ()).unwrap();
             let state = || scheduler.process(waits.pid()).unwrap().state;
             while state() != ProcessState::Idle {
                 thread::yield_now();
@@ -193,7 +226,7 @@ mod tests {
             waits
         });
         let shared = &scheduler.shared;
-        // As if it had got no processor until the workers had left.
+        // As if the reaper had got no processor until the workers had left.
         shared.shutdown.begin_stopping();
         shared.shutdown.begin_terminating();
         shared.shutdown.halt();
@@ -201,10 +234,47 @@ mod tests {
         shared.idle.end_nap();
         let hour = Deadline::after(Duration::from_secs(3_600));
         assert!(shared.threads.wait(|| 0, || hour));
-        assert!(start(shared));
+        (scheduler, waits, steps, told)
+    }
+
+    // pins: D4
+    #[test]
+    fn a_reaper_that_is_late_ends_nobody_itself() {
+        let (scheduler, waits, _, told) = halted();
+        assert!(start(&scheduler.shared));
         for waits in waits {
             assert!(matches!(waits.wait(), ExitReason::Terminated));
             assert!(told.recv().unwrap().ends_with("-hand"));
+        }
+    }
+
+    /// It may be anybody's thread, and others' `close` may not return.
+    // pins: D3, D4
+    #[test]
+    fn who_wakes_a_process_after_the_halt_runs_nobody() {
+        let (scheduler, waits, steps, told) = halted();
+        // Ordering: Relaxed, as above.
+        let before = steps.load(Ordering::Relaxed);
+        for waits in waits {
+            waits.send(Message::new("late", 1)).unwrap();
+            assert!(matches!(waits.wait(), ExitReason::Terminated));
+            assert!(told.recv().unwrap().ends_with("-hand"));
+        }
+        // Ordering: Relaxed, as above.
+        assert_eq!(steps.load(Ordering::Relaxed), before, "steps after the end");
+        drop(scheduler);
+    }
+
+    /// Where the system grants no thread there is nobody else.
+    // pins: D4
+    #[test]
+    fn who_wakes_a_process_after_the_halt_ends_it_where_there_is_no_thread() {
+        let (scheduler, waits, _, told) = halted();
+        scheduler.shared.crew.refuse_threads(true);
+        for waits in waits {
+            waits.send(Message::new("late", 1)).unwrap();
+            assert!(matches!(waits.wait(), ExitReason::Terminated));
+            assert!(!told.recv().unwrap().ends_with("-hand"));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Task;
 use crate::cell::ProcessCell;
+use crate::contain::log;
 use crate::core::Item;
 use crate::delivery::Put;
 use crate::local::{self, LocalQueue};
@@ -9,11 +10,15 @@ use crate::nodes;
 use crate::shared::Shared;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::Receiver;
+use ganger_relay::{Hop, Receiver};
 use std::cell::RefCell;
 use std::mem;
 use std::ptr;
 use std::sync::Arc;
+use tracing::Level;
+
+/// Gives a package to whoever knows others.
+type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
 
 impl Shared {
     /// Whether the PID is one of this scheduler's.
@@ -49,10 +54,7 @@ impl Shared {
             let delivered = self.deliver_here(package);
             return delivered.or_else(|error| self.pass_on(error, |to, package| to.send(package)));
         }
-        match &self.config.router {
-            Some(router) => router.send(package),
-            None => Err(SendError::new(self.unroutable(package.target), package)),
-        }
+        self.pass_out(package, |to, package| to.send(package))
     }
 
     /// As [`route`](Self::route), for a control message.
@@ -62,20 +64,31 @@ impl Shared {
             return delivered
                 .or_else(|error| self.pass_on(error, |to, package| to.send_control(package)));
         }
-        match &self.config.router {
-            Some(router) => router.send_control(package),
-            None => Err(SendError::new(self.unroutable(package.target), package)),
-        }
+        self.pass_out(package, |to, package| to.send_control(package))
+    }
+
+    /// Gives the router what is for another host.
+    fn pass_out(&self, package: Package, send: PassOn) -> Result<(), SendError> {
+        let target = package.target;
+        let Some(router) = self.config.router.as_deref() else {
+            return Err(SendError::new(self.unroutable(target), package));
+        };
+        let Some(_hop) = Hop::between_hosts() else {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched", host = %self.host, pid = %target,
+                    "routers pass a package in a circle"
+                );
+            });
+            return Err(SendError::new(self.unroutable(target), package));
+        };
+        send(router, package)
     }
 
     /// Gives the router what was refused because there is no such process here.
     #[cold]
     #[inline(never)]
-    fn pass_on(
-        &self,
-        error: SendError,
-        send: fn(&dyn Receiver, Package) -> Result<(), SendError>,
-    ) -> Result<(), SendError> {
+    fn pass_on(&self, error: SendError, send: PassOn) -> Result<(), SendError> {
         let is_wanted = self.config.routes_unknown && error.kind == SendErrorKind::NotFound;
         let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
             return Err(error);

@@ -136,15 +136,15 @@ impl<'a> Runner<'a> {
         task.check.end();
         let leave = match ends {
             Turn::Wait(waiting) => {
-                end_if_halted(shared, &task);
+                end_if_over(shared, &task);
                 task.state.park(waiting)
             }
             Turn::Ready => {
-                end_if_halted(shared, &task);
+                end_if_over(shared, &task);
                 task.state.requeue()
             }
             Turn::Behind => {
-                end_if_halted(shared, &task);
+                end_if_over(shared, &task);
                 match task.state.requeue() {
                     Leave::Requeue => {
                         place.end(turn);
@@ -172,10 +172,11 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Nobody would give it another turn after a halt.
+/// Nobody would give it another turn after a halt; and after the deadline it is to take none, whenever somebody comes to it
+/// who terminates all.
 #[inline]
-fn end_if_halted(shared: &Shared, task: &Task) {
-    if shared.shutdown.is_halted() {
+fn end_if_over(shared: &Shared, task: &Task) {
+    if shared.shutdown.is_over() {
         task.terminate();
     }
 }

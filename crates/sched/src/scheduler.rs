@@ -92,7 +92,7 @@ impl Scheduler {
     /// [`StartError`] when it was started or stopped before, or the system refuses a thread.
     pub fn start(&self) -> Result<(), StartError> {
         let shared = &self.handle.shared;
-        let _starting = shared
+        let starting = shared
             .starting
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -113,6 +113,8 @@ impl Scheduler {
                 if !shared.is_served() {
                     // Nobody would ever run what is submitted.
                     shared.shutdown.begin_stopping();
+                    // Handlers' destructors may stop the scheduler, which asks for the lock.
+                    drop(starting);
                     shared.commands.give_up(shared.own_counters());
                 }
                 return Err(StartError::Spawn { worker, error });

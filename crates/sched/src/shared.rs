@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
+use crate::reaper::{LateHands, MOST_HANDS};
 use crate::registry::Registry;
 use crate::reports::Reports;
 use crate::shutdown::Report;
@@ -69,6 +70,7 @@ pub(crate) struct Shared {
     pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,
+    pub(crate) late_hands: LateHands,
     /// Held while the workers are started.
     pub(crate) starting: std::sync::Mutex<()>,
     pub(crate) turns: Turns,
@@ -124,6 +126,7 @@ impl Shared {
             threads: Gauge::default(),
             shutdown: Progress::default(),
             report: Report::default(),
+            late_hands: LateHands::new(MOST_HANDS),
             starting: std::sync::Mutex::default(),
             turns: Turns::new(slots),
             pool: Pool::new(),

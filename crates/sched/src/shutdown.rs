@@ -134,14 +134,9 @@ impl Shared {
         let by_themselves = |stats: &WorkerStats| stats.ended().saturating_sub(stats.forced);
         let completed = by_themselves(&total).saturating_sub(by_themselves(before));
         let forced = alive.saturating_sub(completed + stuck.len() as u64);
-        let visible_stuck = stuck
-            .iter()
-            .filter(|pid| self.registry.get(pid.id()).is_some());
-        let closing = self
-            .registry
-            .all()
-            .count()
-            .saturating_sub(visible_stuck.count()) as u64;
+        // Not by looking at them: there may be millions.
+        let left = total.started.saturating_sub(total.ended());
+        let closing = left.saturating_sub(stuck.len() as u64);
         StopReport {
             completed,
             forced,

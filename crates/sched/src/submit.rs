@@ -161,9 +161,13 @@ impl Shared {
     }
 
     fn on_start(&self, task: &Task, method: Symbol) -> Result<(), SubmitErrorKind> {
+        let Some(lifecycle) = self.config.lifecycle.as_deref() else {
+            return Ok(());
+        };
+        let _starting = local::hold(self, Held::Start(task.pid.id()));
         let result: Result<Result<(), BoxError>, _> =
             // With the PID from where it has been for a while: one that is made here would have to be waited for.
-            contain(|| self.config.lifecycle.on_start(task.pid, method));
+            contain(|| lifecycle.on_start(task.pid, method));
         match result {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(SubmitErrorKind::StartRefused(error)),

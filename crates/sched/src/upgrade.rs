@@ -8,7 +8,8 @@ use crate::home::Home;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_proc_api::{
-    Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,
+    CancelReason, Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest,
+    UpgradeTarget,
 };
 use std::sync::Arc;
 use tracing::Level;
@@ -45,6 +46,11 @@ pub(crate) fn upgrade(
     core.must_step = true;
     task.state.count_upgrade();
     counters.upgrades.bump();
+    if shared.shutdown.is_stopping() {
+        // The old one may have taken the event.
+        task.state.claim_shutdown_notice();
+        task.cancel(CancelReason::Shutdown);
+    }
     log(
         Level::DEBUG,
         || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "upgraded"),

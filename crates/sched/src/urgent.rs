@@ -5,35 +5,36 @@
 //!
 //! **Rejected.** A lane of each worker's own: whoever wakes a process on another thread had to choose one,
 //! and its worker may be in a long step. Putting the process on top of the worker's deque: it could be
-//! stolen from there, or be buried by what the same step wakes next.
+//! stolen from there, or be buried by what the same step wakes next. crossbeam's `SegQueue`, for the reasons in `global.rs`:
+//! who is suspended in a push would stop all workers.
 //!
-//! **Protocol.** One first-in-first-out queue for all, and the count of what is in it, which is all that
+//! **Protocol.** One first-in-first-out queue for all, as that of new processes, and the count of what is in it, which is all that
 //! workers look at as long as it is 0. A pusher counts before it pushes, a taker takes back after it has
 //! taken: so who sees 0 has missed nothing that it was to see, and `idle.rs` says why a push is seen.
 //! Workers take from it before they look elsewhere, up to eight times in a row (`worker/ladder.rs`).
 
+use crate::global::GlobalQueue;
 use crate::token::Token;
-use crossbeam_queue::SegQueue;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 
-pub(crate) struct UrgentLane {
+pub(crate) struct UrgentLane<T = Token> {
     /// How many are queued, or about to be. Written by pushers and takers, read by every worker at every
     /// pick.
     count: CachePadded<AtomicUsize>,
-    queue: SegQueue<Token>,
+    queue: GlobalQueue<T>,
 }
 
-impl UrgentLane {
+impl<T> UrgentLane<T> {
     pub(crate) fn new() -> Self {
         Self {
             count: CachePadded::new(AtomicUsize::new(0)),
-            queue: SegQueue::new(),
+            queue: GlobalQueue::new(),
         }
     }
 
     /// Puts a process behind the others. To be followed by a wake-up, or by this worker's own look.
-    pub(crate) fn push(&self, token: Token) {
+    pub(crate) fn push(&self, token: T) {
         // Ordering: Relaxed: the pusher's fence in `Idle::notify_from_outside` orders it for a worker
         // that falls asleep, and for the last searcher; any other may see it late.
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +42,7 @@ impl UrgentLane {
     }
 
     /// Takes the first process. It may find none, though there is one that is being pushed.
-    pub(crate) fn pop(&self) -> Option<Token> {
+    pub(crate) fn pop(&self) -> Option<T> {
         let token = self.queue.pop()?;
         // Ordering: Relaxed, as above.
         self.count.fetch_sub(1, Ordering::Relaxed);

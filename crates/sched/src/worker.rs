@@ -16,6 +16,7 @@ mod rotation;
 
 use self::courtesy::{Courtesy, GaveWay};
 use self::rotation::Rotation;
+use crate::contain::or_abort;
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
@@ -28,7 +29,6 @@ use crate::turns::Seat;
 use ganger_deque::Worker as Deque;
 use ganger_mpsc::node_cache;
 use ganger_sync::hint;
-use std::io::{self, Write};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,28 +83,6 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
             shared.commands.give_up(counters);
         }
     }
-}
-
-/// Calls `f`, and ends the program when it panics: a worker's search for work, which no user's code has a part in.
-///
-/// The thread would be gone, with the processes in its deque, and count as searching for ever, so
-/// that nobody else is woken: the program would stand still and not say so. The only known way is a
-/// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
-#[inline(always)]
-fn or_abort<R>(f: impl FnOnce() -> R) -> R {
-    struct Bomb;
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            // Not by a macro: the output of a test would be caught, and go with the program.
-            let message = "ganger: a worker cannot go on after the panic above; aborting";
-            let _told = writeln!(io::stderr(), "{message}");
-            std::process::abort();
-        }
-    }
-    let bomb = Bomb;
-    let result = f();
-    mem::forget(bomb);
-    result
 }
 
 /// What a look for a process has come to.
@@ -209,7 +187,9 @@ impl<'a> Worker<'a> {
         let has_slept = self.rest_only(rest, empty_looks);
         if self.calls.is_any() {
             if mem::take(&mut self.searching) {
-                self.shared.idle.end_search(|| self.shared.has_work());
+                // One that is relieved leaves it to others to tell what it has been called to tell.
+                let is_left = || self.calls.is_relieved() && self.shared.crew.has_untold();
+                (self.shared.idle).end_search(|| self.shared.has_work() || is_left());
             }
             if self.answer() == Next::Leave {
                 self.has_left = true;

@@ -7,7 +7,7 @@ use ganger_proc_api::{
     BoxError, Event, Events, ExitReason, Payloads, Pid, Process, ProcessContext,
     RegisterNameErrorKind, StepOutput, SubmitErrorKind, UpgradeRequest,
 };
-use ganger_sched::{ProcessHandle, Scheduler};
+use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -55,6 +55,31 @@ fn a_name_is_one_process_s_until_it_ends_or_loses_it() {
     scheduler.register_name("b", other).unwrap();
     scheduler.terminate(other).unwrap();
     exit(second);
+    assert_eq!(names(&scheduler), []);
+}
+
+/// Each would be a turn, and a node in a mailbox that no limit counts.
+// pins: P13
+#[test]
+fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
+    let scheduler = start(1);
+    let [first, second] = [(); 2].map(|()| scheduler.submit(waiter(), "main", ()).unwrap());
+    scheduler.register_name("leader", first.pid()).unwrap();
+    let turns = || {
+        until_state(&scheduler, second.pid(), ProcessState::Idle);
+        scheduler.stats().total.turns
+    };
+    let before = turns();
+    for _ in 0..1_000 {
+        let refused = scheduler.register_name("leader", second.pid());
+        assert!(refused.is_err());
+        until_state(&scheduler, second.pid(), ProcessState::Idle);
+    }
+    assert!(turns() <= before + 2, "{} turns", turns() - before);
+    for handle in [first, second] {
+        scheduler.terminate(handle.pid()).unwrap();
+        exit(handle);
+    }
     assert_eq!(names(&scheduler), []);
 }
 

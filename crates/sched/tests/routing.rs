@@ -5,8 +5,8 @@ mod support;
 
 use ganger_proc_api::{Event, Message, NodeName, Package, Pid, SendErrorKind};
 use ganger_relay::{Mailbox, Node, Router, from_fn};
-use ganger_sched::Scheduler;
-use std::sync::{Arc, mpsc};
+use ganger_sched::{Scheduler, WeakHandle};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 use support::*;
 
@@ -174,4 +174,31 @@ fn a_host_outlives_its_scheduler_and_refuses() {
         Message::new("m", ()).to("{one|1}".parse().unwrap()),
     );
     assert_eq!(gone.unwrap_err().kind, SendErrorKind::Stopping);
+}
+
+/// It would ask itself for ever.
+// pins: R2
+#[test]
+fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
+    let own = Arc::new(OnceLock::<WeakHandle>::new());
+    let again = Arc::clone(&own);
+    let router = from_fn(move |package| {
+        let handle = again.get().and_then(WeakHandle::upgrade);
+        handle.expect("it is there").send(package)
+    });
+    let builder = Scheduler::builder().workers(1).host("a");
+    let scheduler = builder.router(Arc::new(router)).build().unwrap();
+    own.set(scheduler.downgrade()).unwrap();
+    // As often as it takes to see that nothing is left over from the time before.
+    for _ in 0..100 {
+        for (target, kind) in [
+            ("{b|7}", SendErrorKind::HostNotFound),
+            ("{x@a|7}", SendErrorKind::NodeNotFound),
+        ] {
+            let package = Package::new(None, target.parse().unwrap(), "topic", 1_u64);
+            let refused = scheduler.send(package).unwrap_err();
+            assert_eq!(refused.kind, kind, "{target}");
+            assert_eq!(refused.into_package().message.topic, "topic");
+        }
+    }
 }

@@ -4,8 +4,8 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Events, ExitReason, Lifecycle, Payloads, Pid, Process, ProcessContext, StepOutput,
-    SubmitErrorKind, Symbol, UnknownMethod,
+    BoxError, Command, CommandId, Completer, Events, ExitReason, Lifecycle, Payloads, Pid, Process,
+    ProcessContext, StepOutput, SubmitErrorKind, Symbol, UnknownMethod,
 };
 use ganger_sched::{Handle, ProcessState, Scheduler, StartError, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -272,4 +272,32 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     assert_eq!(report.forced, 1, "{report:?}");
     assert!(matches!(exit(before), ExitReason::Terminated));
     joined(stop).unwrap();
+}
+
+/// What a handler's destructor does is the user's.
+// pins: D4
+#[test]
+fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped() {
+    struct Stops(WeakHandle);
+    impl Drop for Stops {
+        fn drop(&mut self) {
+            if let Some(handle) = self.0.upgrade() {
+                handle.stop(Duration::ZERO);
+            }
+        }
+    }
+    // As above.
+    let builder = Scheduler::builder().workers(2).stack_size(usize::MAX / 2);
+    let scheduler = builder.build().unwrap();
+    let stops = Stops(scheduler.downgrade());
+    let handler = move |_: Command, _: Completer| {
+        let _stops = &stops;
+        Ok(())
+    };
+    scheduler
+        .register(CommandId::new(1), "stops", handler)
+        .unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(scheduler.start().is_err()));
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(true), "it waits for itself");
 }

@@ -3,15 +3,17 @@
 
 mod support;
 
-use ganger_proc_api::{Message, SendError, SendErrorKind};
-use ganger_sched::{ProcessHandle, ProcessState, Scheduler, SendAsync};
+use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};
+use ganger_sched::{ProcessHandle, ProcessState, Scheduler, SendAsync, WeakHandle};
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::thread;
 use std::time::Duration;
 use support::{PATIENCE, exit_number, process, quiet_panics, until_state};
 
@@ -73,6 +75,63 @@ fn a_step_waits_for_no_room_at_another_scheduler_when_its_own_has_nobody_left() 
     assert_eq!(refused.unwrap_err().kind, SendErrorKind::Full);
     assert_eq!(exit_number(sends), 0);
     there.terminate(full.pid()).unwrap();
+}
+
+/// Sends two messages to each process before it starts.
+#[derive(Default)]
+struct Primes {
+    scheduler: OnceLock<WeakHandle>,
+    refused: Mutex<Vec<SendErrorKind>>,
+}
+
+impl Lifecycle for Primes {
+    fn on_start(&self, pid: Pid, _: Symbol) -> Result<(), BoxError> {
+        let handle = self.scheduler.get().and_then(WeakHandle::upgrade);
+        let to = handle
+            .ok_or("it is gone")?
+            .address(pid)
+            .ok_or("it is not there")?;
+        to.send_blocking(Message::new("first", 1))?;
+        let refused = to.send_blocking(Message::new("second", 2)).unwrap_err();
+        self.refused.lock().unwrap().push(refused.kind);
+        Ok(())
+    }
+}
+
+/// Nobody else makes room there before the hook has returned.
+// pins: P2, P13, D4
+#[test]
+fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {
+    let hook = Arc::new(Primes::default());
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = builder.lifecycle(Arc::clone(&hook)).build().unwrap();
+    hook.scheduler.set(scheduler.downgrade()).unwrap();
+    scheduler.start().unwrap();
+    let (tell, told) = channel();
+    let handle = scheduler.handle();
+    let counts = || {
+        process(|_, events, out| {
+            out.idle();
+            if events.count() == 1 {
+                out.done(1);
+            }
+            Ok(())
+        })
+    };
+    // From outside, and from a step.
+    thread::spawn(move || {
+        let outside = handle.submit(counts(), "outside", ()).unwrap();
+        assert_eq!(exit_number(outside), 1);
+        let submits = process(move |ctx, _, out| {
+            ctx.submit(counts(), "inside", ())?;
+            out.done(2);
+            Ok(())
+        });
+        let exit = handle.submit(submits, "submits", ()).unwrap();
+        tell.send(exit_number(exit)).unwrap();
+    });
+    assert_eq!(told.recv_timeout(PATIENCE), Ok(2), "it waits for ever");
+    assert_eq!(*hook.refused.lock().unwrap(), [SendErrorKind::Full; 3]);
 }
 
 /// A waker of which one thing panics: that it is cloned, or that it is dropped.

@@ -20,6 +20,8 @@ pub(crate) enum Held {
     Turn,
     /// A submission is.
     Submission,
+    /// The hook is called that may refuse the start of the process with that id: nobody else runs it meanwhile.
+    Start(u64),
     /// The reaper tells everybody that it is over: it ends nobody meanwhile.
     Telling,
     /// The first call of `stop` is at work.

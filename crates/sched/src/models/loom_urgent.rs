@@ -6,15 +6,14 @@
 //! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
 
 use crate::idle::{Idle, Woken};
+use crate::urgent::UrgentLane;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 
 struct Pool {
     idle: Idle,
-    /// As in `UrgentLane`: counted before they are queued.
-    count: AtomicUsize,
-    queued: AtomicUsize,
+    lane: UrgentLane<()>,
     /// Processes that have not been taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
@@ -24,40 +23,18 @@ impl Pool {
     fn new(workers: usize, processes: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            count: AtomicUsize::new(0),
-            queued: AtomicUsize::new(0),
+            lane: UrgentLane::new(),
             left: AtomicUsize::new(processes),
             busy: (0..workers).map(|_| Parker::new()).collect(),
         })
     }
 
-    fn push(&self) {
-        // Ordering: as in `UrgentLane::push`.
-        self.count.fetch_add(1, Ordering::Relaxed);
-        // Ordering: Release, as the real queue pushes.
-        self.queued.fetch_add(1, Ordering::Release);
-    }
-
-    fn is_empty(&self) -> bool {
-        // Ordering: as in `UrgentLane::is_empty`.
-        self.count.load(Ordering::Relaxed) == 0
-    }
-
     fn look(&self, searching: bool) -> bool {
-        if self.is_empty() {
+        if self.lane.is_empty() {
             return false;
         }
-        let take_one = |queued: usize| queued.checked_sub(1);
-        // Ordering: as the real queue.
-        let taken = self
-            .queued
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
-            .is_ok();
-        if taken {
-            // Ordering: as in `UrgentLane::pop`.
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
-        if !searching && !self.is_empty() {
+        let taken = self.lane.pop().is_some();
+        if !searching && !self.lane.is_empty() {
             self.idle.notify_from_outside();
         }
         taken
@@ -68,16 +45,16 @@ impl Pool {
     fn work(&self, index: usize, requeues: bool) {
         let mut searching = false;
         if requeues {
-            self.push();
+            self.lane.push(());
         }
         while !self.look(searching) {
             if !searching && self.idle.begin_search() {
                 searching = true;
                 continue;
             }
-            let woken = self
-                .idle
-                .sleep(index, searching, || false, || !self.is_empty(), || ());
+            let woken =
+                self.idle
+                    .sleep(index, searching, || false, || !self.lane.is_empty(), || ());
             searching = woken == Woken::Notified;
             if woken == Woken::Withdrawn {
                 // Somebody is about to push what has been counted.
@@ -85,7 +62,7 @@ impl Pool {
             }
         }
         if searching {
-            self.idle.end_search(|| !self.is_empty());
+            self.idle.end_search(|| !self.lane.is_empty());
         }
         // Ordering: SeqCst, as the flag that halts the real workers.
         if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
@@ -106,13 +83,13 @@ fn model(workers: usize, pushed: usize, requeued: usize, preemptions: usize) {
             })
             .collect();
         for _ in 0..pushed {
-            pool.push();
+            pool.lane.push(());
             pool.idle.notify_from_outside();
         }
         for thread in threads {
             thread.join().unwrap();
         }
-        assert!(pool.is_empty(), "somebody was counted wrongly");
+        assert!(pool.lane.is_empty(), "somebody was counted wrongly");
     });
 }
 

@@ -9,8 +9,26 @@ use std::sync::Arc;
 /// After so many looks at which it was in the same turn, a hand is not waited for.
 const PATIENCE: u32 = 5;
 
-/// How many there are at the most.
-const MOST: usize = 16;
+/// How many there are at the most; and as many again of those that nobody sees to.
+pub(crate) const MOST: usize = 16;
+
+/// Something has been queued after the halt: has it ended.
+pub(super) fn start_late(shared: &Arc<Shared>) {
+    if !shared.late_hands.enter() {
+        return;
+    }
+    let started = counted::spawn(counted::builder(shared, "hand"), shared, end_late);
+    if started.is_err() {
+        // The system grants no thread.
+        end_late(shared);
+    }
+}
+
+fn end_late(shared: &Arc<Shared>) {
+    shared
+        .late_hands
+        .work(|| reap(shared), || shared.has_work());
+}
 
 #[derive(Default)]
 pub(super) struct Hands(Vec<Hand>);

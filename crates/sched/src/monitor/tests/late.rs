@@ -123,6 +123,20 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     assert_eq!(pids, [7, 8]);
 }
 
+/// Its subscriber may take its time, and the scheduler may have run for days.
+// pins: G6
+#[test]
+fn a_thread_that_is_kept_before_its_first_turn_is_watched_from_the_first_look() {
+    let bench = Bench::new();
+    let mut monitor = bench.monitor();
+    bench.crew().set_looking(0, false);
+    monitor.look();
+    bench.look(&mut monitor, almost());
+    assert!(!bench.crew().is_relieved(0));
+    bench.look(&mut monitor, 10);
+    assert!(bench.crew().is_relieved(0), "it is watched");
+}
+
 // pins: G6
 #[test]
 fn what_a_step_does_while_it_is_about_to_block_is_not_reported() {

@@ -1,0 +1,51 @@
+//! What is queued after the halt, against the hand that is about to leave: nothing is left behind.
+
+use crate::reaper::LateHands;
+use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+
+struct Halted {
+    hands: LateHands,
+    queued: AtomicUsize,
+}
+
+impl Halted {
+    fn has_work(&self) -> bool {
+        // Ordering: Relaxed, as the real queues are looked at.
+        self.queued.load(Ordering::Relaxed) > 0
+    }
+
+    fn queue_one(&self) {
+        // Ordering: Release, as the real queues are pushed to.
+        self.queued.fetch_add(1, Ordering::Release);
+        // Ordering: SeqCst, as in `fence_after_halt`.
+        fence(Ordering::SeqCst);
+        if self.has_work() && self.hands.enter() {
+            // Ordering: Acquire, as the real queues are taken from.
+            let reap = || _ = self.queued.swap(0, Ordering::Acquire);
+            self.hands.work(reap, || self.has_work());
+        }
+    }
+}
+
+// pins: D4
+#[test]
+fn what_is_queued_while_the_last_hand_leaves_is_ended() {
+    model::check(3, || {
+        let halted = Arc::new(Halted {
+            hands: LateHands::new(1),
+            queued: AtomicUsize::new(0),
+        });
+        let others = [(); 2].map(|()| {
+            let halted = Arc::clone(&halted);
+            thread::spawn(move || halted.queue_one())
+        });
+        halted.queue_one();
+        for other in others {
+            other.join().unwrap();
+        }
+        assert!(!halted.has_work());
+        assert!(halted.hands.enter(), "one has not left");
+    });
+}
