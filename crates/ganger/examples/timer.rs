@@ -163,7 +163,10 @@ impl Process for Periodic {
                     self.left -= 1;
                     println!("{}: {} more", self.name, self.left);
                 }
-                Event::Cancel(_) => self.left = 0,
+                Event::Cancel(_) => {
+                    out.done(());
+                    return Ok(());
+                }
                 _ => {}
             }
         }

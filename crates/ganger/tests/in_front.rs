@@ -164,7 +164,15 @@ fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
         scheduler
     };
     let schedulers = [build("a", &first, &second), build("b", &second, &first)];
-    for text in ["{a|7}", "{b|7}"] {
-        assert_refused(&schedulers[0], text, SendErrorKind::NotFound);
+    for (text, kind) in [
+        ("{a|7}", SendErrorKind::NotFound),
+        ("{b|7}", SendErrorKind::NotFound),
+        ("{c|7}", SendErrorKind::HostNotFound),
+        ("{x@a|7}", SendErrorKind::NodeNotFound),
+    ] {
+        assert_refused(&schedulers[0], text, kind);
+        let control = Package::new(None, pid(text), "topic", 1_u64);
+        let refused = schedulers[0].send_control(control).unwrap_err();
+        assert_eq!(refused.kind, kind, "a control message to {text}");
     }
 }
