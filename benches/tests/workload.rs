@@ -32,6 +32,14 @@ fn check(id: Id, peer: Peer) {
     let output = run(&job.args());
     let (said, errors) = (text(&output.stdout), text(&output.stderr));
     let status = output.status;
+    if cfg!(not(target_os = "linux")) && status.code() == Some(MISSING.into()) {
+        assert!(
+            matches!(id, Id::W8 | Id::W10 | Id::W11),
+            "{id} {peer}: {errors}"
+        );
+        assert!(errors.contains("needs Linux"), "{id} {peer}: {errors}");
+        return;
+    }
     assert!(status.success(), "{id} {peer}: {status}: {errors}");
     let samples: Vec<_> = said
         .lines()
@@ -85,8 +93,10 @@ fn counts_are_those_that_are_asked_for() {
     let mut job = Job::new(Id::W8, Peer::Ganger, 1, Size::Full);
     job.processes = Some(3_000);
     let output = run(&job.args());
-    for line in text(&output.stdout).lines() {
-        assert_eq!(Sample::parse(line).unwrap().n, 3_000);
+    let samples: Vec<_> = text(&output.stdout).lines().map(Sample::parse).collect();
+    assert!(!samples.is_empty() || cfg!(not(target_os = "linux")));
+    for sample in samples {
+        assert_eq!(sample.unwrap().n, 3_000);
     }
     let mut job = Job::new(Id::W6, Peer::Tokio, 2, Size::Full);
     (job.producers, job.rounds) = (Some(3), Some(1_000));

@@ -44,6 +44,8 @@ pub(crate) enum Ending {
     Failed,
     /// It was ended at its time limit.
     Hung,
+    /// It could not be run, or the system killed it, which it does when memory is short.
+    Unknown,
 }
 
 impl Cargo {
@@ -63,6 +65,9 @@ impl Cargo {
     fn call(mut command: Command, shown: &str) -> Self {
         let Tree { root, target } = Tree::own();
         command.current_dir(root);
+        // What it says is read here.
+        command.env("CARGO_TERM_QUIET", "false");
+        command.env("CARGO_TERM_VERBOSE", "false");
         Self {
             command,
             shown: shown.to_owned(),
@@ -219,15 +224,29 @@ impl Test {
                 let counted = text.lines().any(|line| Totals::of_line(line) == one);
                 if status.success() && counted {
                     (Ending::Passed, text)
+                } else if was_killed(status) {
+                    (Ending::Unknown, format!("{text}\nit was killed"))
                 } else {
                     (Ending::Failed, text)
                 }
             }
-            Err(error) => (Ending::Failed, error.to_string()),
+            Err(error) => (Ending::Unknown, format!("it can't be run: {error}")),
         };
         let time = start.elapsed();
         Run { ending, time, text }
     }
+}
+
+/// Whether somebody else ended it, at once.
+#[cfg(unix)]
+fn was_killed(status: ExitStatus) -> bool {
+    const SIGKILL: i32 = 9;
+    std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGKILL)
+}
+
+#[cfg(not(unix))]
+fn was_killed(_status: ExitStatus) -> bool {
+    false
 }
 
 /// Runs a program that starts no other, and returns what it printed; `None` when it was ended at the

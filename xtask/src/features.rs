@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         // Clippy is `cargo check` with warnings that can be denied without building all again.
         let clippy = Cargo::new(["clippy", "-p", "ganger", "--no-default-features"]);
         clippy
-            .args(["--features", &set, "--", "-D", "warnings"])
+            .args(["--all-targets", "--features", &set, "--", "-D", "warnings"])
             .run()?;
     }
     Ok(())

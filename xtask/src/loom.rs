@@ -14,6 +14,10 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+/// Longer than any model takes on a busy machine, and than several times what it may take in the deep set.
+const MOST: Duration = Duration::from_secs(1_200);
+const TIMES: u32 = 4;
+
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Runs the deep set: the same models with a higher bound on preemptions
@@ -160,12 +164,15 @@ fn run_one(package: &str, model: &Test, options: &Options) -> bool {
         ("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string()),
         ("LOOM_MAX_DURATION", options.seconds.to_string()),
     ];
-    let Run { ending, time, text } = model.run(if options.deep { &env } else { &[] }, None);
+    let most = MOST.max(TIMES * Duration::from_secs(options.seconds));
+    let env = if options.deep { &env[..] } else { &[] };
+    let Run { ending, time, text } = model.run(env, Some(most));
     let passed = ending == Ending::Passed;
     let cut = options.deep && time >= Duration::from_secs(options.seconds);
     let verdict = match (passed, cut) {
         (true, false) => "ok",
         (true, true) => "ok (stopped at the time limit)",
+        (false, _) if ending == Ending::Hung => "FAILED: it does not end",
         (false, _) => "FAILED",
     };
     let Test { file, name, .. } = model;

@@ -1,13 +1,25 @@
 //! Programs of the workspace that take this one's place when they are built.
 
 use crate::root::Tree;
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Where cargo has put the program of that name, optimised.
+/// Where cargo has put the program of that name, optimised: beside where it has put this one, wherever the user's settings
+/// have it build.
 pub(crate) fn path(name: &str) -> PathBuf {
-    let folder = Tree::own().target.join("release");
-    folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    let own = env::current_exe().ok();
+    let target = own.as_deref().and_then(built_in).map(Path::to_owned);
+    let folder = target.unwrap_or_else(|| Tree::own().target).join("release");
+    folder.join(format!("{name}{}", env::consts::EXE_SUFFIX))
+}
+
+/// The folder with one for each profile in it, of a program in one of those, or of a test in its `deps`.
+fn built_in(program: &Path) -> Option<&Path> {
+    let folder = program.parent()?;
+    let is_test = folder.file_name().is_some_and(|name| name == "deps");
+    let profile = if is_test { folder.parent()? } else { folder };
+    profile.parent()
 }
 
 /// Runs it in the place of this program, so that Ctrl-C and the exit code are its own.
@@ -33,4 +45,23 @@ fn failed(command: &Command, error: &std::io::Error) -> ExitCode {
     let program = command.get_program().display();
     eprintln!("error: can't run {program}: {error}");
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_lie_beside_this_one() {
+        for (own, folder) in [
+            ("/a/target/debug/xtask", "/a/target"),
+            ("/a/target/debug/deps/xtask-1", "/a/target"),
+            (
+                "/b/x86_64-unknown-linux-gnu/debug/xtask",
+                "/b/x86_64-unknown-linux-gnu",
+            ),
+        ] {
+            assert_eq!(built_in(Path::new(own)), Some(Path::new(folder)), "{own}");
+        }
+    }
 }

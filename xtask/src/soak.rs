@@ -8,6 +8,7 @@
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::program;
+use crate::totals::Totals;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -172,7 +173,12 @@ fn run_test(options: &Options, package: &str, test: &str) -> Result<(), Failure>
     if let Some(seed) = options.seed {
         test = test.env("GANGER_STRESS_SEED", seed.to_string());
     }
-    test.run()
+    let mut totals = Totals::default();
+    test.test(&mut totals)?;
+    if totals.passed == 0 {
+        return Err("there was no test to run".into());
+    }
+    Ok(())
 }
 
 fn names() -> PossibleValuesParser {

@@ -65,6 +65,12 @@ pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Com
         .filter(|now| is_gone(old, now))
         .cloned()
         .collect();
+    let [before, now] = [old, new].map(|results| results.machine.allocator.as_str());
+    if before != now {
+        return Err(format!(
+            "the baseline is with another allocator ({before}) than these figures ({now}): that compares allocators"
+        ));
+    }
     if changes.is_empty() && gone.is_empty() {
         return Err(
             "there is nothing to compare: the baseline has no figure of Ganger of the same \

@@ -91,16 +91,26 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         Some(path) => Results::load(path)?,
         None => measured(options)?,
     };
+    if options.from.is_none() || options.json.is_some() {
+        outputs.write_json(&results)?;
+    }
     report::write_all(&results, &outputs)?;
     let view = View::of(&results);
     println!("{}", report::standing(&view));
     println!("report: {}", outputs.html().display());
-    println!("figures: {}", outputs.json.display());
+    if options.from.is_none() || options.json.is_some() {
+        println!("figures: {}", outputs.json.display());
+    }
     if options.readme {
         readme::update(&results)?;
         println!("README.md and docs/PERFORMANCE.md have these figures now");
     }
     let mut is_worse = results.has_failed(Peer::Ganger);
+    if is_worse {
+        eprintln!(
+            "ganger failed in a workload: the report says in which, under \"What is not here\""
+        );
+    }
     if let Some(baseline) = baseline {
         let comparison = compare(&baseline, &results, options.threshold)?;
         print!("{}", comparison.text());

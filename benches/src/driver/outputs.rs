@@ -1,6 +1,7 @@
 //! The files that a run writes: they are tried before anything runs, for nobody wants to learn after
 //! an hour that a folder is not there.
 
+use super::lines::Results;
 use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -29,6 +30,14 @@ impl Outputs {
             try_write(file)?;
         }
         Ok(outputs)
+    }
+
+    /// Writes the figures.
+    ///
+    /// # Errors
+    /// The path, and why not.
+    pub fn write_json(&self, results: &Results) -> Result<(), String> {
+        write(&self.json, |out| results.write(out))
     }
 
     /// The page.

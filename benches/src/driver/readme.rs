@@ -74,6 +74,9 @@ fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     if machine.interrupted {
         return partly("was interrupted");
     }
+    if results.has_failed(Peer::Ganger) {
+        return partly("has workloads in which Ganger failed");
+    }
     if let Some((id, peer)) = missing(results) {
         return partly(&format!("has nothing of {peer} in {id}, not even a reason"));
     }

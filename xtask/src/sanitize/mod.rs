@@ -219,6 +219,9 @@ fn print_table(rows: &[Row]) {
 }
 
 fn verdict(rows: &[Row], missing: usize, strict: bool) -> Result<(), Failure> {
+    if rows.is_empty() && missing == 0 {
+        return Err("there was no test to run".into());
+    }
     let failed: usize = rows.iter().map(|row| row.failed).sum();
     let reports: usize = rows.iter().map(|row| row.reports).sum();
     if failed + reports > 0 {

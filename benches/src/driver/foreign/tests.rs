@@ -85,7 +85,7 @@ mod with_fakes {
     fn what_go_builds_is_run_with_the_job() {
         let go = "case $1 in\n\
                   env) echo go1.99.1 ;;\n\
-                  build) test -f main.go && test $GOPROXY = off && cp \"$0\" \"$3\" ;;\n\
+                  build) test -f main.go && test $GOPROXY = off && test $2 = -buildvcs=false && cp \"$0\" \"$4\" ;;\n\
                   *) echo \"$@\" ;;\n\
                   esac";
         let (folder, target) = fakes(&[("go", go)]);
@@ -106,7 +106,7 @@ mod with_fakes {
         let find = |peer| find_on(folder.path().as_os_str(), peer, &target);
         let error = find(Peer::Go).unwrap_err().to_string();
         assert!(
-            error.contains("go build -o ") && error.ends_with("7: syntax error"),
+            error.contains("go build -buildvcs=false -o ") && error.ends_with("7: syntax error"),
             "{error}"
         );
         let error = find(Peer::Erlang).unwrap_err().to_string();

@@ -37,7 +37,6 @@ use super::outputs::{Outputs, write};
 /// # Errors
 /// Which can't be written, and why.
 pub fn write_all(results: &Results, outputs: &Outputs) -> Result<(), String> {
-    write(&outputs.json, |out| results.write(out))?;
     let view = View::of(results);
     write(&outputs.html(), |out| out.write_all(html(&view).as_bytes()))?;
     write(&outputs.markdown(), |out| {

@@ -285,8 +285,11 @@ fn usual_workers(figures: &[Figure]) -> usize {
     for figure in figures {
         *counts.entry(figure.workers).or_default() += 1;
     }
-    let usual = counts.into_iter().max_by_key(|&(_, count)| count);
-    usual.map_or(1, |(workers, _)| workers)
+    let most = counts.values().copied().max();
+    // Where several have as many, those of the curves come later.
+    let mut workers = figures.iter().map(|figure| figure.workers);
+    let usual = workers.find(|workers| counts.get(workers).copied() == most);
+    usual.unwrap_or(1)
 }
 
 /// Figures of the same workload and variant together, in the order of the first of them.
