@@ -8,8 +8,7 @@ use crate::home::Home;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use ganger_proc_api::{
-    CancelReason, Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest,
-    UpgradeTarget,
+    Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,
 };
 use std::sync::Arc;
 use tracing::Level;
@@ -46,11 +45,6 @@ pub(crate) fn upgrade(
     core.must_step = true;
     task.state.count_upgrade();
     counters.upgrades.bump();
-    if shared.shutdown.is_stopping() {
-        // The old one may have taken the event.
-        task.state.claim_shutdown_notice();
-        task.cancel(CancelReason::Shutdown);
-    }
     log(
         Level::DEBUG,
         || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "upgraded"),

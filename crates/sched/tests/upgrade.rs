@@ -452,28 +452,3 @@ fn no_step_follows_a_termination_during_the_new_ones_init() {
     assert!(matches!(exit(old), ExitReason::Terminated));
     assert_eq!(calls.steps(), 0);
 }
-
-/// The old one has taken the event.
-// pins: D1, P11
-#[test]
-fn who_is_put_in_the_place_of_another_during_a_shutdown_is_cancelled_as_well() {
-    let scheduler = start(1);
-    let (tell, told) = mpsc::channel();
-    let old = process(move |_, events, out| {
-        out.idle();
-        for event in events {
-            if let Event::Cancel(_) = event {
-                tell.send(())?;
-            }
-        }
-        Ok(())
-    });
-    let old = scheduler.submit(old, "old", ()).unwrap();
-    let handle = scheduler.handle();
-    let stop = std::thread::spawn(move || handle.stop(PATIENCE));
-    told.recv_timeout(PATIENCE).unwrap();
-    let new = UpgradeRequest::process(waiter(), "new", ());
-    scheduler.upgrade(old.pid(), new).unwrap();
-    assert!(exit(old).is_done());
-    assert_eq!(joined(stop).forced, 0);
-}

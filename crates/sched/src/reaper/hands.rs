@@ -5,6 +5,7 @@ use crate::counted;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::thread;
 
 /// After so many looks at which it was in the same turn, a hand is not waited for.
 const PATIENCE: u32 = 5;
@@ -17,6 +18,11 @@ pub(super) fn start_late(shared: &Arc<Shared>) {
     if !shared.late_hands.enter() {
         return;
     }
+    #[cfg(feature = "sim")]
+    if crate::sim::is_driven() {
+        // The only thread that there is.
+        return end_late(shared);
+    }
     let started = counted::spawn(counted::builder(shared, "hand"), shared, end_late);
     if started.is_err() {
         // The system grants no thread.
@@ -25,9 +31,15 @@ pub(super) fn start_late(shared: &Arc<Shared>) {
 }
 
 fn end_late(shared: &Arc<Shared>) {
-    shared
-        .late_hands
-        .work(|| reap(shared), || shared.has_work());
+    let is_left = || {
+        let is_left = shared.has_work();
+        if is_left {
+            // Somebody may be about to push what counts already.
+            thread::yield_now();
+        }
+        is_left
+    };
+    shared.late_hands.work(|| reap(shared), is_left);
 }
 
 #[derive(Default)]
