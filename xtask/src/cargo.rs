@@ -44,7 +44,9 @@ pub(crate) enum Ending {
     Failed,
     /// It was ended at its time limit.
     Hung,
-    /// It could not be run, or the system killed it, which it does when memory is short.
+    /// Somebody else killed it, as the system does when memory is short.
+    Killed,
+    /// It could not be run.
     Unknown,
 }
 
@@ -225,7 +227,7 @@ impl Test {
                 if status.success() && counted {
                     (Ending::Passed, text)
                 } else if was_killed(status) {
-                    (Ending::Unknown, format!("{text}\nit was killed"))
+                    (Ending::Killed, format!("{text}\nit was killed"))
                 } else {
                     (Ending::Failed, text)
                 }

@@ -65,12 +65,7 @@ pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Com
         .filter(|now| is_gone(old, now))
         .cloned()
         .collect();
-    let [before, now] = [old, new].map(|results| results.machine.allocator.as_str());
-    if before != now {
-        return Err(format!(
-            "the baseline is with another allocator ({before}) than these figures ({now}): that compares allocators"
-        ));
-    }
+    check_allocator(old, &new.machine.allocator)?;
     if changes.is_empty() && gone.is_empty() {
         return Err(
             "there is nothing to compare: the baseline has no figure of Ganger of the same \
@@ -86,6 +81,20 @@ pub fn compare(old: &Results, new: &Results, threshold: Threshold) -> Result<Com
         is_other_machine: (&old.machine.cpu, old.machine.cores)
             != (&new.machine.cpu, new.machine.cores),
     })
+}
+
+/// Whether the earlier figures are with that allocator.
+///
+/// # Errors
+/// If not: to compare them would be to compare allocators.
+pub fn check_allocator(old: &Results, now: &str) -> Result<(), String> {
+    let before = &old.machine.allocator;
+    if before == now {
+        return Ok(());
+    }
+    Err(format!(
+        "the baseline is with another allocator ({before}) than these figures ({now}): that compares allocators"
+    ))
 }
 
 /// Figures of the same. Those of queues do not say of which size they are.

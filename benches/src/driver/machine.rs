@@ -41,7 +41,7 @@ fn package(peer: Peer) -> Option<&'static str> {
     }
 }
 
-fn allocator() -> &'static str {
+pub(super) fn allocator() -> &'static str {
     if cfg!(feature = "mimalloc") {
         "mimalloc"
     } else {

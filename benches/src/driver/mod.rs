@@ -87,6 +87,9 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         readme::check()?;
     }
     let baseline = options.baseline.as_deref().map(Results::load).transpose()?;
+    if let (Some(baseline), None) = (&baseline, &options.from) {
+        baseline::check_allocator(baseline, machine::allocator())?;
+    }
     let results = match &options.from {
         Some(path) => Results::load(path)?,
         None => measured(options)?,

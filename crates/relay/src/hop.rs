@@ -7,9 +7,10 @@
 //! **Protocol.** Who reaches the bound is refused, and lowers it by one until the outermost send on this thread has
 //! returned. So what is tried on the way back is refused at once, and there are at most as many ways to the bound as it
 //! is high. It does not become lower than a few, so that one who sends to many is not refused because some of those
-//! stand in circles.
+//! stand in circles; but it does after a thousand refusals, for each of those levels may have many tries.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::thread::LocalKey;
 
 /// How many routers may pass a package on to other nodes, one after the other on one thread.
@@ -19,8 +20,9 @@ const MOST_ROUTERS: usize = 32;
 /// packages meanwhile, and less than a stack has room for.
 const MOST_HOSTS: usize = 128;
 
-/// How many there may be within one another whatever circles there have been.
+/// How many there may be within one another whatever circles there have been; unless there have been very many.
 const FEW: usize = 4;
+const MANY_CIRCLES: usize = 1_000;
 
 /// On a thread.
 #[derive(Clone, Copy)]
@@ -28,6 +30,8 @@ struct Hops {
     now: usize,
     most: usize,
     bound: usize,
+    /// Since the outermost one began.
+    refused: usize,
 }
 
 impl Hops {
@@ -36,6 +40,7 @@ impl Hops {
             now: 0,
             most: bound,
             bound,
+            refused: 0,
         }
     }
 
@@ -43,8 +48,12 @@ impl Hops {
         let is_allowed = self.now < self.most;
         if is_allowed {
             self.now += 1;
-        } else if self.now == self.most && self.most > FEW {
-            self.most -= 1;
+        } else {
+            self.refused += 1;
+            let few = if self.refused < MANY_CIRCLES { FEW } else { 1 };
+            if self.now == self.most && self.most > few {
+                self.most -= 1;
+            }
         }
         is_allowed
     }
@@ -52,7 +61,7 @@ impl Hops {
     fn end(&mut self) {
         self.now -= 1;
         if self.now == 0 {
-            self.most = self.bound;
+            *self = Self::new(self.bound);
         }
     }
 }
@@ -65,7 +74,11 @@ thread_local! {
 /// A package is passed on on this thread, until this is dropped.
 #[must_use]
 #[derive(Debug)]
-pub struct Hop(&'static LocalKey<Cell<Hops>>);
+pub struct Hop {
+    hops: &'static LocalKey<Cell<Hops>>,
+    /// It stays on its thread.
+    _thread: PhantomData<*const ()>,
+}
 
 impl Hop {
     /// From one router to another. None if it has come through too many already: they stand behind one another in a circle.
@@ -86,14 +99,18 @@ impl Hop {
         let mut hops = key.get();
         let is_allowed = hops.begin();
         key.set(hops);
-        is_allowed.then(|| Self(key))
+        // Only then: to drop one changes the count.
+        is_allowed.then(|| Self {
+            hops: key,
+            _thread: PhantomData,
+        })
     }
 }
 
 impl Drop for Hop {
     fn drop(&mut self) {
-        let mut hops = self.0.get();
+        let mut hops = self.hops.get();
         hops.end();
-        self.0.set(hops);
+        self.hops.set(hops);
     }
 }

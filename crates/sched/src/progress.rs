@@ -60,7 +60,7 @@ impl Progress {
         self.halted.load(Ordering::SeqCst)
     }
 
-    /// No process takes a further step: whoever has just run one ends it.
+    /// A process whose turn ends takes no further step: whoever has just run it ends it.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         // Ordering: SeqCst, as `is_halted`.
@@ -88,8 +88,8 @@ impl Progress {
     pub(crate) fn halt(&self) {
         // Ordering: SeqCst: a process is queued, then this is read; this is set, then the queues
         // are looked at. One of the two sees the other.
-        self.halted.store(true, Ordering::SeqCst);
         self.over.store(true, Ordering::SeqCst);
+        self.halted.store(true, Ordering::SeqCst);
     }
 
     /// Adds a call of `stop` on this thread, until the guard is dropped.

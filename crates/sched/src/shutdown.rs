@@ -5,13 +5,14 @@
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. `terminating`: what is left ends at its next step boundary. The reaper sees to that, and ends
 //!    processes whose workers are all stuck.
-//! 4. `halted`: workers return when nothing is queued any more; whoever queues a process after that
-//!    ends what is queued itself, and a process whose turn ends after that ends with it.
+//! 4. `halted`: workers return when nothing is queued any more; who queues a process after that has
+//!    a thread of the scheduler's end it, for which later calls of `stop` wait; and a process whose turn ends after that ends with it.
 //! 5. What is still inside a call is reported as stuck. It ends when that returns.
 //!
 //! A `stop` may be called from inside a turn or a submission, which counts as live: nobody waits
 //! for those, whichever call of `stop` does the work.
 
+use crate::clock::Deadline;
 use crate::contain::log;
 use crate::local::{self, Held};
 use crate::reaper;
@@ -67,8 +68,16 @@ impl Shared {
             return StopReport::default();
         }
         let mut report = self.report.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let _stopping = local::hold(self, Held::Stop);
-        report.get_or_insert_with(|| self.stop_once()).clone()
+        let stopping = local::hold(self, Held::Stop);
+        let is_first = report.is_none();
+        let report = report.get_or_insert_with(|| self.stop_once()).clone();
+        drop(stopping);
+        if !is_first && local::held(self) == (0, 0) {
+            // Something may have been queued since: the program may be about to end.
+            let until = Deadline::after(deadline).plus(GRACE);
+            self.ending_late.wait(|| 0, || until);
+        }
+        report
     }
 
     fn stop_once(self: &Arc<Self>) -> StopReport {

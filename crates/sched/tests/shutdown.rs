@@ -4,8 +4,8 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Process,
-    StepOutput, SubmitErrorKind,
+    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle,
+    Pid, Process, StepOutput, SubmitErrorKind, Symbol,
 };
 use ganger_sched::Scheduler;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -404,4 +404,45 @@ fn unruly(calls: &Arc<Calls>) -> impl Process {
         }
     }
     Unruly(Arc::clone(calls))
+}
+
+/// The program may end after that, and its threads with it.
+// pins: P2, D4
+#[test]
+fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
+    /// Holds a start up until it is told to go on.
+    struct Waits(Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
+    impl Lifecycle for Waits {
+        fn on_start(&self, _: Pid, _: Symbol) -> Result<(), BoxError> {
+            self.1.send(())?;
+            self.0.lock().unwrap().recv()?;
+            Ok(())
+        }
+    }
+    struct Slow(Arc<Calls>);
+    impl Process for Slow {
+        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+            Ok(())
+        }
+        fn close(&mut self) {
+            thread::sleep(Duration::from_millis(100));
+            self.0.closes.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let _alone = alone();
+    let (go_on, waits) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let builder = Scheduler::builder().workers(1).shutdown_deadline(LONG);
+    let hook = Waits(Mutex::new(waits), tell);
+    let scheduler = builder.lifecycle(hook).build().unwrap();
+    scheduler.start().unwrap();
+    let calls = Calls::new();
+    let (handle, process) = (scheduler.handle(), Slow(Arc::clone(&calls)));
+    let submits = thread::spawn(move || drop(handle.submit(process, "main", ())));
+    told.recv_timeout(PATIENCE).unwrap();
+    scheduler.stop(SHORT);
+    go_on.send(()).unwrap();
+    joined(submits);
+    drop(scheduler);
+    assert_eq!(calls.closes(), 1);
 }

@@ -105,14 +105,17 @@ impl Trial {
                 let usual = self.times.get(&key(kind, &test)).copied();
                 let limit = usual.unwrap_or_default() * TIMES + GRACE;
                 let mut run = test.run(&kind.env(), Some(limit));
-                if run.ending != Ending::Passed && !is_killer {
-                    // One that no list names may have failed by chance.
+                let is_sure = is_killer && run.ending != Ending::Killed;
+                if run.ending != Ending::Passed && !is_sure {
+                    // One that no list names may have failed by chance, and the system may have meant another.
                     run = test.run(&kind.env(), Some(limit));
                 }
                 let (by, hangs) = (kind.called(&test), run.ending == Ending::Hung);
                 match run.ending {
                     Ending::Passed => {}
-                    Ending::Failed | Ending::Hung => return Ok(Verdict::Killed { by, hangs }),
+                    Ending::Failed | Ending::Hung | Ending::Killed => {
+                        return Ok(Verdict::Killed { by, hangs });
+                    }
                     Ending::Unknown => {
                         return Err(format!("{by} tells nothing: {}", run.text).into());
                     }

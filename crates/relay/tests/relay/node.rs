@@ -166,6 +166,27 @@ fn a_host_behind_itself_that_tries_twice_is_refused_soon() {
     }
 }
 
+/// Each of the last few levels has all of its tries.
+// pins: R2
+#[test]
+fn a_host_behind_itself_that_tries_many_times_is_refused_soon() {
+    let here = Arc::new(Node::new(node("here")));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (weak, count) = (Arc::downgrade(&here), Arc::clone(&asked));
+    let many = from_fn(move |package| {
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        assert!(before < 10_000, "it is asked without end");
+        let here = weak.upgrade().expect("it sends");
+        let mut refused = here.send(package);
+        for _ in 0..100 {
+            refused = refused.or_else(|error| here.send(error.into_package()));
+        }
+        refused
+    });
+    here.add_host(host("many"), Arc::new(many)).unwrap();
+    assert_refused(&*here, "{many|1}", SendErrorKind::HostNotFound);
+}
+
 /// They are no part of a circle.
 // pins: R2
 #[test]

@@ -1,6 +1,7 @@
 //! The threads that end processes for the reaper, each until it is kept by one.
 
 use super::{Act, reap, reap_and_count, until_all_have_ended};
+use crate::contain::or_abort;
 use crate::counted;
 use crate::shared::Shared;
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +24,13 @@ pub(super) fn start_late(shared: &Arc<Shared>) {
         // The only thread that there is.
         return end_late(shared);
     }
-    let started = counted::spawn(counted::builder(shared, "hand"), shared, end_late);
+    shared.ending_late.enter();
+    let started = counted::spawn(counted::builder(shared, "hand"), shared, |shared| {
+        end_late(shared);
+        shared.ending_late.leave();
+    });
     if started.is_err() {
+        shared.ending_late.leave();
         // The system grants no thread.
         end_late(shared);
     }
@@ -39,7 +45,9 @@ fn end_late(shared: &Arc<Shared>) {
         }
         is_left
     };
-    shared.late_hands.work(|| reap(shared), is_left);
+    shared
+        .late_hands
+        .work(|| or_abort(|| reap(shared)), is_left);
 }
 
 #[derive(Default)]
