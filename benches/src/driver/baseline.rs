@@ -348,6 +348,10 @@ mod tests {
         assert!(compare(&old, &new, threshold("5")).is_ok());
         new.figures.retain(|figure| figure.workload.is_queue());
         nothing(&new);
+        new = old.clone();
+        new.machine.allocator = "mimalloc".to_owned();
+        let error = compare(&old, &new, threshold("5")).unwrap_err();
+        assert!(error.contains("another allocator"), "{error}");
     }
 
     #[test]

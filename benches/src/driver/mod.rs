@@ -94,14 +94,16 @@ pub fn execute(options: &Options) -> Result<Ending, String> {
         Some(path) => Results::load(path)?,
         None => measured(options)?,
     };
-    if options.from.is_none() || options.json.is_some() {
+    // Figures that have been read need not be written again.
+    let writes_json = options.from.is_none() || options.json.is_some();
+    if writes_json {
         outputs.write_json(&results)?;
     }
     report::write_all(&results, &outputs)?;
     let view = View::of(&results);
     println!("{}", report::standing(&view));
     println!("report: {}", outputs.html().display());
-    if options.from.is_none() || options.json.is_some() {
+    if writes_json {
         println!("figures: {}", outputs.json.display());
     }
     if options.readme {

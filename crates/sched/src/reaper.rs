@@ -252,7 +252,7 @@ mod tests {
     // pins: D3, D4
     #[test]
     fn who_wakes_a_process_after_the_halt_runs_nobody() {
-        let (scheduler, waits, steps, told) = halted();
+        let (_scheduler, waits, steps, told) = halted();
         // Ordering: Relaxed, as above.
         let before = steps.load(Ordering::Relaxed);
         for waits in waits {
@@ -262,7 +262,6 @@ mod tests {
         }
         // Ordering: Relaxed, as above.
         assert_eq!(steps.load(Ordering::Relaxed), before, "steps after the end");
-        drop(scheduler);
     }
 
     /// Where the system grants no thread there is nobody else.

@@ -71,8 +71,6 @@ pub(crate) struct Shared {
     pub(crate) shutdown: Progress,
     pub(crate) report: Report,
     pub(crate) late_hands: LateHands,
-    /// Of those, the threads that are at it.
-    pub(crate) ending_late: Gauge,
     /// Held while the workers are started.
     pub(crate) starting: std::sync::Mutex<()>,
     pub(crate) turns: Turns,
@@ -129,7 +127,6 @@ impl Shared {
             shutdown: Progress::default(),
             report: Report::default(),
             late_hands: LateHands::new(MOST_HANDS),
-            ending_late: Gauge::default(),
             starting: std::sync::Mutex::default(),
             turns: Turns::new(slots),
             pool: Pool::new(),

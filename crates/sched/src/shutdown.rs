@@ -67,17 +67,24 @@ impl Shared {
             // Called by something that the first call has called: there is no report yet.
             return StopReport::default();
         }
-        let mut report = self.report.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let stopping = local::hold(self, Held::Stop);
-        let is_first = report.is_none();
-        let report = report.get_or_insert_with(|| self.stop_once()).clone();
-        drop(stopping);
+        let (report, is_first) = self.stop_or_wait();
         if !is_first && local::held(self) == (0, 0) {
             // Something may have been queued since: the program may be about to end.
             let until = Deadline::after(deadline).plus(GRACE);
-            self.ending_late.wait(|| 0, || until);
+            self.late_hands.wait(|| until);
         }
         report
+    }
+
+    /// The report, and whether it is this call that has done the work. Blocks while another one is at it.
+    fn stop_or_wait(self: &Arc<Self>) -> (StopReport, bool) {
+        let mut report = self.report.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _stopping = local::hold(self, Held::Stop);
+        let is_first = report.is_none();
+        (
+            report.get_or_insert_with(|| self.stop_once()).clone(),
+            is_first,
+        )
     }
 
     fn stop_once(self: &Arc<Self>) -> StopReport {

@@ -7,7 +7,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle,
     Pid, Process, StepOutput, SubmitErrorKind, Symbol,
 };
-use ganger_sched::Scheduler;
+use ganger_sched::{Scheduler, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -419,13 +419,15 @@ fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
             Ok(())
         }
     }
-    struct Slow(Arc<Calls>);
+    struct Slow(Arc<Calls>, WeakHandle);
     impl Process for Slow {
         fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
             Ok(())
         }
         fn close(&mut self) {
             thread::sleep(Duration::from_millis(100));
+            // It waits for nobody who waits for this.
+            self.1.upgrade().expect("it ends").stop(LONG);
             self.0.closes.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -437,7 +439,10 @@ fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
     let scheduler = builder.lifecycle(hook).build().unwrap();
     scheduler.start().unwrap();
     let calls = Calls::new();
-    let (handle, process) = (scheduler.handle(), Slow(Arc::clone(&calls)));
+    let (handle, process) = (
+        scheduler.handle(),
+        Slow(Arc::clone(&calls), scheduler.downgrade()),
+    );
     let submits = thread::spawn(move || drop(handle.submit(process, "main", ())));
     told.recv_timeout(PATIENCE).unwrap();
     scheduler.stop(SHORT);

@@ -383,6 +383,24 @@ mod tests {
         }
     }
 
+    /// As `--only W2` measures it: each number of workers has as many figures.
+    #[test]
+    fn curves_over_workers_come_after_the_usual_number() {
+        let mut results = fixture::results();
+        results
+            .figures
+            .retain(|f| f.workload == Id::W2 && f.workers == 2);
+        let usual = results.figures.clone();
+        for workers in [1, 4, 8] {
+            let others = usual.iter().cloned();
+            results
+                .figures
+                .extend(others.map(|figure| Figure { workers, ..figure }));
+        }
+        assert!(!usual.is_empty());
+        assert_eq!(View::of(&results).workers, 2);
+    }
+
     #[test]
     fn the_standing_is_counted_against_the_best_peer() {
         let mut results = fixture::results();

@@ -24,13 +24,8 @@ pub(super) fn start_late(shared: &Arc<Shared>) {
         // The only thread that there is.
         return end_late(shared);
     }
-    shared.ending_late.enter();
-    let started = counted::spawn(counted::builder(shared, "hand"), shared, |shared| {
-        end_late(shared);
-        shared.ending_late.leave();
-    });
+    let started = counted::spawn(counted::builder(shared, "hand"), shared, end_late);
     if started.is_err() {
-        shared.ending_late.leave();
         // The system grants no thread.
         end_late(shared);
     }

@@ -7,43 +7,47 @@
 //! nothing is queued. A hand leaves first, and then looks once more: so who was refused is looked after by the next one
 //! that leaves.
 
-use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
+use crate::clock::Deadline;
+use crate::gauge::Gauge;
+use ganger_sync::atomic::{Ordering, fence};
 
 pub(crate) struct LateHands {
     most: usize,
-    now: AtomicUsize,
+    now: Gauge,
 }
 
 impl LateHands {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
-            now: AtomicUsize::new(0),
+            now: Gauge::default(),
         }
     }
 
-    /// One more, who is to work. False if there are enough. To be called after a full fence behind what is queued.
+    /// One more, who is to work. False if there are enough. To be called after a full fence behind what is queued: that is
+    /// queued, fence, then the count is read; a hand leaves, fence, then it looks at the queues. One of the two sees the
+    /// other.
     #[must_use]
     pub(crate) fn enter(&self) -> bool {
-        let one_more = |now| (now < self.most).then_some(now + 1);
-        // Ordering: Relaxed, because the fences order it: something is queued, fence, then this is read; a hand leaves,
-        // fence, then it looks at the queues. One of the two sees the other.
-        (self.now)
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
-            .is_ok()
+        self.now.enter_below(self.most)
     }
 
     /// Calls `reap`, of one who has entered, until nothing is queued, or there are enough others.
     pub(crate) fn work(&self, mut reap: impl FnMut(), has_work: impl Fn() -> bool) {
         loop {
             reap();
-            // Ordering: Relaxed, as above.
-            self.now.fetch_sub(1, Ordering::Relaxed);
+            self.now.leave();
             // Ordering: SeqCst, pairs with the fence before `enter`.
             fence(Ordering::SeqCst);
             if !has_work() || !self.enter() {
                 return;
             }
         }
+    }
+
+    /// Blocks until all have left, or the deadline has passed. What has been queued before that has ended then: whoever
+    /// queued it has entered, or was refused because there were others, or somebody who has not left yet has taken it.
+    pub(crate) fn wait(&self, deadline: impl Fn() -> Deadline) {
+        self.now.wait(|| 0, deadline);
     }
 }
