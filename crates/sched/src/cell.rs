@@ -15,6 +15,7 @@ use ganger_proc_api::{
     Package, Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use ganger_sync::cell::UnsafeCell;
+use ganger_sync::hint;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -148,6 +149,19 @@ impl ProcessCell {
         self.room = Room::new();
         self.exit = ExitSlot::new();
         self.core.begin(process);
+    }
+
+    /// Has the processor fetch a cell that another one has written last, and that is about to be used here, with whatever
+    /// else it does meanwhile. The address need not be valid.
+    #[inline]
+    pub(crate) fn fetch(cell: *const Self) {
+        const LINE: usize = 64;
+        // From the counts of references on, which are before it.
+        const COUNTS: usize = 2 * size_of::<usize>();
+        let begin = cell.cast::<u8>().wrapping_sub(COUNTS);
+        for place in (0..COUNTS + size_of::<Self>()).step_by(LINE) {
+            hint::prefetch_for_write(begin.wrapping_add(place));
+        }
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.

@@ -30,6 +30,12 @@ impl Token {
         Self(unsafe { NonNull::new_unchecked(Arc::as_ptr(task).cast_mut()) })
     }
 
+    /// Has the processor fetch the process, which will be run soon: see [`ProcessCell::fetch`].
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        ProcessCell::fetch(self.0.as_ptr());
+    }
+
     /// The process, to be looked at while it is queued.
     #[cfg(any(feature = "check", all(test, not(loom))))]
     pub(crate) fn cell(&self) -> &ProcessCell {

@@ -176,6 +176,8 @@ impl Worker<'_> {
         let most = 1 + self.shared.config.global_batch;
         self.shared.global.take(most, |token| taken.push(token));
         self.counters.global_picks.add(taken.len() as u64);
+        // Somebody else has started or woken them.
+        taken.iter().for_each(Token::fetch);
         // The last one pushed is the first one popped: the order of the global queue is kept.
         while taken.len() > 1
             && let Some(token) = taken.pop()
