@@ -100,8 +100,8 @@ impl Place {
         }
         self.bits.set(bits & (bits - 1));
         let bytes = bits.trailing_zeros() as usize * size.bytes();
-        // SAFETY: a place in the slab.
-        NonNull::new(unsafe { self.first.get().add(bytes) })
+        // SAFETY: a place in the slab, because the set is not empty.
+        Some(unsafe { NonNull::new_unchecked(self.first.get().add(bytes)) })
     }
 
     pub(crate) fn replace(&self, set: Set) -> Set {

@@ -233,9 +233,16 @@ pub(crate) fn has_runs(size: Size) -> bool {
 /// in its node.
 #[inline(never)]
 extern "C" fn take_of_run(size: Size, key: u64) -> NonNull<u8> {
+    let near = LOCAL.try_with(|local| local.runs[size.0].take(key, size));
+    near.ok().flatten().unwrap_or_else(|| take_anew(size, key))
+}
+
+/// What [`take_near`] does when there is nothing in the queue's run.
+#[inline(never)]
+extern "C" fn take_anew(size: Size, key: u64) -> NonNull<u8> {
     let near = LOCAL.try_with(|local| {
         let runs = &local.runs[size.0];
-        let near = runs.take(key, &local.nodes[size.0], size);
+        let near = runs.take_anew(key, &local.nodes[size.0], size);
         if runs.look_back() {
             runs.end(size, share);
         }

@@ -46,10 +46,10 @@ const RUNS: usize = 2_048;
 pub const TABLE_BYTES: usize = size_of::<Table>();
 
 /// After how many sends in turn it is decided whether a queue gets a run; sooner when it has used one up.
-const SENDS: u32 = 8;
+const SENDS: u16 = 8;
 
 /// After how many sends to others, and none to the queue that a place serves, it serves another one.
-const OTHERS: u32 = 64;
+const OTHERS: u16 = 64;
 
 /// How often it takes a queue that was behind, and not the one of the time before, to have a table made.
 const TURNS: u32 = 256;
@@ -68,11 +68,13 @@ const PASSES: u32 = 32;
 pub(crate) struct Runs {
     /// Null while there is none. Freed by [`end`](Self::end) alone.
     table: Cell<*mut Table>,
-    /// With a table, the queue of the last send; without, the one that was behind the last time.
-    last: Cell<u64>,
-    /// With a table, whether the send before that was to another queue. What is sent to one queue in one go counts
+    /// With a table, the place that the last send had; null if its queue had none.
+    last: Cell<*const Run>,
+    /// The same, if the send before that was to another queue, and else null. What is sent to one queue in one go counts
     /// as one.
-    is_in_turn: Cell<bool>,
+    counted: Cell<*const Run>,
+    /// Without a table, the queue that was behind the last time.
+    behind: Cell<u64>,
     /// How often it was another queue that was behind, without a table.
     turns: Cell<u32>,
     /// How often it takes to have a table made.
@@ -86,17 +88,20 @@ pub(crate) struct Runs {
 
 type Table = [Run; RUNS];
 
-/// One place of the table.
+const _: () = assert!(size_of::<Run>() == align_of::<Run>());
+
+/// One place of the table: half a line of the cache, so that none lies in two.
+#[repr(align(32))]
 struct Run {
     blocks: Place,
     /// The queue that it serves.
     key: Cell<u64>,
     /// Sends to it in turn since the last decision.
-    sends: Cell<u32>,
+    sends: Cell<u16>,
     /// How often it was behind meanwhile.
-    behind: Cell<u32>,
+    behind: Cell<u16>,
     /// Sends to others since the last one to it.
-    others: Cell<u32>,
+    others: Cell<u16>,
     /// Whether the last decision was for a run.
     has_had_one: Cell<bool>,
 }
@@ -105,8 +110,9 @@ impl Runs {
     pub(crate) const fn new() -> Self {
         Self {
             table: Cell::new(ptr::null_mut()),
-            last: Cell::new(0),
-            is_in_turn: Cell::new(false),
+            last: Cell::new(ptr::null()),
+            counted: Cell::new(ptr::null()),
+            behind: Cell::new(0),
             turns: Cell::new(0),
             needed: Cell::new(TURNS),
             passes: Cell::new(0),
@@ -130,30 +136,42 @@ impl Runs {
         Some(&table[place_of(key)])
     }
 
-    /// A block of the run of the queue with that key, which is the caller's from now on; none if the queue is
-    /// to have one from the open set. O(1).
+    /// A block of the run of the queue with that key, which is the caller's from now on; none if there is nothing in it,
+    /// or the queue has no place: then [`take_anew`](Self::take_anew) says what to do. O(1).
     #[inline]
-    pub(crate) fn take(&self, key: u64, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
+    pub(crate) fn take(&self, key: u64, size: Size) -> Option<NonNull<u8>> {
         let run = self.of(key)?;
-        let is_in_turn = self.last.replace(key) != key;
-        self.is_in_turn.set(is_in_turn);
         if run.key.get() != key {
-            self.passes.set(self.passes.get() + 1);
-            run.pass(key);
             return None;
         }
         run.others.set(0);
-        let sends = run.sends.get().saturating_add(u32::from(is_in_turn));
-        run.sends.set(sends);
-        let block = run.blocks.take(size);
-        let block = block.or_else(|| self.decide(run, open, size))?;
+        if ptr::eq(self.last.replace(run), run) {
+            self.counted.set(ptr::null());
+        } else {
+            self.counted.set(run);
+            // The few that there are between two decisions.
+            run.sends.set(run.sends.get().wrapping_add(1));
+        }
+        let block = run.blocks.take(size)?;
         // Where it is no block, nothing is lost.
         hint::prefetch_for_write(block.as_ptr().wrapping_add(size.bytes()));
         Some(block)
     }
 
-    /// What [`take`](Self::take) does when there is nothing in the run.
-    #[inline(never)]
+    /// What is to be done when [`take`](Self::take) has found nothing: a block of another run for the queue, or none
+    /// if it is to have one from the open set. To be followed by a [`look_back`](Self::look_back).
+    pub(crate) fn take_anew(&self, key: u64, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
+        let run = self.of(key)?;
+        if run.key.get() == key {
+            return self.decide(run, open, size);
+        }
+        self.last.set(ptr::null());
+        self.counted.set(ptr::null());
+        self.passes.set(self.passes.get() + 1);
+        run.pass(key);
+        None
+    }
+
     fn decide(&self, run: &Run, open: &Blocks, size: Size) -> Option<NonNull<u8>> {
         let (sends, behind) = (run.sends.get(), run.behind.get());
         if sends < SENDS && !run.has_had_one.get() {
@@ -171,17 +189,18 @@ impl Runs {
         run.blocks.take(size)
     }
 
-    /// Notes that the consumer of the queue with that key had not been waiting for the item that was pushed. Says
-    /// whether to [`begin`](Self::begin). O(1).
+    /// Notes that the consumer of the queue with that key, to which the last send was, had not been waiting for the item
+    /// that was pushed. Says whether to [`begin`](Self::begin). O(1).
     #[inline]
     pub(crate) fn note_behind(&self, key: u64) -> bool {
-        let Some(run) = self.of(key) else {
-            return self.last.replace(key) != key && self.note_turn();
-        };
-        if run.key.get() == key && self.is_in_turn.get() {
-            run.behind.set(run.behind.get().saturating_add(1));
+        // SAFETY: null, or a place of the table, which has not been freed: `end` sets it to null.
+        if let Some(run) = unsafe { self.counted.get().as_ref() } {
+            if run.key.get() == key {
+                run.behind.set(run.behind.get().wrapping_add(1));
+            }
+            return false;
         }
-        false
+        !self.is_some() && self.behind.replace(key) != key && self.note_turn()
     }
 
     #[cold]
@@ -232,6 +251,8 @@ impl Runs {
         if table.is_null() {
             return;
         }
+        self.last.set(ptr::null());
+        self.counted.set(ptr::null());
         self.forget();
         // SAFETY: it is from `begin`, and nobody else has it any longer.
         let table = unsafe { Box::from_raw(table) };

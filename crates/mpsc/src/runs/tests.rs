@@ -137,7 +137,7 @@ fn a_table_of_no_use_is_given_up_and_the_next_takes_longer() {
                 .map(|key| give_all([send(key)]))
                 .take(100_000)
                 .count();
-            let least = (SENDS * DECISIONS) as usize;
+            let least = (u32::from(SENDS) * DECISIONS) as usize;
             assert!((least..2 * least).contains(&sends), "after {sends}");
             needed *= LONGER;
         }
