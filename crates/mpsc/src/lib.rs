@@ -49,5 +49,5 @@ pub mod node_cache {
     #[doc(hidden)]
     pub use crate::cache::{allocate, deallocate, end_runs};
     #[doc(hidden)]
-    pub use crate::runs::TABLE_BYTES;
+    pub use crate::runs::TABLE;
 }

@@ -30,6 +30,7 @@
 use crate::blocks::{Blocks, Place, Set};
 use crate::slab::{Size, Slab};
 use ganger_sync::hint;
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -42,8 +43,8 @@ const LEAST: u32 = 8;
 /// Runs in a table: a power of two.
 const RUNS: usize = 2_048;
 
-/// Bytes in a table.
-pub const TABLE_BYTES: usize = size_of::<Table>();
+/// What a table is in memory.
+pub const TABLE: Layout = Layout::new::<Table>();
 
 /// After how many sends in turn it is decided whether a queue gets a run; sooner when it has used one up.
 const SENDS: u16 = 8;
@@ -149,13 +150,10 @@ impl Runs {
             self.counted.set(ptr::null());
         } else {
             self.counted.set(run);
-            // The few that there are between two decisions.
+            // A few between two decisions, as a rule; and one wrong decision does no harm.
             run.sends.set(run.sends.get().wrapping_add(1));
         }
-        let block = run.blocks.take(size)?;
-        // Where it is no block, nothing is lost.
-        hint::prefetch_for_write(block.as_ptr().wrapping_add(size.bytes()));
-        Some(block)
+        run.take(size)
     }
 
     /// What is to be done when [`take`](Self::take) has found nothing: a block of another run for the queue, or none
@@ -165,10 +163,16 @@ impl Runs {
         if run.key.get() == key {
             return self.decide(run, open, size);
         }
-        self.last.set(ptr::null());
-        self.counted.set(ptr::null());
         self.passes.set(self.passes.get() + 1);
         run.pass(key);
+        // It may be this one's from now on.
+        let place = if run.key.get() == key {
+            ptr::from_ref(run)
+        } else {
+            ptr::null()
+        };
+        self.last.set(place);
+        self.counted.set(place);
         None
     }
 
@@ -186,7 +190,7 @@ impl Runs {
         run.has_had_one.set(gets_one);
         self.decisions.set(self.decisions.get() + 1);
         self.started.set(self.started.get() + u32::from(gets_one));
-        run.blocks.take(size)
+        run.take(size)
     }
 
     /// Notes that the consumer of the queue with that key, to which the last send was, had not been waiting for the item
@@ -276,6 +280,15 @@ impl Run {
             others: Cell::new(OTHERS),
             has_had_one: Cell::new(false),
         }
+    }
+
+    /// A block of the run, if there is one. Has the next one fetched, too.
+    #[inline]
+    fn take(&self, size: Size) -> Option<NonNull<u8>> {
+        let block = self.blocks.take(size)?;
+        // Where it is no block, nothing is lost.
+        hint::prefetch_for_write(block.as_ptr().wrapping_add(size.bytes()));
+        Some(block)
     }
 
     /// Somebody sends to another queue than the one that it serves.

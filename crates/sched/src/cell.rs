@@ -158,10 +158,13 @@ impl ProcessCell {
         const LINE: usize = 64;
         // From the counts of references on, which are before it.
         const COUNTS: usize = 2 * size_of::<usize>();
+        const BYTES: usize = COUNTS + size_of::<ProcessCell>();
         let begin = cell.cast::<u8>().wrapping_sub(COUNTS);
-        for place in (0..COUNTS + size_of::<Self>()).step_by(LINE) {
+        for place in (0..BYTES).step_by(LINE) {
             hint::prefetch_for_write(begin.wrapping_add(place));
         }
+        // Wherever lines begin.
+        hint::prefetch_for_write(begin.wrapping_add(BYTES - 1));
     }
 
     /// Calls `f` with the part that belongs to the owner of the run token.

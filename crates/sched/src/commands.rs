@@ -243,12 +243,15 @@ impl CommandRegistry {
 
     /// Nobody carries out commands any more, but for who has the handlers already.
     pub(crate) fn give_up(&self, counters: &Counters) {
-        let handlers = match &mut *self.lock() {
+        if let Some(handlers) = self.take_handlers() {
+            Handlers::leave(handlers, counters);
+        }
+    }
+
+    fn take_handlers(&self) -> Option<Arc<Handlers>> {
+        match &mut *self.lock() {
             State::Building(_) => None,
             State::Frozen { handlers, .. } => handlers.take(),
-        };
-        if let Some(handlers) = handlers {
-            Handlers::leave(handlers, counters);
         }
     }
 }

@@ -19,7 +19,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static TABLES: AtomicUsize = AtomicUsize::new(0);
 
 fn is_table(layout: Layout) -> usize {
-    usize::from(layout.size() == node_cache::TABLE_BYTES)
+    usize::from(layout == node_cache::TABLE)
 }
 
 // SAFETY: what the system's allocator does, and a count.

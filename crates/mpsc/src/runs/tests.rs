@@ -251,6 +251,67 @@ fn one_queue_that_has_had_a_run_gets_no_more_of_them() {
     });
 }
 
+/// Of two queues that share a place one is served, also when they are sent to by turns.
+#[test]
+fn a_queue_without_a_place_is_another_queue() {
+    fresh(|| {
+        turns(TURNS);
+        let mut keys = (0x1000..).step_by(16);
+        let served = keys.next().unwrap();
+        let other = keys.find(|&key| place_of(key) == place_of(served));
+        let (mut taken, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..200 {
+            taken.push(send(served));
+            note_behind(SIZE, served);
+            others.push(send(other.unwrap()));
+            note_behind(SIZE, other.unwrap());
+        }
+        let links = links_to_neighbours(&taken);
+        assert!(links > 100, "{links}");
+        give_all(taken.into_iter().chain(others));
+    });
+}
+
+/// Nor does it count that the one was behind to which was sent before.
+#[test]
+fn what_is_noted_of_another_queue_does_not_count() {
+    fresh(|| {
+        turns(TURNS);
+        let mut taken = vec![Vec::new(); QUEUES];
+        for _ in 0..60 {
+            for (queue, key) in keys().enumerate() {
+                taken[queue].push(send(key));
+                note_behind(SIZE, key + 1);
+            }
+        }
+        assert!(has_runs(SIZE));
+        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        assert_eq!(links, 0);
+        give_all(taken.into_iter().flatten());
+    });
+}
+
+/// One that has just got the place is behind from the first send on.
+#[test]
+fn the_first_send_to_a_new_place_counts() {
+    fresh(|| {
+        turns(TURNS);
+        let (one, other) = (0x1000, 0x2000);
+        let mut taken = Vec::new();
+        // One of the first eight, and not the very first, finds it waiting.
+        for round in 0..16 {
+            taken.push(send(one));
+            if round != 3 {
+                note_behind(SIZE, one);
+            }
+            give_all([send(other)]);
+        }
+        let links = links_to_neighbours(&taken);
+        assert!(links > 0, "{links}");
+        give_all(taken);
+    });
+}
+
 /// With many more queues than places, those of a place do not share its runs.
 #[test]
 fn a_run_is_one_queue_s() {
