@@ -75,7 +75,7 @@ pub(crate) struct Runs {
     /// as one.
     counted: Cell<*const Run>,
     /// Without a table, the queue that was behind the last time.
-    behind: Cell<u64>,
+    last_behind: Cell<u64>,
     /// How often it was another queue that was behind, without a table.
     turns: Cell<u32>,
     /// How often it takes to have a table made.
@@ -113,7 +113,7 @@ impl Runs {
             table: Cell::new(ptr::null_mut()),
             last: Cell::new(ptr::null()),
             counted: Cell::new(ptr::null()),
-            behind: Cell::new(0),
+            last_behind: Cell::new(0),
             turns: Cell::new(0),
             needed: Cell::new(TURNS),
             passes: Cell::new(0),
@@ -204,7 +204,7 @@ impl Runs {
             }
             return false;
         }
-        !self.is_some() && self.behind.replace(key) != key && self.note_turn()
+        !self.is_some() && self.last_behind.replace(key) != key && self.note_turn()
     }
 
     #[cold]

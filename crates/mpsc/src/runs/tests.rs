@@ -55,13 +55,19 @@ fn links_to_neighbours(blocks: &[NonNull<u8>]) -> usize {
     blocks.windows(2).filter(is_next).count()
 }
 
+/// The same of several queues, each by itself.
+fn links_of_all(queues: &[Vec<NonNull<u8>>]) -> usize {
+    let links = queues.iter().map(|blocks| links_to_neighbours(blocks));
+    links.sum()
+}
+
 #[test]
 fn queues_that_are_behind_have_their_nodes_side_by_side() {
     fresh(|| {
         let before = send_in_turn(20, |_| true);
         assert!(has_runs(SIZE));
         let taken = send_in_turn(160, |_| true);
-        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        let links = links_of_all(&taken);
         // Some share a place, and some runs are short, at the end of a slab.
         assert!(links > QUEUES * 160 / 2, "{links}");
         let pages = |blocks: &[NonNull<u8>]| {
@@ -80,7 +86,7 @@ fn queues_that_keep_up_have_no_runs() {
     fresh(|| {
         let taken = send_in_turn(100, |_| false);
         assert!(!has_runs(SIZE));
-        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        let links = links_of_all(&taken);
         assert_eq!(links, 0);
         give_all(taken.into_iter().flatten());
     });
@@ -277,15 +283,12 @@ fn a_queue_without_a_place_is_another_queue() {
 fn what_is_noted_of_another_queue_does_not_count() {
     fresh(|| {
         turns(TURNS);
-        let mut taken = vec![Vec::new(); QUEUES];
-        for _ in 0..60 {
-            for (queue, key) in keys().enumerate() {
-                taken[queue].push(send(key));
-                note_behind(SIZE, key + 1);
-            }
-        }
+        let taken = send_in_turn(60, |_| {
+            note_behind(SIZE, 1);
+            false
+        });
         assert!(has_runs(SIZE));
-        let links: usize = taken.iter().map(|blocks| links_to_neighbours(blocks)).sum();
+        let links = links_of_all(&taken);
         assert_eq!(links, 0);
         give_all(taken.into_iter().flatten());
     });
