@@ -62,11 +62,9 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         shared,
         deque,
         cache,
-        pids,
         handlers,
         ..
     } = queue;
-    drop(pids);
     cache.into_inner().leave(&shared.pool);
     let is_halted = shared.shutdown.is_halted();
     if is_halted {
@@ -297,7 +295,7 @@ impl<'a> Worker<'a> {
         self.counters.sleeps.bump();
         self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
-        self.keep_nothing();
+        node_cache::end_runs();
         let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
@@ -307,12 +305,6 @@ impl<'a> Worker<'a> {
             || self.fall_asleep(),
         );
         self.wake_up(woken);
-    }
-
-    /// It is about to send nothing for a while: gives up what it keeps for that.
-    fn keep_nothing(&self) {
-        node_cache::end_runs();
-        self.shared.forget_known(self.queue);
     }
 
     /// It is about to block.
