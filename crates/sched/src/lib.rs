@@ -55,7 +55,6 @@ mod monitor;
 mod names;
 mod nodes;
 mod outstanding;
-mod pid_cache;
 mod pinning;
 mod pool;
 mod process_handle;

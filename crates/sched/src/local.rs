@@ -5,7 +5,6 @@ mod held;
 pub(crate) use held::{Held, Hold, hold, is_stopping};
 
 use crate::commands::OwnHandlers;
-use crate::pid_cache::PidCache;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -27,7 +26,6 @@ pub(crate) struct LocalQueue {
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
-    pub(crate) pids: RefCell<PidCache>,
     pub(crate) handlers: OwnHandlers,
     /// How many processes the turn has woken.
     woken: Cell<u32>,
@@ -40,7 +38,6 @@ impl LocalQueue {
             index,
             deque,
             cache: RefCell::default(),
-            pids: RefCell::new(PidCache::new()),
             handlers: OwnHandlers::default(),
             woken: Cell::new(0),
         }

@@ -211,15 +211,6 @@ impl Shared {
         ids.map(|id| Pid::new(self.host, id)).collect()
     }
 
-    /// Whether a process waits in the global queue, or a few, which a sleeper would have taken if nobody had been
-    /// searching; or nobody could have, because there is one worker. For a worker that searches, and was away.
-    pub(crate) fn has_kept_waiting(&self) -> bool {
-        /// Who pushes one after the other has pushed more.
-        const FEW: usize = 8;
-        let is_relied_on = self.crew.workers() == 1 || self.idle.snapshot().sleeping > 0;
-        is_relied_on && (1..=FEW).contains(&self.global.len())
-    }
-
     /// Which worker this thread is, if so.
     pub(crate) fn own_index(&self) -> Option<usize> {
         local::with(self, |queue| queue.index)
@@ -340,43 +331,6 @@ mod tests {
         fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
             out.done(());
             Ok(())
-        }
-    }
-
-    // pins: G5
-    #[test]
-    fn a_few_that_a_sleeper_would_have_taken_were_kept_waiting() {
-        for workers in [1, 2] {
-            let builder = Scheduler::builder().workers(workers);
-            // Nobody serves them.
-            let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
-            let scheduler = scheduler.build().unwrap();
-            let shared = &scheduler.shared;
-            let submit = || drop(scheduler.submit(Quick, "main", ()).unwrap());
-            submit();
-            // The other worker is awake, and would have come by itself.
-            assert_eq!(shared.has_kept_waiting(), workers == 1);
-            let sleeper = (workers > 1).then(|| {
-                let shared = Arc::clone(shared);
-                thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
-            });
-            while sleeper.is_some() && shared.idle.snapshot().sleeping == 0 {
-                thread::yield_now();
-            }
-            assert!(shared.has_kept_waiting(), "{workers} workers");
-            let only = shared.global.pop().unwrap();
-            assert!(!shared.has_kept_waiting(), "nothing waits");
-            shared.global.push(only);
-            shared.idle.notify_all();
-            if let Some(sleeper) = sleeper {
-                let _woken = sleeper.join().unwrap();
-            }
-            if workers == 1 {
-                (0..7).for_each(|_| submit());
-                assert!(shared.has_kept_waiting(), "a few");
-                submit();
-                assert!(!shared.has_kept_waiting(), "somebody goes on pushing");
-            }
         }
     }
 

@@ -230,10 +230,6 @@ impl<'a> Place<'a> {
             shared.live.leave(worker);
             return Err(kind);
         }
-        if worker.is_none() {
-            // A worker has freed it.
-            shared.registry.fetch(self.id);
-        }
         Ok(())
     }
 

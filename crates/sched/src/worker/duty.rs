@@ -4,6 +4,7 @@
 use super::Worker;
 use crate::crew::{Next, Relief, Untold};
 use crate::reports::{Line, LongStep};
+use ganger_mpsc::node_cache;
 use std::sync::Arc;
 
 impl Worker<'_> {
@@ -43,7 +44,8 @@ impl Worker<'_> {
             return Next::OnDuty;
         }
         self.give_away();
-        self.keep_nothing();
+        // It sends nothing for a while.
+        node_cache::end_runs();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.come_back(next);
