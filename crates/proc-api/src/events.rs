@@ -132,33 +132,6 @@ impl Events<'_> {
     }
 }
 
-/// Moves an event out of its place, in the pieces in which a step moves it on that matches on it: the first two words,
-/// which say what it is, alone, and what is behind them two words at a time. When pieces overlap that were written
-/// just before, a processor waits until they have left its store buffer: a sixth to a quarter of what a consumer of many
-/// messages took was that.
-///
-/// # Safety
-/// As for [`ptr::read`](std::ptr::read).
-#[inline]
-unsafe fn read_in_pieces(place: *const Event) -> Event {
-    type Word = MaybeUninit<usize>;
-    const WHAT: usize = 2;
-    const REST: usize = size_of::<Event>() / size_of::<Word>() - WHAT;
-    const {
-        assert!(size_of::<Event>().is_multiple_of(size_of::<Word>()));
-        assert!(align_of::<Event>() >= align_of::<Word>());
-    }
-
-    let mut event = MaybeUninit::<Event>::uninit();
-    let (from, to) = (place.cast::<Word>(), event.as_mut_ptr().cast::<Word>());
-    // SAFETY: the two pieces are the event, which is there, and the caller's; any bytes are words.
-    unsafe {
-        to.copy_from_nonoverlapping(from, WHAT);
-        (to.add(WHAT)).copy_from_nonoverlapping(from.add(WHAT), REST);
-        event.assume_init()
-    }
-}
-
 impl Iterator for Events<'_> {
     type Item = Event;
 
@@ -170,7 +143,7 @@ impl Iterator for Events<'_> {
             None => self.pop_to_spare()?,
         };
         // SAFETY: an event is there that is ours.
-        Some(unsafe { read_in_pieces(place) })
+        Some(unsafe { place.read() })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
