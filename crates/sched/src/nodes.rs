@@ -32,24 +32,6 @@ pub(crate) unsafe fn of_completion(
     answer
 }
 
-/// Puts a completion where nothing is, with a result that is taken from where it lies.
-///
-/// # Safety
-/// As for [`of_completion`].
-#[inline]
-pub(crate) unsafe fn put_completion(
-    tag: Tag,
-    token: u64,
-    result: *const CommandResult,
-    place: &mut MaybeUninit<Event>,
-) {
-    let empty = Completion::of(tag, token, Ok(Payload::UNIT));
-    if let Event::Completion(place) = place.write(Event::Completion(empty)) {
-        // SAFETY: as in `of_completion`.
-        unsafe { move_words(result, &raw mut place.result) };
-    }
-}
-
 /// A message, to the process whose mailbox goes by that key.
 #[inline]
 pub(crate) fn of_message(message: Message, key: u64) -> Single<Item> {
