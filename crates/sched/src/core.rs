@@ -38,9 +38,9 @@ pub(crate) struct Core {
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
-    /// A reference to the process itself, which its next completer may have: to count another one costs more
-    /// than a short handler. None once the process has ended.
-    pub(crate) itself: Option<Task>,
+    /// A reference to the process itself, for its next completer: a handler that answers at once gives it back, and
+    /// no command counts one. None once the process has ended.
+    pub(crate) cached_self_ref: Option<Task>,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
 }
@@ -70,7 +70,7 @@ impl Core {
                         pending: _,
                         aside: _,
                         yields: _,
-                        itself: _,
+                        cached_self_ref: _,
                         must_step: _,
                     }: &Self| ();
         // SAFETY: parts of the place, which is the caller's.
@@ -79,7 +79,7 @@ impl Core {
             (&raw mut (*place).pending).write(Batch::new());
             (&raw mut (*place).aside).write(None);
             (&raw mut (*place).yields).write(Outstanding::default());
-            (&raw mut (*place).itself).write(None);
+            (&raw mut (*place).cached_self_ref).write(None);
             (&raw mut (*place).must_step).write(true);
         }
     }

@@ -35,6 +35,8 @@ struct Call {
     cell: *const ProcessCell,
     token: u64,
     answer: Cell<Answer>,
+    /// The completer's reference to the process, when it is used or dropped during the call.
+    reference: Cell<Option<Task>>,
 }
 
 /// What has become of a completer.
@@ -75,9 +77,7 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
     match unsafe { current(&task, token) } {
         Some(call) if !task.state.has_events() => {
             task.shared.accounts.accept_answer(task.pid, tag, token);
-            call.answer.set(Answer::Given(answer));
-            // The process has lent it.
-            mem::forget(task);
+            call.settle(Answer::Given(answer), task);
         }
         call => {
             if let Some(call) = call {
@@ -93,10 +93,7 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
 pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     // SAFETY: it is used here only.
     if let Some(call) = unsafe { current(&task, token) } {
-        call.answer.set(Answer::Dropped);
-        // The process has lent it.
-        mem::forget(task);
-        return;
+        return call.settle(Answer::Dropped, task);
     }
     let completion = Completion::of(tag, token, Err(CommandError::Dropped));
     task.complete_behind(Single::of(Item::Event(Event::Completion(completion))));
@@ -151,26 +148,23 @@ fn dispatch_one(
     crate::sim::note_yield(command.get().id, tag);
     // What has arrived before the answer stays before it.
     core.receive(&task.state);
-    let itself = core.itself.get_or_insert_with(|| Arc::clone(task));
-    // SAFETY: it is lent, together with the completer. When that has been used or dropped before the handler returned,
-    // the reference has been forgotten; otherwise the one here is, below, before anybody looks at it.
-    let sink = unsafe { ptr::read(itself) };
+    let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
     let call = Call {
         cell: Arc::as_ptr(task),
         token,
         answer: Cell::new(Answer::Later),
+        reference: Cell::new(None),
     };
     let id = command.get().id;
     let Some(handler) = place.handler(id) else {
         call.make_none(command.take(), sink, tag, counters);
+        core.cached_self_ref = call.reference.take();
         let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
         return conclude(task, core, ids, Answer::Dropped, failure, counters);
     };
     let returned = call.make(handler, command, sink, tag);
     let answer = call.answer.take();
-    if let Answer::Sent | Answer::Later = answer {
-        mem::forget(core.itself.take());
-    }
+    core.cached_self_ref = call.reference.take();
     let failure = match returned {
         Ok(Ok(())) => match answer {
             Answer::Given(answer) => {
@@ -204,6 +198,13 @@ impl Call {
         let returned = contain(|| unsafe { handler.handle_placed(command, sink, tag, self.token) });
         CURRENT.set(outer);
         returned
+    }
+
+    /// The completer has been used or dropped, and leaves its reference to the process for the next one.
+    #[inline]
+    fn settle(&self, answer: Answer, task: Task) {
+        self.answer.set(answer);
+        self.reference.set(Some(task));
     }
 
     /// Makes it the innermost one; returns what was that before.
