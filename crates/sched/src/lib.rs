@@ -6,7 +6,6 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
-mod answer;
 #[cfg(all(
     feature = "backtraces",
     target_os = "linux",

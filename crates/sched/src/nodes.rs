@@ -27,23 +27,6 @@ pub(crate) unsafe fn of_completion(
     ))))
 }
 
-/// Writes a completion into `place`, with a result that is moved out of its own place.
-/// What `place` held is not dropped.
-///
-/// # Safety
-/// As for [`of_completion`].
-#[inline]
-pub(crate) unsafe fn put_completion(
-    tag: Tag,
-    token: u64,
-    result: *const CommandResult,
-    place: &mut MaybeUninit<Event>,
-) {
-    // SAFETY: the caller gives the result away (precondition).
-    let result = unsafe { result.read() };
-    place.write(Event::Completion(Completion::of(tag, token, result)));
-}
-
 /// A message in a node of its own. `key` names the mailbox that it goes to: nodes for one mailbox
 /// lie near each other.
 #[inline]

@@ -79,14 +79,9 @@ impl<'a> Runner<'a> {
         }
         self.catch_up = CatchUp::default();
         // Each alone: a second panic on the way out of one would end the program.
-        let Buffers {
-            mut out,
-            inline,
-            end,
-        } = mem::take(&mut self.buffers);
+        let Buffers { mut out, end, .. } = mem::take(&mut self.buffers);
         discard_each(None, counters, out.drain_yields());
         discard(None, counters, out.take_outcome());
-        discard(None, counters, inline);
         discard(None, counters, end);
     }
 
