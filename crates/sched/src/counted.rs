@@ -1,23 +1,11 @@
-//! Threads that count as a scheduler's: a `stop` waits for them, but not for the one that it is called on.
+//! The threads of a scheduler: a `stop` waits for those that count.
 
-use crate::local;
+use crate::frames::{self, Frame};
 use crate::shared::Shared;
-use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::ptr;
 use std::sync::Arc;
 use std::thread;
-
-thread_local! {
-    /// Whose this thread is, or null. Without a destructor, so that looking works in those of other thread-locals.
-    static OWNER: Cell<*const Shared> = const { Cell::new(ptr::null()) };
-}
-
-/// Whether this thread is one of that scheduler's.
-pub(crate) fn is_own(shared: &Shared) -> bool {
-    ptr::eq(OWNER.get(), shared) || local::with(shared, |_| ()).is_some()
-}
 
 /// A thread that runs what is a user's, with that part of the scheduler's work in its name.
 pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Builder {
@@ -56,16 +44,14 @@ pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
     let counted = Counted::new(shared);
     spawn_beside(builder, shared, move || {
         let counted = counted;
-        let owned = Owned::new(&counted.0);
-        let then = f(&counted.0);
-        drop(owned);
+        let then = frames::within(&*counted.0, Frame::Thread, || f(&counted.0));
         let shared = Arc::clone(&counted.0);
         drop(counted);
         then(&shared);
     })
 }
 
-/// Starts a thread that is nobody's, and that nobody waits for.
+/// Starts a thread that does not count: no `stop` waits for it.
 ///
 /// # Errors
 /// When the system refuses one.
@@ -96,47 +82,5 @@ impl Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         self.0.threads.leave();
-    }
-}
-
-/// This thread is that scheduler's, until it is dropped: what comes after that is not counted.
-struct Owned;
-
-impl Owned {
-    fn new(shared: &Arc<Shared>) -> Self {
-        OWNER.set(Arc::as_ptr(shared));
-        Self
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        OWNER.set(ptr::null());
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Scheduler;
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    // pins: D3
-    #[test]
-    fn a_stop_does_not_wait_for_the_thread_that_it_is_called_on() {
-        let scheduler = Scheduler::builder().workers(1).build().unwrap();
-        scheduler.start().unwrap();
-        let shared = &scheduler.shared;
-        let (tell, told) = mpsc::channel();
-        let stop = move |shared: &Arc<Shared>| {
-            assert!(is_own(shared));
-            // It would wait for an hour.
-            tell.send(shared.stop(Duration::from_secs(3_600))).unwrap();
-        };
-        spawn(thread::Builder::new(), shared, stop).unwrap();
-        let report = told.recv_timeout(Duration::from_secs(60)).unwrap();
-        assert!(report.stuck.is_empty());
-        assert!(!is_own(shared));
     }
 }

@@ -42,6 +42,7 @@ mod exit_slot;
 mod factories;
 mod finish;
 mod forced;
+mod frames;
 mod gauge;
 mod global;
 mod handle;
@@ -112,7 +113,7 @@ pub use reports::{LongStep, LongStepKind};
 pub use scheduler::{Scheduler, StartError};
 pub use send_all::SendAllError;
 pub use sending::SendAsync;
-pub use shutdown::StopReport;
+pub use shutdown::{StopError, StopReport};
 pub use state::ProcessState;
 pub use stats::{Stats, WorkerStats};
 

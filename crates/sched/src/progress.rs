@@ -1,16 +1,15 @@
-//! How far a shutdown has come, and who is inside `stop`.
+//! How far a shutdown has come.
 
 use crate::clock::Deadline;
-use crate::counted;
 use crate::forced::Forced;
-use crate::local;
-use crate::shared::Shared;
+use crate::stats::WorkerStats;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::fence;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use ganger_sync::sync::{Mutex, lock};
 use std::time::Duration;
 
-/// Flags, set one after the other and never cleared, the calls of `stop`, and who was forced.
+/// Flags, set one after the other and never cleared, what the calls of `stop` have asked for, and which processes were
+/// forced.
 #[derive(Default)]
 pub(crate) struct Progress {
     stopping: AtomicBool,
@@ -18,27 +17,18 @@ pub(crate) struct Progress {
     halted: AtomicBool,
     /// One of the last two.
     over: AtomicBool,
-    callers: Mutex<Callers>,
+    asked: Mutex<Option<Asked>>,
     pub(crate) forced: Forced,
 }
 
-#[derive(Default)]
-struct Callers {
+/// What the calls of `stop` and `begin_stop` have asked for.
+struct Asked {
     /// The earliest of their deadlines.
-    deadline: Option<Deadline>,
-    inside: Vec<Caller>,
-    next_number: u64,
-}
-
-/// A call of `stop` that has not returned.
-#[derive(Clone, Copy)]
-pub(crate) struct Caller {
-    number: u64,
-    /// The thread that it is called on is one of the scheduler's.
-    pub(crate) is_own: bool,
-    /// Turns and submissions that can't end before it returns.
-    pub(crate) turns: usize,
-    pub(crate) submissions: usize,
+    deadline: Deadline,
+    /// What had been counted at the first of these calls.
+    before: WorkerStats,
+    /// A thread does the work, or is about to.
+    is_served: bool,
 }
 
 impl Progress {
@@ -60,10 +50,10 @@ impl Progress {
         self.halted.load(Ordering::SeqCst)
     }
 
-    /// A process whose turn ends takes no further step: whoever has just run it ends it.
+    /// A process whose turn ends takes no further step: the thread that has just run it ends it.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        // Ordering: SeqCst, as `is_halted`.
+        // Ordering: SeqCst, as in `is_halted`.
         self.over.load(Ordering::SeqCst)
     }
 
@@ -92,65 +82,45 @@ impl Progress {
         self.halted.store(true, Ordering::SeqCst);
     }
 
-    /// Adds a call of `stop` on this thread, until the guard is dropped.
-    pub(crate) fn enter(&self, shared: &Shared, deadline: Duration) -> Inside<'_> {
-        let deadline = Deadline::after(deadline);
-        let (turns, submissions) = local::held(shared);
-        let mut callers = self.callers();
-        let number = callers.next_number;
-        callers.next_number += 1;
-        callers.inside.push(Caller {
-            number,
-            is_own: counted::is_own(shared),
-            turns,
-            submissions,
-        });
-        let earliest = callers
-            .deadline
-            .map_or(deadline, |other| other.earlier(deadline));
-        callers.deadline = Some(earliest);
-        Inside {
-            progress: self,
-            number,
+    /// A call asks for a stop by that deadline. `count` says what has been counted so far.
+    pub(crate) fn ask(&self, deadline: Deadline, count: impl FnOnce() -> WorkerStats) {
+        let mut asked = lock(&self.asked);
+        match &mut *asked {
+            Some(asked) => asked.deadline = asked.deadline.earlier(deadline),
+            None => {
+                *asked = Some(Asked {
+                    deadline,
+                    before: count(),
+                    is_served: false,
+                });
+            }
         }
+    }
+
+    /// The caller is to do the work, or to start a thread that does. `false` if there is one.
+    #[must_use]
+    pub(crate) fn serve(&self) -> bool {
+        let mut asked = lock(&self.asked);
+        let asked = asked.as_mut();
+        asked.is_some_and(|asked| !std::mem::replace(&mut asked.is_served, true))
     }
 
     /// Lets the deadline pass.
     pub(crate) fn expire(&self) {
-        self.callers().deadline = Some(Deadline::after(Duration::ZERO));
+        if let Some(asked) = &mut *lock(&self.asked) {
+            asked.deadline = Deadline::after(Duration::ZERO);
+        }
     }
 
-    /// The earliest deadline of all calls.
+    /// The earliest deadline that a call has asked for.
     pub(crate) fn deadline(&self) -> Deadline {
-        self.callers()
-            .deadline
-            .unwrap_or_else(|| Deadline::after(Duration::ZERO))
+        let asked = lock(&self.asked);
+        let none = || Deadline::after(Duration::ZERO);
+        asked.as_ref().map_or_else(none, |asked| asked.deadline)
     }
 
-    /// The sum of something over all calls.
-    pub(crate) fn sum(&self, of: impl Fn(&Caller) -> usize) -> usize {
-        self.callers().inside.iter().map(of).sum()
-    }
-
-    /// What counts as live and waits for a `stop` to return.
-    pub(crate) fn held(&self) -> usize {
-        self.sum(|caller| caller.turns + caller.submissions)
-    }
-
-    fn callers(&self) -> MutexGuard<'_, Callers> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// See [`Progress::enter`].
-pub(crate) struct Inside<'a> {
-    progress: &'a Progress,
-    number: u64,
-}
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        let mut callers = self.progress.callers();
-        callers.inside.retain(|caller| caller.number != self.number);
+    /// What had been counted when a stop was asked for first, if one was.
+    pub(crate) fn before(&self) -> Option<WorkerStats> {
+        lock(&self.asked).as_ref().map(|asked| asked.before)
     }
 }

@@ -13,7 +13,8 @@ use self::hands::Hands;
 use crate::clock::Deadline;
 use crate::contain::log;
 use crate::counted;
-use crate::local::{self, Held};
+use crate::frames::{self, Frame};
+use crate::local;
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -43,7 +44,10 @@ enum Act {
 pub(crate) fn start(shared: &Arc<Shared>) -> bool {
     // It may have to do without hands.
     let builder = counted::builder(shared, "reaper");
-    let spawned = counted::spawn(builder, shared, help);
+    let spawned = counted::spawn(builder, shared, |shared| {
+        // What it queues after the halt is for its hands.
+        frames::within(&**shared, Frame::Supervisor, || help(shared));
+    });
     if let Err(error) = &spawned {
         log(
             Level::ERROR,
@@ -57,8 +61,6 @@ fn help(shared: &Arc<Shared>) {
     // Whoever called `stop` may be pinned.
     shared.crew.unpin();
     let progress = &shared.shutdown;
-    // What it queues after the halt is for its hands.
-    let telling = local::hold(shared, Held::Telling);
     tell_all(shared);
     // Until all have ended, or there is more to do.
     let is_over = || progress.is_terminating() || progress.is_halted();
@@ -67,7 +69,6 @@ fn help(shared: &Arc<Shared>) {
     if progress.is_terminating() {
         terminate_all(shared);
     }
-    drop(telling);
     let mut hands = Hands::default();
     until_all_have_ended(shared, || hands.see_to(shared));
 }
@@ -137,9 +138,8 @@ fn reap_and_count(shared: &Arc<Shared>, mut count: impl FnMut()) {
     }
 }
 
-/// Has what is queued after the workers have been told to return ended, when this thread is none of them and in the
-/// middle of nothing: nobody else may look. Not on this thread, which may be anybody's, and which others' `close` might
-/// keep.
+/// Has what is queued after the workers have been told to return ended, unless this thread is a worker, or ends
+/// processes, and looks itself. Not on this thread, which the `close` of others might keep.
 #[inline]
 pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
     if shared.shutdown.is_halted() {
@@ -150,7 +150,8 @@ pub(crate) fn reap_after_halt(shared: &Arc<Shared>) {
 #[cold]
 #[inline(never)]
 fn reap_late(shared: &Arc<Shared>) {
-    if local::is_outside(shared) {
+    let looks_itself = local::with(shared, |_| ()).is_some() || frames::looks_itself(&**shared);
+    if !looks_itself {
         fence_after_halt();
         if shared.has_work() {
             hands::start_late(shared);
