@@ -14,9 +14,9 @@ use crate::home::Home;
 use crate::process_handle::{Address, ProcessHandle};
 use crate::reports::LongStep;
 use crate::shared::Shared;
-use crate::shutdown::{StopError, StopReport};
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
+use crate::stop::{StopError, StopReport};
 use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,

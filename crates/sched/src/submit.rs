@@ -8,7 +8,6 @@ use crate::finish::{close, discard_events};
 use crate::frames::{self, Frame};
 use crate::home::Home;
 use crate::process_handle::ProcessHandle;
-use crate::reaper;
 use crate::registry::FIRST_COUNTED_ID;
 use crate::shared::Shared;
 use crate::state::Begin;
@@ -331,7 +330,7 @@ impl Place<'_> {
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
             // What the hooks have woken meanwhile may have nobody else to run it.
-            reaper::reap_after_halt(self.shared);
+            self.shared.end_after_halt();
         }
     }
 }

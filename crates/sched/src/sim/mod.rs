@@ -23,7 +23,7 @@ use crate::local::LocalQueue;
 use crate::monitor::{self, LONGEST};
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
-use crate::shutdown::StopReport;
+use crate::stop::StopReport;
 use crate::token::Token;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
@@ -336,9 +336,9 @@ impl Machine<'_> {
     /// What became of the processes that were alive when it was stopped.
     #[must_use]
     pub fn report(&self) -> StopReport {
-        let before = self.shared.shutdown.before();
+        let before = self.shared.stopper.before();
         let before = before.unwrap_or_else(|| self.shared.counters.total());
-        self.shared.report_since(&before)
+        StopReport::since(&before, self.shared)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

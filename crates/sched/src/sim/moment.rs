@@ -8,8 +8,8 @@ use super::driver::{choose, happens, is_driven};
 use super::note::{Note, note};
 use crate::clock::Deadline;
 use crate::local;
-use crate::reaper;
 use crate::shared::Shared;
+use crate::stop;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -112,8 +112,8 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     shared.shutdown.begin_stopping();
     // The simulation's own clock says when it has passed.
     let deadline = Deadline::after(Duration::MAX);
-    shared.shutdown.ask(deadline, || shared.counters.total());
-    reaper::tell_all(shared);
+    shared.stopper.ask(deadline, || shared.counters.total());
+    stop::cancel_all(shared);
 }
 
 /// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
@@ -133,8 +133,8 @@ pub(super) fn take_deadline() -> Option<Duration> {
 /// Second part: the deadline has passed. What is left ends at its next step boundary.
 pub(super) fn force(shared: &Arc<Shared>) {
     shared.shutdown.begin_terminating();
-    reaper::terminate_all(shared);
-    reaper::reap(shared);
+    stop::terminate_all(shared);
+    stop::end_queued(shared);
 }
 
 /// For another simulation, and so that nothing of this one is kept.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-/// A thread that runs what is a user's, with that part of the scheduler's work in its name.
+/// A thread that runs users' code, with that part of the scheduler's work in its name.
 pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Builder {
     let config = &shared.config;
     let builder = thread::Builder::new().name(format!("{}-{part}", config.thread_name));
@@ -17,7 +17,7 @@ pub(crate) fn builder(shared: &Shared, part: impl fmt::Display) -> thread::Build
     }
 }
 
-/// Starts a thread that counts, from now until it ends.
+/// Starts a thread that counts from this call until it ends.
 ///
 /// # Errors
 /// When the system refuses one.
@@ -32,7 +32,7 @@ pub(crate) fn spawn(
     })
 }
 
-/// As [`spawn`], and has the thread call what `f` returns when it does not count any more.
+/// Starts a thread as [`spawn`] does. When it does not count any more, the thread calls what `f` has returned.
 ///
 /// # Errors
 /// When the system refuses one.
@@ -41,12 +41,12 @@ pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
     shared: &Arc<Shared>,
     f: impl FnOnce(&Arc<Shared>) -> A + Send + 'static,
 ) -> io::Result<()> {
-    let counted = Counted::new(shared);
-    spawn_beside(builder, shared, move || {
-        let counted = counted;
-        let then = frames::within(&*counted.0, Frame::Thread, || f(&counted.0));
-        let shared = Arc::clone(&counted.0);
-        drop(counted);
+    let guard = ThreadGuard::new(shared);
+    spawn_detached(builder, shared, move || {
+        let guard = guard;
+        let then = frames::within(&*guard.0, Frame::Thread, || f(&guard.0));
+        let shared = Arc::clone(&guard.0);
+        drop(guard);
         then(&shared);
     })
 }
@@ -55,7 +55,7 @@ pub(crate) fn spawn_and_then<A: FnOnce(&Shared)>(
 ///
 /// # Errors
 /// When the system refuses one.
-pub(crate) fn spawn_beside(
+pub(crate) fn spawn_detached(
     builder: thread::Builder,
     shared: &Shared,
     f: impl FnOnce() + Send + 'static,
@@ -69,17 +69,17 @@ pub(crate) fn spawn_beside(
     builder.spawn(f).map(drop)
 }
 
-/// One thread more, until it is dropped.
-struct Counted(Arc<Shared>);
+/// Counts one thread more, until it is dropped.
+struct ThreadGuard(Arc<Shared>);
 
-impl Counted {
+impl ThreadGuard {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.threads.enter();
         Self(Arc::clone(shared))
     }
 }
 
-impl Drop for Counted {
+impl Drop for ThreadGuard {
     fn drop(&mut self) {
         self.0.threads.leave();
     }
