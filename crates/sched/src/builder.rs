@@ -6,6 +6,7 @@ use crate::pinning::{Pinning, Pins};
 use crate::room::MAX_LIMIT;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
+use crate::stop;
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
 use std::fmt;
@@ -328,6 +329,7 @@ impl Builder {
             self.config,
             pins,
             backtraces,
+            stop::end_after_halt,
         )))
     }
 

@@ -42,8 +42,7 @@ impl Gauge {
         }
     }
 
-    /// The count, at the end of a simulation.
-    #[cfg(feature = "sim")]
+    /// The count.
     pub(crate) fn get(&self) -> usize {
         // Ordering: SeqCst, as in `enter`.
         self.count.load(Ordering::SeqCst)

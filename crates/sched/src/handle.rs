@@ -14,9 +14,9 @@ use crate::home::Home;
 use crate::process_handle::{Address, ProcessHandle};
 use crate::reports::LongStep;
 use crate::shared::Shared;
-use crate::shutdown::StopReport;
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
+use crate::stop::{StopError, StopReport};
 use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
@@ -288,13 +288,45 @@ impl Handle {
     /// ended, and terminates the rest when `deadline` has passed.
     ///
     /// Blocks for at most `deadline` and 50 ms. A second call waits for the first one's end, which it
-    /// makes come earlier if its deadline is, and returns the same report. Called from a step, or
-    /// from whatever else runs on a worker, it waits for everything but that: the process is
-    /// reported as stuck, and ends when its step does. Called by something that a call on the same
-    /// thread has called, a `tracing` subscriber for instance, it returns an empty report.
+    /// makes come earlier if its deadline is, and returns the same report.
+    ///
+    /// # Errors
+    /// [`StopError`] when it is called from a step, `init`, `close`, a hook, a handler, a destructor or a
+    /// `tracing` subscriber, on a thread of this scheduler or in a submission to it: it would wait for that call.
+    /// Nothing has happened then. [`begin_stop`](Self::begin_stop) may be called there. Another scheduler's step
+    /// may call it, and keeps its worker for that time.
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn stop(&self, deadline: Duration) -> StopReport {
+    pub fn stop(&self, deadline: Duration) -> Result<StopReport, StopError> {
         self.shared.stop(deadline)
+    }
+
+    /// Begins to stop the scheduler, and returns at once: from now on submits are refused. All else that
+    /// [`stop`](Self::stop) does a thread of the scheduler's own does. From any thread, and from inside any call.
+    ///
+    /// A later `stop` from outside waits for its end, and returns its report. Where several calls give a
+    /// deadline, the earliest counts. When the system refuses the thread, the deadline passes at once.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_sched::{Handle, Scheduler};
+    /// # use std::time::Duration;
+    /// struct Last(Handle);
+    /// impl Process for Last {
+    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         self.0.begin_stop(Duration::from_secs(1));
+    ///         out.done(());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// scheduler.submit(Last(scheduler.handle()), "main", ())?.wait();
+    /// let report = scheduler.stop(Duration::from_secs(1))?;
+    /// assert_eq!(report.forced, 0);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn begin_stop(&self, deadline: Duration) {
+        self.shared.begin_stop(deadline);
     }
 }
 

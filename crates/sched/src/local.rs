@@ -1,10 +1,8 @@
-//! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
-
-mod held;
-
-pub(crate) use held::{Held, Hold, hold, is_stopping};
+//! The queue of the worker that this thread is, if it is one.
 
 use crate::commands::OwnHandlers;
+#[cfg(feature = "sim")]
+use crate::frames;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
@@ -121,7 +119,7 @@ pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
         }
     }
     let _return = Return(CURRENT.replace(ptr::null()));
-    held::nothing(f)
+    frames::outside(f)
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
@@ -142,30 +140,6 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
     // back what was there before.
     f(unsafe { CURRENT.get().as_ref() })
-}
-
-/// Whether this thread is no worker of `shared`, and in the middle of nothing.
-pub(crate) fn is_outside(shared: &Shared) -> bool {
-    held(shared) == (0, 0)
-        && held::count(shared, Held::Telling) == 0
-        && with(shared, |_| ()).is_none()
-}
-
-/// Whether this thread, which is no worker of `shared`, is in a turn of it: it ends processes in a shutdown.
-pub(crate) fn ends_processes(shared: &Shared) -> bool {
-    held::count(shared, Held::Turn) > 0
-}
-
-/// Whether this thread is starting the process with that id, which others can find already.
-pub(crate) fn starts(shared: &Shared, id: u64) -> bool {
-    held::count(shared, Held::Start(id)) > 0
-}
-
-/// How many turns and submissions of `shared` are on this thread's stack.
-pub(crate) fn held(shared: &Shared) -> (usize, usize) {
-    let runs = |queue: &LocalQueue| shared.turns.on(queue.index).is_some();
-    let turns = usize::from(with(shared, runs) == Some(true)) + held::count(shared, Held::Turn);
-    (turns, held::count(shared, Held::Submission))
 }
 
 #[cfg(all(test, not(loom)))]

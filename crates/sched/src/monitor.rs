@@ -34,9 +34,9 @@ use self::behind::Waits;
 use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
 use crate::contain::or_abort;
-use crate::counted;
 use crate::reports::LongStepKind;
 use crate::shared::Shared;
+use crate::threads;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
-    counted::spawn(builder, shared, |shared| {
+    threads::spawn(builder, shared, |shared| {
         or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
     })
 }

@@ -5,7 +5,6 @@ use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
 };
-use std::mem::MaybeUninit;
 
 /// The result of a command.
 pub(crate) type CommandResult = Result<Payload, CommandError>;

@@ -10,6 +10,7 @@ use crate::Task;
 use crate::commands::OwnHandlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
+use crate::frames::{self, Frame};
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::state::{Begin, Leave};
@@ -88,13 +89,15 @@ impl<'a> Runner<'a> {
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        let handlers = OwnHandlers::default();
-        let place = Elsewhere {
-            shared: self.shared,
-            handlers: &handlers,
-        };
-        self.turn(place, token);
-        handlers.leave(self.counters);
+        frames::within(self.shared, Frame::Turn, || {
+            let handlers = OwnHandlers::default();
+            let place = Elsewhere {
+                shared: self.shared,
+                handlers: &handlers,
+            };
+            self.turn(place, token);
+            handlers.leave(self.counters);
+        });
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.

@@ -8,7 +8,9 @@ use crate::shared::Shared;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
-/// Runs processes on worker threads. Dropping it stops it.
+/// Runs processes on worker threads. Dropping it stops it, by the builder's
+/// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`], or as [`Handle::begin_stop`] where that is
+/// refused.
 ///
 /// Everything that callers do with it is on [`Handle`], which it dereferences to.
 ///
@@ -142,6 +144,9 @@ impl Deref for Scheduler {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         let deadline = self.handle.shared.config.shutdown_deadline;
-        self.handle.stop(deadline);
+        if self.handle.stop(deadline).is_err() {
+            // Inside of a call that a stop waits for.
+            self.handle.begin_stop(deadline);
+        }
     }
 }

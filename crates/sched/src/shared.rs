@@ -18,17 +18,16 @@ use crate::names::Names;
 use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
-use crate::reaper::{LateHands, MOST_HANDS};
 use crate::registry::Registry;
 use crate::reports::Reports;
-use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
+use crate::stop::Stopper;
 use crate::token::Token;
 use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::watchers::Watch;
-use crate::{Task, local, reaper};
+use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -64,13 +63,14 @@ pub(crate) struct Shared {
     pub(crate) live: Census,
     /// Processes that count for `max_processes`; unused without a limit.
     pub(crate) places: Gauge,
-    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the supervisor of a stop, reapers.
     pub(crate) threads: Gauge,
     /// Those who wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
-    pub(crate) report: Report,
-    pub(crate) late_hands: LateHands,
+    pub(crate) stopper: Stopper,
+    /// Has what is queued after the halt ended, for a thread that has queued something.
+    end_queued: fn(&Arc<Self>),
     /// Held while the workers are started.
     pub(crate) starting: std::sync::Mutex<()>,
     pub(crate) turns: Turns,
@@ -89,6 +89,7 @@ impl Shared {
         config: Config,
         pins: Option<Pins>,
         backtraces: Option<Backtraces>,
+        end_queued: fn(&Arc<Self>),
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -125,8 +126,8 @@ impl Shared {
             places: Gauge::default(),
             threads: Gauge::default(),
             shutdown: Progress::default(),
-            report: Report::default(),
-            late_hands: LateHands::new(MOST_HANDS),
+            stopper: Stopper::default(),
+            end_queued,
             starting: std::sync::Mutex::default(),
             turns: Turns::new(slots),
             pool: Pool::new(),
@@ -243,7 +244,7 @@ impl Shared {
         let _pushing = self.check.begin_push(|| None);
         self.check.push_global(&self.global, token);
         self.idle.notify_from_outside();
-        reaper::reap_after_halt(self);
+        self.end_after_halt();
     }
 
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
@@ -273,7 +274,16 @@ impl Shared {
         let _pushing = self.check.begin_push(|| self.own_index());
         self.check.push_urgent(&self.urgent, token);
         self.idle.notify_from_outside();
-        reaper::reap_after_halt(self);
+        self.end_after_halt();
+    }
+
+    /// Has what is queued ended after the halt, when no worker may be left to look. This thread has just queued
+    /// something, or may have.
+    #[inline]
+    pub(crate) fn end_after_halt(self: &Arc<Self>) {
+        if self.shutdown.is_halted() {
+            (self.end_queued)(self);
+        }
     }
 
     /// Queues a process that has just run on this thread and has a system event, before all others.

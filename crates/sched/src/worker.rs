@@ -18,7 +18,7 @@ use crate::contain::or_abort;
 use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
-use crate::reaper::fence_after_halt;
+use crate::progress::fence_after_halt;
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;

@@ -175,7 +175,8 @@ fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let other = scheduler.submit(Closes(None), "main", ()).unwrap();
     let (has_stopped, stopped) = mpsc::channel();
     let handle = scheduler.handle();
-    let stop = thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20))));
+    let stop =
+        thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20)).unwrap()));
     let report = stopped.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(
         report.forced + report.completed + report.stuck.len() as u64,

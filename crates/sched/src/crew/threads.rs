@@ -1,10 +1,10 @@
 //! The threads of workers: how they start, and what is said when none can.
 
 use crate::contain::{is_heard, log};
-use crate::counted;
 use crate::crew::spares::{Hired, NoSpare};
 use crate::crew::{Crew, Relief, Untold};
 use crate::shared::Shared;
+use crate::threads;
 use crate::token::Token;
 use crate::worker;
 use ganger_deque::Worker as Deque;
@@ -61,7 +61,7 @@ fn warn(shared: &Arc<Shared>, error: NoSpare) {
         return;
     }
     let builder = thread::Builder::new().name(name);
-    let spawned = counted::spawn_beside(builder, shared, move || {
+    let spawned = threads::spawn_detached(builder, shared, move || {
         let error = lock(&theirs).take();
         if let Some(error) = error {
             error.log(max_spares);
@@ -101,11 +101,11 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     let Some(deque) = crate::sim::hire(index, deque) else {
         return Ok(());
     };
-    let builder = counted::builder(shared, index);
+    let builder = threads::builder(shared, index);
     // What a refused thread was to have is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);
-    let spawned = counted::spawn_and_then(builder, shared, move |shared| {
+    let spawned = threads::spawn_and_then(builder, shared, move |shared| {
         let deque = lock(&theirs).take();
         let then = deque.map(|deque| worker::work(Arc::clone(shared), index, deque));
         |shared: &Shared| then.into_iter().for_each(|then| then(shared))

@@ -7,7 +7,7 @@ mod loom_global;
 mod loom_idle;
 mod loom_lanes;
 mod loom_late;
-mod loom_late_hands;
+mod loom_reapers;
 mod loom_slots;
 mod loom_try_lock;
 mod loom_untold;

@@ -1,17 +1,17 @@
-//! What is queued after the halt, against the hand that is about to leave: nothing is left behind.
+//! A thread that queues something after the halt, against the reaper that is about to leave: nothing is left behind.
 
-use crate::reaper::LateHands;
+use crate::stop::ReaperPool;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
 struct Halted {
-    hands: LateHands,
+    reapers: ReaperPool,
     queued: AtomicUsize,
 }
 
 impl Halted {
-    fn has_work(&self) -> bool {
+    fn is_queued(&self) -> bool {
         // Ordering: Relaxed, as the real queues are looked at.
         self.queued.load(Ordering::Relaxed) > 0
     }
@@ -21,20 +21,20 @@ impl Halted {
         self.queued.fetch_add(1, Ordering::Release);
         // Ordering: SeqCst, as in `fence_after_halt`.
         fence(Ordering::SeqCst);
-        if self.has_work() && self.hands.enter() {
+        if self.is_queued() && self.reapers.enter() {
             // Ordering: Acquire, as the real queues are taken from.
-            let reap = || _ = self.queued.swap(0, Ordering::Acquire);
-            self.hands.work(reap, || self.has_work());
+            let end_all = || _ = self.queued.swap(0, Ordering::Acquire);
+            self.reapers.work(end_all, || self.is_queued());
         }
     }
 }
 
 // pins: D4
 #[test]
-fn what_is_queued_while_the_last_hand_leaves_is_ended() {
+fn what_is_queued_while_the_last_reaper_leaves_is_ended() {
     model::check(3, || {
         let halted = Arc::new(Halted {
-            hands: LateHands::new(1),
+            reapers: ReaperPool::new(1),
             queued: AtomicUsize::new(0),
         });
         let others = [(); 2].map(|()| {
@@ -45,7 +45,7 @@ fn what_is_queued_while_the_last_hand_leaves_is_ended() {
         for other in others {
             other.join().unwrap();
         }
-        assert!(!halted.has_work());
-        assert!(halted.hands.enter(), "one has not left");
+        assert!(!halted.is_queued());
+        assert!(halted.reapers.enter(), "one has not left");
     });
 }
