@@ -71,9 +71,6 @@ pub(crate) struct Crew {
     /// The system grants no thread from now on.
     #[cfg(test)]
     refuses_threads: AtomicBool,
-    /// How long threads have computed, in place of what the system says.
-    #[cfg(test)]
-    pub(crate) computed: Mutex<Option<Duration>>,
 }
 
 #[derive(Default)]
@@ -139,8 +136,6 @@ impl Crew {
             is_warning: Arc::new(AtomicBool::new(false)),
             #[cfg(test)]
             refuses_threads: AtomicBool::new(false),
-            #[cfg(test)]
-            computed: Mutex::default(),
         }
     }
 
@@ -259,10 +254,6 @@ impl Crew {
 
     /// How long the worker's thread has computed; `None` where the system does not say.
     pub(crate) fn computed(&self, index: usize) -> Option<Duration> {
-        #[cfg(test)]
-        if let Some(computed) = *lock(&self.computed) {
-            return Some(computed);
-        }
         // Ordering: Relaxed, as above.
         computed(self.slots[index].thread.load(Ordering::Relaxed))
     }

@@ -13,8 +13,8 @@
 //! 1. A worker that has something in its deque and has begun no turn since the last look: a sleeper
 //!    is woken, which will steal it.
 //! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
-//!    computed for long and is not [done without](Watched): a spare takes the worker's place (`crew.rs`), and the
-//!    step is reported; at DEBUG if it has said that it is about to block.
+//!    computed for long: a spare takes the worker's place (`crew.rs`), and the step is reported; at DEBUG
+//!    if it has said that it is about to block.
 //! 3. Nobody is free although the place of a worker has been taken, because its step has said that it is
 //!    about to block, and that step computes for long: it is reported as well. Not while it is about to
 //!    block, for then it has said so.
@@ -25,12 +25,10 @@
 //! waits for up to twice [`LONGEST`], should that step be long. It sleeps while no worker works and
 //! nothing waits; whoever pushes something that waits wakes it.
 
-mod behind;
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 mod watched;
 
-use self::behind::Waits;
 use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
 use crate::contain::or_abort;
@@ -193,23 +191,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
         look
     }
 
-    /// How long processes have waited behind turns that go on, those of relieved workers among them.
-    fn look_behind(&mut self, now: Duration) -> Waits {
-        let shared = self.shared;
-        let deques = shared.stealers().iter().enumerate();
-        let turns = self.watched.iter_mut().zip(deques);
-        let lasting = turns.filter(|(watched, (worker, _))| {
-            let has_begun = now > watched.since;
-            has_begun && !shared.crew.is_looking(*worker)
-        });
-        let waits = lasting.map(|(watched, (_, deque))| watched.look_behind(deque, now));
-        waits.fold(Waits::default(), Waits::max)
-    }
-
     /// Has workers relieved whose steps keep others waiting.
     fn relieve(&mut self, now: Duration) {
         let (shared, config) = (self.shared, &self.shared.config);
-        let waits = self.look_behind(now);
         for (worker, watched) in self.watched.iter_mut().enumerate() {
             let lasted = now.saturating_sub(watched.since);
             if lasted == Duration::ZERO || shared.crew.is_looking(worker) {
@@ -225,7 +209,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some((kind, is_announced)) = watched.fault(shared, worker, waits, now) else {
+            let Some((kind, is_announced)) = watched.fault(shared, worker, now) else {
                 continue;
             };
             // A worker that runs no process may be reporting, to a subscriber that waits: another report

@@ -1,27 +1,10 @@
 //! What the monitor knows of a worker's turn.
-//!
-//! **Done without.** A step that computes uses its worker's processor, so that another thread gets none of its
-//! own where there are as many workers as processors: it takes some of everybody's time. One who sent for 30 ms to a
-//! thousand processes, which another worker served all along, took a tenth longer beside a spare, at the least. So
-//! the step's worker is not relieved while others take what waits behind it and behind any other step that goes on,
-//! and nothing waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the
-//! limit it is to have no more of the processors than others.
 
-use super::behind::{Behind, Waits};
 use super::count;
 use crate::crew::{Relief, Untold};
 use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
-use crate::token::Token;
-use ganger_deque::Stealer;
 use std::time::Duration;
-
-/// How many times the limit a step may last that others do without.
-pub(super) const MANY: u32 = 10;
-
-/// Which part of the limit the oldest process behind a step may wait, and nobody takes it. All that were there at once
-/// are to be taken within the limit.
-pub(super) const PART: u32 = 4;
 
 /// A thread of the scheduler, as it was at the last look.
 #[derive(Clone, Copy, Default)]
@@ -40,8 +23,6 @@ pub(super) struct Watched {
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
-    /// What waits behind the turn, once somebody has looked.
-    behind: Option<Behind>,
 }
 
 impl Watched {
@@ -60,13 +41,6 @@ impl Watched {
     pub(super) fn begin(&mut self, now: Duration) {
         (self.since, self.computes_since) = (now, now);
         (self.was_asleep, self.computed_before) = (false, None);
-        self.behind = None;
-    }
-
-    /// How long processes behind the turn have waited, at the longest.
-    pub(super) fn look_behind(&mut self, deque: &Stealer<Token>, now: Duration) -> Waits {
-        let behind = self.behind.get_or_insert_with(|| Behind::new(deque, now));
-        behind.look(deque, now)
     }
 
     /// Whether the worker is still in that turn, or has not begun another since.
@@ -74,13 +48,11 @@ impl Watched {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// What is wrong with the turn, if something is, and whether its step has said so. So long have processes waited
-    /// behind this and other turns.
+    /// What is wrong with the turn, if something is, and whether its step has said so.
     pub(super) fn fault(
         &mut self,
         shared: &Shared,
         worker: usize,
-        waits: Waits,
         now: Duration,
     ) -> Option<(LongStepKind, bool)> {
         let crew = &shared.crew;
@@ -92,28 +64,8 @@ impl Watched {
         if blocks || is_announced {
             return Some((LongStepKind::Blocked, is_announced));
         }
-        let computed = self.computed(shared, worker, now);
-        let is_long = computed >= shared.config.long_step;
-        (is_long && !self.is_done_without(shared, waits, lasted))
-            .then_some((LongStepKind::Computing, false))
-    }
-
-    /// Whether others do well without the worker of a step that has computed for long: where the system does not say
-    /// that it has, it may as well sleep.
-    fn is_done_without(&self, shared: &Shared, waits: Waits, lasted: Duration) -> bool {
-        let limit = shared.config.long_step;
-        shared.config.processors <= shared.crew.workers()
-            && self.is_accounted_for()
-            && lasted < limit.saturating_mul(MANY)
-            && waits.oldest < limit / PART
-            && waits.all < limit
-            && shared.global.is_empty()
-            && shared.urgent.is_empty()
-    }
-
-    /// Whether the system says how long its thread computes.
-    fn is_accounted_for(&self) -> bool {
-        self.computed_before.flatten().is_some()
+        let computes = self.computes(shared, worker, now);
+        computes.then_some((LongStepKind::Computing, false))
     }
 
     /// Whether it has computed for long, without a word.
