@@ -1,25 +1,24 @@
 //! What the monitor knows of a worker's turn.
 
-use super::count;
-use crate::crew::{Relief, Untold};
-use crate::reports::{Line, LongStep, LongStepKind};
+use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
 use std::time::Duration;
 
-/// A thread of the scheduler, as it was at the last look.
+/// A thread of the scheduler, as the monitor saw it at its last look.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Watched {
     /// The turns that it had begun.
     pub(super) turns: u64,
-    /// When that was seen first.
+    /// When the monitor first saw that number.
     pub(super) since: Duration,
     /// Whether it was asleep in its turn.
     was_asleep: bool,
-    /// How long its thread had computed when the turn was first looked at closely, if the system says.
+    /// How long its thread had computed when the monitor first looked at the turn closely, if the
+    /// system says.
     computed_before: Option<Option<Duration>>,
-    /// Since when it computes, for all that is known: what it does while it is about to block does not count.
+    /// Since when it computes, as far as the monitor knows. Time inside `blocking` does not count.
     computes_since: Duration,
-    /// What its steps had announced then.
+    /// How often its steps had announced that they block, and ceased to.
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
@@ -68,39 +67,35 @@ impl Watched {
         computes.then_some((LongStepKind::Computing, false))
     }
 
-    /// Whether it has computed for long, without a word.
+    /// Whether it has computed for long, outside of `blocking`.
     pub(super) fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
-        self.computed(shared, worker, now) >= shared.config.long_step
-    }
-
-    /// For how long it has computed without a word.
-    fn computed(&mut self, shared: &Shared, worker: usize, now: Duration) -> Duration {
         let announcements = shared.crew.announcements(worker);
         if self.announcements != announcements {
             self.announcements = announcements;
             (self.computes_since, self.computed_before) = (now, None);
         }
         if is_odd(announcements) {
-            return Duration::ZERO;
+            return false;
         }
-        // Not by the clock on the wall: where many threads share a processor all steps would take long,
-        // and more threads would make them longer.
+        // Not by the clock on the wall: where many threads share a processor all steps would take
+        // long, and more threads would make them longer.
         let computed = shared.crew.computed(worker);
         let before = *self.computed_before.get_or_insert(computed);
-        match (before, computed) {
+        let computed = match (before, computed) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => now.saturating_sub(self.computes_since),
-        }
+        };
+        computed >= shared.config.long_step
     }
 
-    /// What there is to report of the turn, when a process runs.
-    pub(super) fn relief(
+    /// The step of the turn, with what is wrong with it, when the worker runs a process.
+    pub(super) fn notice(
         &self,
         shared: &Shared,
         worker: usize,
         (kind, is_announced): (LongStepKind, bool),
         lasted: Duration,
-    ) -> Option<Relief> {
+    ) -> Option<NoticedStep> {
         let pid = shared.running_on(worker)?;
         let step = LongStep {
             pid,
@@ -112,35 +107,8 @@ impl Watched {
             is_over: false,
             backtrace: None,
         };
-        Some(Relief {
-            line: shared.reports.line(&step, shared.config.report_interval),
-            turn: self.turns,
-            step,
-        })
-    }
-
-    /// Reports the turn of a worker whose place has been taken already, because it computes for long. Returns
-    /// whether it was still in that turn.
-    pub(super) fn report(&self, shared: &Shared, worker: usize, lasted: Duration) -> bool {
-        let relief = self.relief(shared, worker, (LongStepKind::Computing, false), lasted);
-        let is_in_turn = |relief: &Relief| shared.is_in_turn(worker, self.turns, relief.step.pid);
-        let Some(relief) = relief.filter(is_in_turn) else {
-            return false;
-        };
-        let Relief { step, turn, line } = relief.clone();
-        let interval = shared.config.report_interval;
-        shared.reports.add(step, turn, line, interval);
-        if !is_in_turn(&relief) {
-            // The worker may have said that it is over before it was known.
-            shared.reports.end(worker);
-        }
-        count(shared, LongStepKind::Computing);
-        if line != Line::Suppress {
-            shared.crew.have_told(Untold::Step(relief));
-            // Who sleeps since the last look may not have seen it.
-            shared.idle.notify();
-        }
-        true
+        let turn = self.turns;
+        Some(NoticedStep { turn, step })
     }
 }
 
