@@ -10,7 +10,9 @@ use crate::stop;
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 /// Builds a [`Scheduler`]. Every setting has a default that just works.
@@ -131,11 +133,8 @@ impl Builder {
     }
 
     /// After how long a step that blocks its thread, and after how long one that computes, another
-    /// thread takes the place of its worker, when processes wait that no other worker is free for. The monitor
-    /// may take up to 4.5 ms more to notice. Where there are as many workers as processors, another thread has no
-    /// processor of its own: so one that computes keeps its place for up to ten times as long while others take
-    /// what it wakes, the oldest within a quarter of the limit and all that waits at once within the limit. Default:
-    /// 1 ms and 10 ms.
+    /// thread takes the place of its worker, when processes wait that no other worker is free for. The
+    /// monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
@@ -283,13 +282,6 @@ impl Builder {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
-    /// How many threads can run at a time, in place of what the system says.
-    #[cfg(any(test, feature = "sim"))]
-    #[doc(hidden)]
-    pub fn processors(self, processors: usize) -> Self {
-        self.with(|config| config.processors = processors)
-    }
-
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
     /// [`check`](crate::check).
     #[cfg(feature = "check")]
@@ -304,8 +296,8 @@ impl Builder {
     /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
     /// pinned as they should be, or backtraces can't be taken, or not with that signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
-        let default = self.config.processors.min(MAX_WORKERS);
-        let workers = self.workers.unwrap_or(default);
+        let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
         let pins = Pins::new(&self.config.pinning)?;

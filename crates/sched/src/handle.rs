@@ -11,8 +11,8 @@ use crate::Task;
 use crate::commands::{CommandRegistry, RegisterError};
 use crate::factories::FactoryError;
 use crate::home::Home;
+use crate::long_steps::LongStep;
 use crate::process_handle::{Address, ProcessHandle};
-use crate::reports::LongStep;
 use crate::shared::Shared;
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
@@ -193,7 +193,7 @@ impl Handle {
             workers: self.shared.crew.workers(),
             spares: self.shared.crew.spares(),
             relieved: self.shared.crew.relieved(),
-            longest_step: self.shared.reports.longest(),
+            longest_step: self.shared.long_steps.longest(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
             live: self.shared.live.get(),
@@ -208,7 +208,7 @@ impl Handle {
     /// of that call. Never stops a worker.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
-        self.shared.reports.last()
+        self.shared.long_steps.last()
     }
 
     /// What each worker has done so far. Never stops a worker.

@@ -13,6 +13,7 @@ use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::late::Late;
 use crate::local::LocalQueue;
+use crate::long_steps::LongSteps;
 use crate::monitor::CoarseTime;
 use crate::names::Names;
 use crate::pinning::Pins;
@@ -53,7 +54,8 @@ pub(crate) struct Shared {
     pub(crate) check: Check,
     pub(crate) accounts: Accounts,
     pub(crate) crew: Crew,
-    pub(crate) reports: Reports,
+    pub(crate) long_steps: LongSteps,
+    pub(crate) reports: Arc<Reports>,
     /// Of threads, where they are asked for.
     pub(crate) backtraces: Option<Backtraces>,
     /// Written by the monitor.
@@ -118,7 +120,8 @@ impl Shared {
             check: Check::new(&config, slots),
             accounts: Accounts::new(),
             crew: Crew::new(workers, slots, pins),
-            reports: Reports::default(),
+            long_steps: LongSteps::default(),
+            reports: Arc::default(),
             backtraces,
             time: CachePadded::default(),
             counters: AllCounters::new(slots),

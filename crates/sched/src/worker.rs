@@ -15,7 +15,7 @@ mod rotation;
 
 use self::rotation::Rotation;
 use crate::contain::or_abort;
-use crate::crew::{Calls, Next};
+use crate::crew::{Next, WorkerSlot};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::progress::fence_after_halt;
@@ -99,7 +99,7 @@ struct Worker<'a> {
     queue: &'a LocalQueue,
     shared: &'a Shared,
     counters: &'a Counters,
-    calls: &'a Calls,
+    slot: &'a WorkerSlot,
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            calls: shared.crew.calls(queue.index),
+            slot: shared.crew.slot(queue.index),
             rotation: Rotation::new(&shared.config, shared.time.nanos()),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
@@ -135,8 +135,7 @@ impl<'a> Worker<'a> {
     /// Says that it is there, and sees what has happened before.
     fn begin(&mut self) -> Next {
         self.look_on();
-        self.report();
-        if !self.shared.crew.is_relieved(self.queue.index) {
+        if !self.slot.is_relieved() {
             return Next::OnDuty;
         }
         let next = self.stand_down();
@@ -144,10 +143,11 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// As [`next`](Self::next), after what it has been called to; none when the thread is to leave, as well.
+    /// As [`next`](Self::next), after the worker has stood down if it was relieved; none when the thread
+    /// is to leave, as well.
     #[inline(always)]
     fn next_on_duty(&mut self) -> Option<Token> {
-        if self.calls.is_any() && self.answer() == Next::Leave {
+        if self.slot.is_relieved() && self.stand_down() == Next::Leave {
             self.has_left = true;
             return None;
         }
@@ -173,8 +173,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after that many empty looks, and answers the calls that came meanwhile. Returns after how
-    /// many the next look comes; none when the thread is to leave.
+    /// Rests after that many empty looks, and stands down if the worker was relieved meanwhile.
+    /// Returns after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
@@ -183,13 +183,11 @@ impl<'a> Worker<'a> {
             Rest::Yield => thread::yield_now(),
             Rest::Sleep => self.sleep(),
         }
-        if self.calls.is_any() {
+        if self.slot.is_relieved() {
             if mem::take(&mut self.searching) {
-                // One that is relieved leaves it to others to tell what it has been called to tell.
-                let is_left = || self.calls.is_relieved() && self.shared.crew.has_untold();
-                (self.shared.idle).end_search(|| self.shared.has_work() || is_left());
+                self.shared.idle.end_search(|| self.shared.has_work());
             }
-            if self.answer() == Next::Leave {
+            if self.stand_down() == Next::Leave {
                 self.has_left = true;
                 return None;
             }
@@ -260,9 +258,7 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn end_search(&mut self) {
         self.searching = false;
-        // What it is called to it does after its turn; somebody who sleeps could do it now.
-        let is_called = || self.calls.is_any();
-        (self.shared.idle).end_search(|| self.shared.has_work() || is_called());
+        self.shared.idle.end_search(|| self.shared.has_work());
     }
 
     fn sleep(&mut self) {
@@ -273,8 +269,8 @@ impl<'a> Worker<'a> {
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
-            || self.shared.shutdown.is_halted() || self.calls.is_relieved(),
-            || self.shared.has_work() || self.calls.is_any(),
+            || self.shared.shutdown.is_halted() || self.slot.is_relieved(),
+            || self.shared.has_work(),
             || self.fall_asleep(),
         );
         self.wake_up(woken);

@@ -10,7 +10,6 @@ mod loom_late;
 mod loom_reapers;
 mod loom_slots;
 mod loom_try_lock;
-mod loom_untold;
 mod loom_urgent;
 mod loom_waiters;
 mod loom_wakeup;

@@ -54,7 +54,6 @@ impl<'a> Simulated<'a> {
     pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
         worker.look_on();
-        worker.report();
         queue.shared.check.begin_pick(queue.index);
         Self {
             queue,
@@ -150,7 +149,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Runs(token) => self.run(token),
             Phase::Relieved => {
-                shared.reports.end(index);
+                shared.long_steps.end(index);
                 self.worker.give_away();
                 node_cache::end_runs();
                 shared.crew.step_back(index);
@@ -227,9 +226,6 @@ impl<'a> Simulated<'a> {
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved
         } else {
-            if self.worker.calls.is_any() {
-                self.worker.report_untold();
-            }
             Phase::Looks(0)
         };
         did
