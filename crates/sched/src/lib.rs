@@ -24,7 +24,6 @@ mod backtraces;
 mod backtraces;
 mod builder;
 mod cell;
-mod census;
 #[cfg(not(feature = "check"))]
 #[path = "check_off.rs"]
 mod check;
@@ -42,7 +41,6 @@ mod exit_slot;
 mod factories;
 mod finish;
 mod forced;
-mod gauge;
 mod global;
 mod handle;
 mod home;

@@ -70,7 +70,7 @@ impl Progress {
     pub(crate) fn begin_stopping(&self) {
         // Ordering: SeqCst: one order with the loads in `is_stopping`.
         self.stopping.store(true, Ordering::SeqCst);
-        // Pairs with the light fence in `Census::enter`: a submitter counts itself, then reads this;
+        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then reads this;
         // this is set, then the count is read. One of the two sees the other. And with the light fence
         // in `submit`, as in `begin_terminating`.
         fence::heavy();

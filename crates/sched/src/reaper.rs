@@ -63,7 +63,7 @@ fn help(shared: &Arc<Shared>) {
     // Until all have ended, or there is more to do.
     let is_over = || progress.is_terminating() || progress.is_halted();
     let enough = || if is_over() { usize::MAX } else { 0 };
-    shared.live.wait(enough, || Deadline::after(Duration::MAX));
+    shared.live.wait(enough, || Duration::MAX);
     if progress.is_terminating() {
         terminate_all(shared);
     }
@@ -82,7 +82,7 @@ fn until_all_have_ended(shared: &Shared, mut act: impl FnMut() -> Act) {
             Act::InVain => LONGEST.min(2 * interval),
         };
         let next = Deadline::after(interval);
-        let all_ended = shared.live.wait(|| 0, || next);
+        let all_ended = shared.live.wait(|| 0, || next.remaining());
         if all_ended {
             return;
         }
@@ -233,7 +233,7 @@ mod tests {
         shared.idle.notify_all();
         shared.idle.end_nap();
         let hour = Deadline::after(Duration::from_secs(3_600));
-        assert!(shared.threads.wait(|| 0, || hour));
+        assert!(shared.threads.wait(|| 0, || hour.remaining()));
         (scheduler, waits, steps, told)
     }
 

@@ -105,7 +105,10 @@ impl Shared {
         if !helped {
             reaper::tell_all(self);
         }
-        if !self.live.wait(|| progress.held(), || progress.deadline()) {
+        if !self
+            .live
+            .wait(|| progress.held(), || progress.deadline().remaining())
+        {
             progress.begin_terminating();
             self.live.poke();
             if !helped {
@@ -115,8 +118,10 @@ impl Shared {
                     reaper::reap(self);
                 }
             }
-            self.live
-                .wait(|| progress.held(), || progress.deadline().plus(GRACE));
+            self.live.wait(
+                || progress.held(),
+                || progress.deadline().plus(GRACE).remaining(),
+            );
         }
         progress.halt();
         self.live.poke();
@@ -124,8 +129,9 @@ impl Shared {
         self.idle.end_nap();
         self.crew.wake_all();
         let callers = || progress.sum(|caller| usize::from(caller.is_own));
-        self.threads
-            .wait(callers, || progress.deadline().plus(GRACE + JOIN));
+        self.threads.wait(callers, || {
+            progress.deadline().plus(GRACE + JOIN).remaining()
+        });
 
         let report = self.report_since(&before);
         if report.forced > 0 {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Scheduler;
-use crate::clock::Deadline;
 use crate::reports::LongStepKind;
 use crate::state::ProcessState;
 use ganger_proc_api::{
@@ -89,7 +88,7 @@ fn a_refused_thread_leaves_its_slot_and_no_report() {
         assert!(crew.take_report(1).is_none());
         assert_eq!(shared.reports.last(), []);
         assert_eq!(crew.spares(), 0);
-        let now = || Deadline::after(Duration::ZERO);
+        let now = || Duration::ZERO;
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
         assert_eq!(lock(&crew.spares).free.len(), 1);
     }

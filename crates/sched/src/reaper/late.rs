@@ -8,19 +8,19 @@
 //! that leaves.
 
 use crate::clock::Deadline;
-use crate::gauge::Gauge;
+use ganger_sync::WaitableCount;
 use ganger_sync::atomic::{Ordering, fence};
 
 pub(crate) struct LateHands {
     most: usize,
-    now: Gauge,
+    now: WaitableCount,
 }
 
 impl LateHands {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
-            now: Gauge::default(),
+            now: WaitableCount::default(),
         }
     }
 
@@ -48,6 +48,6 @@ impl LateHands {
     /// Blocks until all have left, or the deadline has passed. What has been queued before that has ended then: whoever
     /// queued it has entered, or was refused because there were others, or somebody who has not left yet has taken it.
     pub(crate) fn wait(&self, deadline: impl Fn() -> Deadline) {
-        self.now.wait(|| 0, deadline);
+        self.now.wait(|| 0, || deadline().remaining());
     }
 }

@@ -1,5 +1,4 @@
 //! The parker's protocol: a wake-up that races with falling asleep is never lost.
-#![allow(missing_docs)]
 
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
