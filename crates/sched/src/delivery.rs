@@ -144,12 +144,12 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_ok()
+        wake.map(|wake| self.settle_urgent(wake)).is_some()
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete(|item| matches!(item, Item::Nudge));
+        let completed = self.state.complete();
         self.refuse_waiters();
         completed
     }

@@ -23,7 +23,6 @@ mod backtraces;
 mod backtraces;
 mod builder;
 mod cell;
-mod census;
 #[cfg(not(feature = "check"))]
 #[path = "check_off.rs"]
 mod check;
@@ -41,7 +40,6 @@ mod factories;
 mod finish;
 mod forced;
 mod frames;
-mod gauge;
 mod global;
 mod handle;
 mod home;

@@ -2,13 +2,11 @@
 
 use crate::accounts::Accounts;
 use crate::backtraces::Backtraces;
-use crate::census::Census;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
 use crate::crew::Crew;
 use crate::factories::Factories;
-use crate::gauge::Gauge;
 use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::late::Late;
@@ -32,7 +30,7 @@ use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
-use ganger_sync::{CachePadded, sync};
+use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
 use std::sync::Arc;
 
 pub(crate) struct Shared {
@@ -62,11 +60,12 @@ pub(crate) struct Shared {
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
     /// Processes that were submitted and have not ended, and submissions under way.
-    pub(crate) live: Census,
+    pub(crate) live: ShardedCount,
     /// Processes that count for `max_processes`; unused without a limit.
-    pub(crate) places: Gauge,
-    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the supervisor of a stop, reapers.
-    pub(crate) threads: Gauge,
+    pub(crate) places: WaitableCount,
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
+    /// supervisor of a stop, reapers.
+    pub(crate) threads: WaitableCount,
     /// Those who wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
@@ -125,9 +124,9 @@ impl Shared {
             backtraces,
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
-            live: Census::new(slots),
-            places: Gauge::default(),
-            threads: Gauge::default(),
+            live: ShardedCount::new(slots),
+            places: WaitableCount::default(),
+            threads: WaitableCount::default(),
             shutdown: Progress::default(),
             stopper: Stopper::default(),
             end_queued,

@@ -8,8 +8,10 @@ pub mod model;
 pub mod sync;
 pub mod thread;
 
+mod count;
 mod parker;
 
+pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use parker::Parker;
 

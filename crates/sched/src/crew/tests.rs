@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Scheduler;
-use crate::clock::Deadline;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::state::ProcessState;
 use ganger_proc_api::{
@@ -78,7 +77,7 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
         assert!(!crew.is_relieved(0));
         assert_eq!(shared.long_steps.last(), []);
         assert_eq!(crew.spares(), 0);
-        let now = || Deadline::after(Duration::ZERO);
+        let now = || Duration::ZERO;
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
         assert_eq!(lock(&crew.spares).free.len(), 1);
     }

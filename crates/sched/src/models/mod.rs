@@ -1,6 +1,5 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
-mod loom_census;
 mod loom_crew;
 mod loom_exit;
 mod loom_global;

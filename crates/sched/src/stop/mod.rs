@@ -201,17 +201,18 @@ impl Shared {
         if !is_supervised {
             cancel_all(self);
         }
-        if !self.live.wait(|| 0, || stopper.deadline()) {
+        if !self.live.wait(|| 0, || stopper.deadline().remaining()) {
             shutdown.begin_terminating();
             self.live.poke();
             if !is_supervised {
                 self.force_what_is_left();
             }
-            self.live.wait(|| 0, || stopper.deadline().plus(GRACE));
+            self.live
+                .wait(|| 0, || stopper.deadline().plus(GRACE).remaining());
         }
         self.halt();
         self.threads
-            .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN));
+            .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
 
         let report = StopReport::since(&stopper.before().unwrap_or_default(), self);
         if report.forced > 0 {

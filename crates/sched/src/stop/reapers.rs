@@ -20,9 +20,9 @@
 use super::end_queued;
 use crate::clock::Deadline;
 use crate::contain::or_abort;
-use crate::gauge::Gauge;
 use crate::shared::Shared;
 use crate::threads;
+use ganger_sync::WaitableCount;
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::Arc;
 use std::thread;
@@ -37,7 +37,7 @@ const PATIENCE: u32 = 5;
 pub(crate) struct ReaperPool {
     most: usize,
     /// Those that have entered and not left.
-    threads: Gauge,
+    threads: WaitableCount,
     /// The turns that they have begun, for the supervisor.
     turns: AtomicU64,
 }
@@ -53,7 +53,7 @@ impl ReaperPool {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
-            threads: Gauge::default(),
+            threads: WaitableCount::default(),
             turns: AtomicU64::new(0),
         }
     }
@@ -91,7 +91,7 @@ impl ReaperPool {
     /// Blocks until at most `rest` reapers are left, or the deadline has passed. All else that was queued before has
     /// ended then.
     pub(super) fn wait(&self, rest: usize, deadline: Deadline) {
-        self.threads.wait(|| rest, || deadline);
+        self.threads.wait(|| rest, || deadline.remaining());
     }
 }
 

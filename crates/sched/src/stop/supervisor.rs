@@ -47,7 +47,7 @@ fn supervise(shared: &Arc<Shared>) {
     cancel_all(shared);
     // Until all have ended, or there is more to do.
     let enough = || if progress.is_over() { usize::MAX } else { 0 };
-    shared.live.wait(enough, || Deadline::after(Duration::MAX));
+    shared.live.wait(enough, || Duration::MAX);
     if progress.is_terminating() {
         terminate_all(shared);
     }
@@ -60,7 +60,7 @@ fn supervise(shared: &Arc<Shared>) {
             LONGEST.min(2 * interval)
         };
         let next = Deadline::after(interval);
-        let all_ended = shared.live.wait(|| 0, || next);
+        let all_ended = shared.live.wait(|| 0, || next.remaining());
         if all_ended || is_nothing_left(shared) {
             return;
         }

@@ -2,3 +2,4 @@
 #![allow(missing_docs)]
 
 mod loom_parker;
+mod loom_sharded_count;
