@@ -76,7 +76,6 @@ mod stats;
 mod still;
 mod submit;
 mod token;
-mod try_lock;
 mod turns;
 mod upgrade;
 mod urgent;
