@@ -78,7 +78,6 @@ mod submit;
 mod token;
 mod turns;
 mod upgrade;
-mod urgent;
 mod waiters;
 mod watchers;
 mod worker;
