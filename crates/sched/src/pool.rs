@@ -14,10 +14,9 @@
 //! the pool takes nothing any more once it is closed, and each thread that ends after the halt empties it.
 
 use crate::Task;
-use crate::try_lock::TryLock;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
-use ganger_sync::{CachePadded, thread};
+use ganger_sync::{CachePadded, TryLock, thread};
 use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;

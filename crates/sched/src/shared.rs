@@ -23,7 +23,6 @@ use crate::stats::{AllCounters, Counters};
 use crate::stop::Stopper;
 use crate::token::Token;
 use crate::turns::Turns;
-use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::watchers::Watch;
 use crate::{Task, local};
@@ -44,8 +43,9 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: GlobalQueue<Token>,
-    /// Processes that a system event has woken, or waits for.
-    pub(crate) urgent: UrgentLane,
+    /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
+    /// before they look elsewhere.
+    pub(crate) urgent: GlobalQueue<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -113,7 +113,7 @@ impl Shared {
             late: Late::new(),
             registry: Registry::new(),
             global: GlobalQueue::new(),
-            urgent: UrgentLane::new(),
+            urgent: GlobalQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
@@ -344,6 +344,30 @@ mod tests {
             out.done(());
             Ok(())
         }
+    }
+
+    // pins: G2
+    #[test]
+    fn a_process_in_the_urgent_lane_is_work_and_leaves_it_in_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = || scheduler.submit(Quick, "main", ()).unwrap();
+        let handles = [submit(), submit()];
+        let shared = &scheduler.shared;
+        let tokens: Vec<_> = std::iter::from_fn(|| shared.global.pop()).collect();
+        assert!(!shared.has_work() && shared.urgent.pop().is_none());
+        for token in tokens {
+            shared.urgent.push(token);
+            assert!(shared.has_work(), "a worker would fall asleep beside it");
+        }
+        for handle in &handles {
+            assert!(!shared.urgent.is_empty());
+            let task = shared.urgent.pop().unwrap().into_task();
+            assert_eq!(task.pid, handle.pid());
+        }
+        assert!(shared.urgent.is_empty() && !shared.has_work());
+        drop(handles);
+        // No thread has their tokens any more: nothing would end them.
+        std::mem::forget(scheduler);
     }
 
     // pins: G2

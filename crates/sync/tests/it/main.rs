@@ -3,3 +3,4 @@
 
 mod loom_parker;
 mod loom_sharded_count;
+mod loom_try_lock;

@@ -1,8 +1,7 @@
-//! A lock that nobody waits for: one at a time, and each sees what those before it have done.
+//! A lock that no thread waits for: one thread at a time has it, and sees what those before it did.
 
-use crate::try_lock::TryLock;
 use ganger_sync::sync::Arc;
-use ganger_sync::{model, thread};
+use ganger_sync::{TryLock, model, thread};
 
 #[test]
 fn one_at_a_time_has_it() {
