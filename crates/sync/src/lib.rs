@@ -19,8 +19,8 @@ pub use try_lock::TryLock;
 
 /// Picks a size: the first in production, the second under loom.
 ///
-/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code that
-/// uses the size stays the same.
+/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code around
+/// the size stays the same.
 ///
 /// ```
 /// const SLOTS: usize = ganger_sync::sized(256, 4);

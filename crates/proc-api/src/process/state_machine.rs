@@ -72,8 +72,8 @@ pub trait Process: Send + 'static {
     /// that the step yielded before are dispatched.
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError>;
 
-    /// Releases what the process holds. Runs exactly once for every process that was initialised,
-    /// however it ends, and never while `step` runs.
+    /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
+    /// process ends, and never while `step` runs.
     fn close(&mut self) {}
 }
 
