@@ -1,13 +1,14 @@
 //! The calls of schedulers that a thread is in the middle of.
 //!
-//! **Problem.** A `stop` waits for the turns, the submissions and the threads of its scheduler. Made from inside one of
-//! them it would wait for itself, so it is refused there. A process may also not be waited for by the thread that is
-//! to start it, nor by one that ends processes.
+//! **Problem.** A `stop` waits for the turns, the submissions and the threads of its scheduler.
+//! Made from inside one of them it would wait for itself, so it is refused there. A process may
+//! also not be waited for by the thread that is to start it, nor by one that ends processes.
 //!
-//! **Protocol.** Such a call puts a frame on its own stack, linked to the frame around it, and takes it away when it
-//! returns or unwinds. A look follows the links, which are few.
+//! **Protocol.** Such a call puts a frame on its own stack, linked to the frame around it, and
+//! takes it away when it returns or unwinds. A look follows the links, which are few.
 //!
-//! Nothing here has a destructor, so that looks work in the destructors of other thread-locals as well.
+//! Nothing here has a destructor, so that looks work in the destructors of other thread-locals as
+//! well.
 
 use std::cell::Cell;
 use std::ptr;
@@ -26,7 +27,8 @@ pub(crate) enum Frame {
     Supervisor,
     /// The turn of a process, on a thread that is no worker: that happens in a shutdown only.
     Turn,
-    /// The submission of the process with that id, which no thread runs before the submission is over.
+    /// The submission of the process with that id, which no thread runs before the submission is
+    /// over.
     Submission(u64),
     /// The work of a `stop`.
     Stop,
@@ -78,7 +80,8 @@ pub(crate) fn ends_processes<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| frame == Frame::Turn)
 }
 
-/// Whether this thread, which is no worker of that scheduler, looks at its queues when the call is over.
+/// Whether this thread, which is no worker of that scheduler, looks at its queues when the call is
+/// over.
 pub(crate) fn looks_itself<S>(scheduler: &S) -> bool {
     any(scheduler, |frame| {
         matches!(frame, Frame::Supervisor | Frame::Turn)
@@ -93,8 +96,8 @@ pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
 fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
     let scheduler = ptr::from_ref(scheduler).cast();
     let mut at = INNERMOST.get();
-    // SAFETY: null, or an entry of a `within` further out on this thread's stack: that one has not returned, or it
-    // would have put back what was there before.
+    // SAFETY: null, or an entry of a `within` further out on this thread's stack: that one has not
+    // returned, or it would have put back what was there before.
     while let Some(entry) = unsafe { at.as_ref() } {
         if entry.scheduler == scheduler && is_wanted(entry.frame) {
             return true;

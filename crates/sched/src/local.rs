@@ -13,19 +13,19 @@ use std::ptr;
 use std::sync::Arc;
 
 thread_local! {
-    /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
-    /// that looking costs a load, and works in the destructors of other thread-locals.
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
+    /// So a look costs a load, and works in the destructors of other thread-locals.
     static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
 }
 
-/// A worker's own queue of ready processes.
+/// What a worker has for itself: its queue of ready processes, its caches and its handlers.
 pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
     pub(crate) handlers: OwnHandlers,
-    /// How many processes the turn has woken.
+    /// How many processes this turn has woken.
     woken: Cell<u32>,
 }
 
@@ -41,7 +41,7 @@ impl LocalQueue {
         }
     }
 
-    /// That of the first worker of a scheduler that is not started.
+    /// The queue of the first worker of a scheduler that is not started.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
@@ -51,29 +51,30 @@ impl LocalQueue {
     /// The worker begins a turn.
     #[inline]
     pub(crate) fn begin_turn(&self) {
-        // Most turns wake nobody, or one. A look costs less than a store.
+        // Most turns wake one process at most. A load costs less than a store.
         if self.woken.get() > 0 {
             self.woken.set(0);
         }
     }
 
-    /// Who carries out the command.
+    /// The handler of the command.
     #[inline]
     pub(crate) fn handler(&self, id: CommandId) -> Option<&dyn Handler> {
         self.handlers.get(&self.shared.commands, id)
     }
 
-    /// Whether it is one of that scheduler's.
+    /// Whether the worker is one of that scheduler's.
     #[inline]
     pub(crate) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
 
-    /// The turn is about to wake another process. One that wakes many keeps its worker from them for long:
-    /// thieves are to find them exposed, or each that comes for a few interrupts it by a heavy fence.
+    /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
+    /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
+    /// interrupts it by a heavy fence.
     #[inline]
     pub(crate) fn note_woken(&self) {
-        /// So many are exposed at a time.
+        /// How many are exposed at a time.
         const MANY: u32 = 16;
         self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(MANY) {
@@ -81,7 +82,8 @@ impl LocalQueue {
         }
     }
 
-    /// Wakes somebody for what is here, who will steal it, while this worker runs something else.
+    /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
+    /// else.
     #[inline]
     pub(crate) fn offer(&self) {
         if !self.deque.is_empty() && self.shared.idle.notify() {
@@ -89,7 +91,7 @@ impl LocalQueue {
         }
     }
 
-    /// Apart, so that waking one stays small.
+    /// A function of its own, so that waking one process stays small.
     #[cold]
     #[inline(never)]
     fn expose(&self) {
@@ -109,7 +111,7 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     f();
 }
 
-/// Calls `f` as if on another thread: one that is no worker, and in the middle of nothing.
+/// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.
 #[cfg(feature = "sim")]
 pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
     struct Return(*const LocalQueue);
@@ -137,8 +139,8 @@ pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>
 /// Calls `f` with this thread's queue, if it is a worker of some scheduler.
 #[inline]
 pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
-    // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
-    // back what was there before.
+    // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
+    // have put back what was there before.
     f(unsafe { CURRENT.get().as_ref() })
 }
 

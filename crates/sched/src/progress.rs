@@ -6,13 +6,13 @@ use ganger_sync::fence;
 
 /// The stages of a shutdown, which are never taken back, and which processes it has forced.
 ///
-/// | Bit | Set by the stop | What the others do |
+/// | Bit | Set by a stop | What the others do |
 /// |---|---|---|
 /// | `STOPPING` | at its beginning | refuse submits |
-/// | `TERMINATING` | at the deadline, unless all processes have ended | end each process at its next step boundary |
-/// | `HALTED` | at last | workers and the monitor return when nothing is queued |
+/// | `TERMINATING` | at the deadline, if processes are left | end each process at its next step boundary |
+/// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
 ///
-/// One thread at a time sets bits, but for `STOPPING`, which each call of `stop` sets.
+/// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.
 #[derive(Default)]
 pub(crate) struct Progress {
     stages: AtomicU32,
@@ -39,7 +39,8 @@ impl Progress {
         self.is_any(HALTED)
     }
 
-    /// Whether a process whose turn ends takes no further step: the thread that has just run it ends it.
+    /// Whether a process whose turn ends takes no further step: the thread that has just run it
+    /// ends it.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.is_any(TERMINATING | HALTED)
@@ -47,7 +48,8 @@ impl Progress {
 
     #[inline]
     fn is_any(&self, stages: u32) -> bool {
-        // Ordering: SeqCst pairs with the addition in `enter`, in one order with the changes of the queues.
+        // Ordering: SeqCst pairs with the addition in `enter`, in one order with the changes of the
+        // queues.
         self.stages.load(Ordering::SeqCst) & stages != 0
     }
 
@@ -63,8 +65,8 @@ impl Progress {
     /// Has each process end at its next step boundary.
     pub(crate) fn begin_terminating(&self) {
         self.enter(TERMINATING);
-        // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads this; this is set,
-        // then all visible processes are read. One of the two sees the other.
+        // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
+        // this; this is set, then all visible processes are read. One of the two sees the other.
         fence::heavy();
     }
 
@@ -74,15 +76,16 @@ impl Progress {
     }
 
     fn enter(&self, stage: u32) {
-        // Ordering: SeqCst pairs with the loads in `is_any`: a process is queued, then the stage is read; the stage is
-        // set, then the queues are looked at. One of the two sees the other.
+        // Ordering: SeqCst pairs with the loads in `is_any`: a process is queued, then the stage is
+        // read; the stage is set, then the queues are looked at. One of the two sees the other.
         self.stages.fetch_or(stage, Ordering::SeqCst);
     }
 }
 
 /// Comes between a look that has seen the halt and the last look at the queues.
 pub(crate) fn fence_after_halt() {
-    // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued, then the halt is looked
-    // at; the halt is seen here, then the queues are looked at. One of the two sees the other.
+    // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued,
+    // then the halt is looked at; the halt is seen here, then the queues are looked at. One of the
+    // two sees the other.
     ganger_sync::atomic::fence(Ordering::SeqCst);
 }

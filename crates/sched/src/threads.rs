@@ -32,7 +32,8 @@ pub(crate) fn spawn(
     })
 }
 
-/// Starts a thread as [`spawn`] does. When it does not count any more, the thread calls what `f` has returned.
+/// Starts a thread as [`spawn`] does. When it does not count any more, the thread calls what `f`
+/// has returned.
 ///
 /// # Errors
 /// When the system refuses one.

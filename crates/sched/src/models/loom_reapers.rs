@@ -1,4 +1,5 @@
-//! A thread that queues something after the halt, against the reaper that is about to leave: nothing is left behind.
+//! A thread that queues something after the halt, against the reaper that is about to leave:
+//! nothing is left behind.
 
 use crate::stop::ReaperPool;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};

@@ -1,18 +1,22 @@
 //! Stopping: ask, wait, force, report.
 //!
-//! 1. *Stopping*: submits are refused. The supervisor, a thread of its own, gives every process a cancel event.
+//! 1. *Stopping*: submits are refused. The supervisor, a thread of its own, gives every process a
+//!    cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
-//! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and has reapers end
-//!    processes whose workers are all stuck.
-//! 4. *Halted*: workers return when nothing is queued any more. What is queued after that ends on a reaper, never on
-//!    the thread that queues it. A process whose turn ends after that ends with it.
+//! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
+//!    has reapers end processes whose workers are all stuck.
+//! 4. *Halted*: workers return when nothing is queued any more. What is queued after that ends on a
+//!    reaper, never on the thread that queues it. A process whose turn ends after that ends with
+//!    it.
 //! 5. What is still inside a call is reported as stuck. It ends when that returns.
 //!
-//! `stop` does this on the thread of its caller, and `begin_stop` on one that it starts. The first of all calls does
-//! the work, and the others wait for its report. A `stop` from inside a call that this work waits for is refused.
+//! `stop` does this on the thread of its caller, and `begin_stop` on one that it starts. The first
+//! of all calls does the work, and the others wait for its report. A `stop` from inside a call that
+//! this work waits for is refused.
 //!
-//! **Imports**: workers, turns and processes. None of these imports this folder: `Progress` shows them how far a stop
-//! has come, and [`Shared::end_after_halt`] calls what it was given when the scheduler was built.
+//! **Imports**: workers, turns and processes. None of these imports this folder: `Progress` shows
+//! them how far a stop has come, and [`Shared::end_after_halt`] calls what it was given when the
+//! scheduler was built.
 
 mod reapers;
 mod report;
@@ -111,8 +115,8 @@ impl Stopper {
 }
 
 impl Shared {
-    /// Stops the scheduler, or waits until another thread has stopped it. Blocks until `deadline` has passed and a
-    /// little longer, at the most.
+    /// Stops the scheduler, or waits until another thread has stopped it. Blocks until `deadline`
+    /// has passed and a little longer, at the most.
     #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> Result<StopReport, StopError> {
         #[cfg(feature = "sim")]
@@ -121,13 +125,15 @@ impl Shared {
             return Err(StopError::Inside);
         }
         let deadline = Deadline::after(deadline);
-        // So that a `begin_stop` that comes later starts no thread. One that came before may do the work all the same.
+        // So that a `begin_stop` that comes later starts no thread. One that came before may do the
+        // work all the same.
         let _claimed = self.ask_to_stop(deadline);
-        Ok(self.stop_or_wait(|done| {
+        let (report, left) = self.stop_or_wait();
+        if let Some(reapers) = left {
             // Something may have been queued since, and the program may be about to end.
-            let until = deadline.plus(GRACE);
-            self.stopper.reapers.wait(done.reapers, until);
-        }))
+            self.stopper.reapers.wait(reapers, deadline.plus(GRACE));
+        }
+        Ok(report)
     }
 
     /// Has the scheduler stopped by a thread of its own, unless a thread is at it.
@@ -144,21 +150,21 @@ impl Shared {
         let started = threads::spawn_detached(threads::builder(self, "stop"), self, move || {
             // The caller may be pinned.
             theirs.crew.unpin();
-            let _report = theirs.stop_or_wait(|_| ());
+            let _report = theirs.stop_or_wait();
         });
         if let Err(error) = started {
             log(Level::ERROR, || {
                 tracing::error!(
                     target: "ganger::sched", %error,
-                    "can't start the thread that stops the scheduler: processes are forced to end at once"
+                    "can't start the thread that stops the scheduler: all processes are forced"
                 );
             });
             self.force();
         }
     }
 
-    /// Notes what a call asks for, and lets a stop that is under way look again. Whether the caller is to have the work
-    /// done.
+    /// Notes what a call asks for, and lets a stop that is under way look again. Whether the caller
+    /// is to have the work done.
     fn ask_to_stop(&self, deadline: Deadline) -> bool {
         self.shutdown.begin_stopping();
         self.stopper.ask(deadline, || self.counters.total());
@@ -167,19 +173,19 @@ impl Shared {
         self.stopper.claim()
     }
 
-    /// The report. Does the work, or blocks while another call does it, and calls `is_done` then.
-    fn stop_or_wait(self: &Arc<Self>, is_done: impl FnOnce(&Done)) -> StopReport {
+    /// Does the work, or blocks while another call does it. Returns the report, and how many reapers
+    /// were left if it was another call.
+    fn stop_or_wait(self: &Arc<Self>) -> (StopReport, Option<usize>) {
         let mut done = lock(&self.stopper.done);
         if let Some(done) = &*done {
-            is_done(done);
-            return done.report.clone();
+            return (done.report.clone(), Some(done.reapers));
         }
         let report = frames::within(&**self, Frame::Stop, || self.stop_once());
         *done = Some(Done {
             report: report.clone(),
             reapers: self.stopper.reapers.len(),
         });
-        report
+        (report, None)
     }
 
     fn stop_once(self: &Arc<Self>) -> StopReport {
@@ -218,7 +224,8 @@ impl Shared {
         if report.forced > 0 {
             log(Level::WARN, || {
                 tracing::warn!(
-                    target: "ganger::sched", forced = report.forced, first = %shutdown.forced.first(),
+                    target: "ganger::sched",
+                    forced = report.forced, first = %shutdown.forced.first(),
                     "the deadline has passed, and processes were forced to end"
                 );
             });
@@ -230,7 +237,8 @@ impl Shared {
         report
     }
 
-    /// Ends what can be ended at once, for a stop without a thread that could wait for the deadline.
+    /// Ends what can be ended at once, for a stop without a thread that could wait for the
+    /// deadline.
     fn force(self: &Arc<Self>) {
         self.stopper.expire();
         self.shutdown.begin_terminating();
@@ -257,8 +265,8 @@ impl Shared {
     }
 }
 
-/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a worker does, and a thread
-/// that ends processes.
+/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a worker
+/// does, and a thread that ends processes.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_after_halt(shared: &Arc<Shared>) {

@@ -1,19 +1,21 @@
-//! The threads that end what is queued where no worker does: when all workers are stuck, and after the halt.
+//! The threads that end what is queued where no worker does: when all workers are stuck, and after
+//! the halt.
 //!
-//! **Problem.** A process ends by calling users' code, which may not return. So the thread that queues a process after
-//! the halt does not end it, and neither does the supervisor, which looks after all. A thread for each process would
-//! be too many.
+//! **Problem.** A process ends by calling users' code, which may not return. So the thread that
+//! queues a process after the halt does not end it, and neither does the supervisor, which looks
+//! after all. A thread for each process would be too many.
 //!
 //! **Protocol.**
-//! 1. A *thread that queues a process* after the halt makes a full fence, and looks whether one is queued. If so, it
-//!    starts a reaper, unless there are [`MOST`] of them.
-//! 2. A *reaper* ends what is queued until nothing is. It leaves, makes a full fence, and looks once more. If something
-//!    is queued by then, it enters again.
-//! 3. The *supervisor* looks now and then. It starts a reaper when something is queued and there is none, or when none
-//!    of them has begun a turn for [`PATIENCE`] looks.
+//! 1. A *thread that queues a process* after the halt makes a full fence, and looks whether one is
+//!    queued. If so, it starts a reaper, unless there are [`MOST`] of them.
+//! 2. A *reaper* ends what is queued until nothing is. It leaves, makes a full fence, and looks
+//!    once more. If something is queued by then, it enters again.
+//! 3. The *supervisor* looks now and then. It starts a reaper when something is queued and there is
+//!    none, or when none of them has begun a turn for [`PATIENCE`] looks.
 //!
-//! **Why nothing is left.** A process is queued before the fence of 1, and a reaper leaves before the fence of 2. So
-//! either the first thread sees that there is room for a reaper, or the reaper that leaves sees the process.
+//! **Why nothing is left.** A process is queued before the fence of 1, and a reaper leaves before
+//! the fence of 2. So either the first thread sees that there is room for a reaper, or the reaper
+//! that leaves sees the process.
 //!
 //! Where the system refuses a thread, the one that would have started it does its work.
 
@@ -63,13 +65,15 @@ impl ReaperPool {
         self.threads.get()
     }
 
-    /// One more is to work, if there is room. The caller has made a full fence after it has queued something.
+    /// One more is to work, if there is room. The caller has made a full fence after it has queued
+    /// something.
     #[must_use]
     pub(crate) fn enter(&self) -> bool {
         self.threads.enter_below(self.most)
     }
 
-    /// Calls `end_all` on a thread that has entered, until nothing is queued, or others have taken its place.
+    /// Calls `end_all` on a thread that has entered, until nothing is queued, or others have taken
+    /// its place.
     pub(crate) fn work(&self, mut end_all: impl FnMut(), is_queued: impl Fn() -> bool) {
         loop {
             end_all();
@@ -88,8 +92,8 @@ impl ReaperPool {
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Blocks until at most `rest` reapers are left, or the deadline has passed. All else that was queued before has
-    /// ended then.
+    /// Blocks until at most `rest` reapers are left, or the deadline has passed. All else that was
+    /// queued before has ended then.
     pub(super) fn wait(&self, rest: usize, deadline: Deadline) {
         self.threads.wait(|| rest, || deadline.remaining());
     }

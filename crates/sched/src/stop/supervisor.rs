@@ -1,8 +1,9 @@
-//! The thread that looks after a stop, so that its caller does nothing whose time grows with the number of processes.
+//! The thread that looks after a stop, so that its caller does nothing whose time grows with the
+//! number of processes.
 //!
-//! It cancels all processes, terminates what is left at the deadline, and starts reapers while something is queued
-//! that no worker takes. A process ends by calling users' code, which may not return. So the supervisor itself ends
-//! none, unless the system refuses it the thread of a reaper.
+//! It cancels all processes, terminates what is left at the deadline, and starts reapers while
+//! something is queued that no worker takes. A process ends by calling users' code, which may not
+//! return. So the supervisor itself ends none, unless the system refuses it the thread of a reaper.
 
 use super::reapers::Supervisor;
 use crate::clock::Deadline;
@@ -32,10 +33,11 @@ pub(super) fn start(shared: &Arc<Shared>) -> bool {
         frames::within(&**shared, Frame::Supervisor, || supervise(shared));
     });
     if let Err(error) = &started {
-        log(
-            Level::ERROR,
-            || tracing::error!(target: "ganger::sched", %error, "can't start the thread that looks after the stop"),
-        );
+        log(Level::ERROR, || {
+            tracing::error!(
+                target: "ganger::sched", %error, "can't start the thread that looks after the stop"
+            );
+        });
     }
     started.is_ok()
 }

@@ -61,8 +61,8 @@ fn a_stop_is_refused_on_the_threads_of_its_scheduler() {
     assert!(!scheduler.is_stopping());
 }
 
-/// A scheduler whose workers have left although no thread has told three processes, which wait; how many steps these
-/// took; and on which threads they are closed.
+/// A scheduler whose workers have left although no thread has told three processes, which wait; how
+/// many steps these took; and on which threads they are closed.
 fn halted() -> (
     Scheduler,
     [ProcessHandle; 3],

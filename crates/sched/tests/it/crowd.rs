@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(20);
 /// The promise is 50 ms; a loaded machine may take a while to run this thread again.
 const SLACK: Duration = Duration::from_millis(50 + 5_000);
 
-/// Where stopping is the same as in another test, but for who stops.
+/// For a test that differs from another in the caller of `stop` only.
 const SMALL_CROWD: usize = 100_000;
 
 /// What became of each of the crowd, by its place.
@@ -50,7 +50,7 @@ impl Account {
         self.done.load(Ordering::SeqCst) + self.terminated.load(Ordering::SeqCst)
     }
 
-    /// Everybody has ended, those in one way and these in the other, and has been closed once.
+    /// So many have ended by themselves and so many were forced: that is all, and each was closed once.
     #[track_caller]
     fn settle(&self, done: usize, terminated: usize) {
         until("all have ended", || self.ended() == self.exits.len() as u64);

@@ -1,4 +1,4 @@
-//! Commands at the end of a scheduler, and the end of those who carry them out.
+//! Commands at the end of a scheduler, and the end of their handlers.
 
 use crate::support::{PATIENCE, exit, process, until_state};
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler};

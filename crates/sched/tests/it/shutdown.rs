@@ -167,7 +167,7 @@ fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<
 #[test]
 fn a_step_that_never_returns_is_reported_as_stuck() {
     let _alone = alone();
-    // One worker: nobody is left to end the others but the shutdown itself.
+    // One worker: no thread is left to end the others but those of the stop.
     let scheduler = start(1);
     let calls = Calls::new();
     let (process, has_entered, leave) = stuck(&calls);

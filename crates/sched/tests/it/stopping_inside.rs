@@ -1,4 +1,5 @@
-//! `stop` from inside the calls of a scheduler, where it is refused, and `begin_stop`, which is not.
+//! `stop` from inside the calls of a scheduler, where it is refused, and `begin_stop`, which is
+//! not.
 
 use crate::support::*;
 use ganger_proc_api::{

@@ -1,4 +1,4 @@
-//! A `close` that does not return keeps nobody else from ending.
+//! A `close` that does not return keeps no other process from ending.
 
 use crate::support::{PATIENCE, exit, process, until_state};
 use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, SendErrorKind, StepOutput};
@@ -81,7 +81,8 @@ fn beside_a_step_that_does_not_return_either() {
     assert!(matches!(exit(step), ExitReason::Terminated));
 }
 
-/// It waits until there is room in a mailbox in which there will be none before its process has ended.
+/// It waits until there is room in a mailbox in which there will be none before its process has
+/// ended.
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {

@@ -1,5 +1,5 @@
-//! What is called in the destructor of a thread-local, whether that was there before what the scheduler keeps for the
-//! thread or after it.
+//! What is called in the destructor of a thread-local, whether that was there before what the
+//! scheduler keeps for the thread or after it.
 
 use crate::support::{Calls, PATIENCE, counted, exit, joined, process};
 use ganger_proc_api::{
@@ -26,7 +26,8 @@ thread_local! {
     static END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
 }
 
-/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before` that is there or after.
+/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before`
+/// that is there or after.
 fn in_a_destructor(handle: Handle, before: bool, act: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         let use_it = || {
