@@ -1,12 +1,11 @@
 //! Setting a scheduler up.
 
-use crate::backtraces::Backtraces;
 use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
-use crate::pinning::{Pinning, Pins};
 use crate::room::MAX_LIMIT;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
 use crate::stop;
+use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
 use std::fmt;
@@ -14,6 +13,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+/// What the names of functions have in them that give processes their turns: backtraces end there.
+const RUNS_PROCESSES: [&str; 3] = [
+    "ganger_sched::run::",
+    "ganger_sched::turn::",
+    "ganger_sched::worker::",
+];
 
 /// Builds a [`Scheduler`]. Every setting has a default that just works.
 ///
@@ -154,8 +160,8 @@ impl Builder {
     /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
     /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
     /// allocation or a call. The thread that writes the report waits for that, 10 ms at the most, and
-    /// makes text of it, which may take it a moment where there is much debug information; meanwhile it
-    /// counts as one whose step takes long. There is no backtrace when the step is over by then, when the
+    /// makes text of it, which may take it a moment where there is much debug information. There is no
+    /// backtrace when the step is over by then, when the
     /// thread was given no processor in time or blocks the signal, or when the signal's handler has been
     /// replaced.
     ///
@@ -301,7 +307,12 @@ impl Builder {
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
         let pins = Pins::new(&self.config.pinning)?;
-        let backtraces = Backtraces::new(&self.config, workers + self.config.max_spares)?;
+        let (slots, signal) = (
+            workers + self.config.max_spares,
+            self.config.backtrace_signal,
+        );
+        let backtraces =
+            (self.config.long_step_backtraces).then(|| backtraces(signal, slots, &RUNS_PROCESSES));
         let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
             what: "host",
             name: self.host,
@@ -320,7 +331,7 @@ impl Builder {
             node.transpose()?,
             self.config,
             pins,
-            backtraces,
+            backtraces.transpose()?,
             stop::end_after_halt,
         )))
     }

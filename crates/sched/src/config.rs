@@ -1,8 +1,8 @@
 //! What can be set about a scheduler.
 
 use crate::monitor::LONGEST;
-use crate::pinning::{Pinning, Ranges};
 use crate::room::MAX_LIMIT;
+use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
 use std::sync::Arc;
@@ -102,6 +102,32 @@ pub enum BuildError {
         /// What is wrong with it.
         error: NameError,
     },
+}
+
+impl From<PinError> for BuildError {
+    fn from(error: PinError) -> Self {
+        match error {
+            PinError::Core { core, allowed } => Self::Core { core, allowed },
+            PinError::NoCores => Self::NoCores,
+            PinError::System(error) => Self::Affinity(error),
+        }
+    }
+}
+
+impl From<SamplerError> for BuildError {
+    fn from(error: SamplerError) -> Self {
+        let number = |signal| usize::try_from(signal).unwrap_or(0);
+        match error {
+            SamplerError::NoRealTimeSignal { signal, min, max } => Self::OutOfRange {
+                setting: "backtrace_signal",
+                value: number(signal),
+                min: number(min),
+                max: number(max),
+            },
+            SamplerError::SignalTaken { signal } => Self::SignalTaken { signal },
+            SamplerError::System(error) => Self::Backtraces(error),
+        }
+    }
 }
 
 impl Default for Config {

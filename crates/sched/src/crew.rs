@@ -30,7 +30,6 @@
 //! | `place` | under the lock, before the thread starts or becomes active | the worker; under the lock |
 
 mod spares;
-mod thread_account;
 mod threads;
 
 pub(crate) use crate::crew::spares::{Next, NoSpare};
@@ -38,8 +37,7 @@ pub(crate) use crate::crew::threads::start_worker;
 
 use crate::contain::log;
 use crate::crew::spares::Spares;
-use crate::crew::thread_account::{computed, is_asleep, thread_id};
-use crate::pinning::Pins;
+use ganger_os::{Pins, computed, is_asleep, thread_id};
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, Parker};

@@ -6,21 +6,6 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
-#[cfg(all(
-    feature = "backtraces",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
-))]
-mod backtraces;
-#[cfg(not(all(
-    feature = "backtraces",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
-)))]
-#[path = "backtraces_off.rs"]
-mod backtraces;
 mod builder;
 mod cell;
 #[cfg(not(feature = "check"))]
@@ -53,7 +38,6 @@ mod monitor;
 mod names;
 mod nodes;
 mod outstanding;
-mod pinning;
 mod pool;
 mod process_handle;
 mod progress;
@@ -99,10 +83,10 @@ pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use config::BuildError;
 pub use dump::{Dump, ProcessDump, WorkerDump};
 pub use factories::{Factory, FactoryError};
+pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;
 pub use handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
 pub use long_steps::{LongStep, LongStepKind};
-pub use pinning::Pinning;
 pub use process_handle::{Address, ProcessHandle};
 pub use scheduler::{Scheduler, StartError};
 pub use send_all::SendAllError;

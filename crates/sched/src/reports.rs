@@ -16,7 +16,7 @@
 //! workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::clock::Since;
-use crate::contain::{is_heard, log};
+use crate::contain::{contain, is_heard, log};
 use crate::crew::NoSpare;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
@@ -56,6 +56,8 @@ struct Queue {
     told: Vec<Told>,
     /// When the last report of a missing spare was queued.
     no_spare: Option<Since>,
+    /// The reporter writes that a spare is missing.
+    writes_no_spare: bool,
 }
 
 /// A method that has had a line.
@@ -101,11 +103,14 @@ impl Reports {
         queue.pending.push_back(report);
     }
 
-    /// Queues a report that no spare is left, unless there has been one in this interval.
+    /// Queues a report that no spare is left, unless there has been one in this interval, or one has
+    /// not been written yet.
     fn queue_no_spare(&self, error: NoSpare, interval: Duration) {
         let mut queue = lock(&self.0);
         let is_due = (queue.no_spare).is_none_or(|at| at.elapsed() >= interval);
-        if is_due && queue.pending.len() < PENDING {
+        let is_no_spare = |it: &PendingReport| matches!(it, PendingReport::NoSpare(_));
+        let is_pending = queue.writes_no_spare || queue.pending.iter().any(is_no_spare);
+        if is_due && !is_pending && queue.pending.len() < PENDING {
             queue.no_spare = Some(Since::before(Duration::ZERO));
             queue.pending.push_back(PendingReport::NoSpare(error));
         }
@@ -131,11 +136,12 @@ impl Reports {
         lock(&self.0).has_reporter = false;
     }
 
-    /// What the reporter writes next; none when the queue is empty, and the caller the reporter no
+    /// What the reporter writes next, after the last one; none when the queue is empty, and the caller the reporter no
     /// longer.
     fn next(&self) -> Option<PendingReport> {
         let mut queue = lock(&self.0);
         let next = queue.pending.pop_front();
+        queue.writes_no_spare = matches!(next, Some(PendingReport::NoSpare(_)));
         queue.has_reporter = next.is_some();
         next
     }
@@ -230,7 +236,9 @@ impl Reporter {
         let backtraces = shared.backtraces.as_ref()?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
         let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(step.worker, f);
-        let backtrace = backtraces.of(step.worker, is_current, with_thread)?;
+        // It is much code of others that looks at what others have compiled.
+        let backtrace =
+            contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;
         (shared.long_steps).set_backtrace(step.worker, *turn, &backtrace);
         Some(backtrace)
     }
@@ -368,6 +376,21 @@ mod tests {
         assert_eq!(next(&reports), None);
         queue(Duration::ZERO);
         assert_eq!(next(&reports), Some(2));
+    }
+
+    // pins: G6
+    #[test]
+    fn a_missing_spare_is_not_told_again_while_that_is_being_told() {
+        let reports = Reports::default();
+        let queue = || reports.queue_no_spare(NoSpare::Limit, Duration::ZERO);
+        let is_told = || matches!(reports.next(), Some(PendingReport::NoSpare(_)));
+        queue();
+        queue();
+        assert!(is_told());
+        queue();
+        assert!(reports.next().is_none());
+        queue();
+        assert!(is_told());
     }
 
     // pins: G6

@@ -1,7 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::accounts::Accounts;
-use crate::backtraces::Backtraces;
 use crate::check::Check;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
@@ -14,7 +13,6 @@ use crate::local::LocalQueue;
 use crate::long_steps::LongSteps;
 use crate::monitor::CoarseTime;
 use crate::names::Names;
-use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
 use crate::registry::Registry;
@@ -27,6 +25,7 @@ use crate::waiters::Waiters;
 use crate::watchers::Watch;
 use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
+use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
@@ -55,7 +54,7 @@ pub(crate) struct Shared {
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
     /// Of threads, where they are asked for.
-    pub(crate) backtraces: Option<Backtraces>,
+    pub(crate) backtraces: Option<Box<dyn Sampler>>,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
@@ -89,7 +88,7 @@ impl Shared {
         node: Option<NodeName>,
         config: Config,
         pins: Option<Pins>,
-        backtraces: Option<Backtraces>,
+        backtraces: Option<Box<dyn Sampler>>,
         end_queued: fn(&Arc<Self>),
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;

@@ -1,12 +1,12 @@
-//! The signal: its handler, which all schedulers of the program share, and its sending.
+//! The signal: its handler, which all samplers of the program share, and its sending.
 
 use super::sample::{Registers, Sample};
-use crate::config::{BuildError, in_range};
-use ganger_sync::atomic::{AtomicPtr, Ordering};
+use crate::sampler::SamplerError;
 use std::ffi::c_void;
 use std::io;
 use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
@@ -30,26 +30,27 @@ pub(super) fn set_sample(sample: Option<&Sample>) {
 /// stays: a signal that is still on its way would end the program otherwise.
 ///
 /// # Errors
-/// When the signal is no real-time signal, or has a handler of somebody else's.
-pub(super) fn install(signal: Option<i32>) -> Result<i32, BuildError> {
-    let (least, most) = (libc::SIGRTMIN(), libc::SIGRTMAX());
-    let signal = signal.unwrap_or(most - 1);
-    let number = usize::try_from(signal).unwrap_or(0);
-    in_range("backtrace_signal", number, least as usize, most as usize)?;
+/// When the signal is no real-time signal, or another part of the program handles or ignores it.
+pub(super) fn install(signal: Option<i32>) -> Result<i32, SamplerError> {
+    let (min, max) = (libc::SIGRTMIN(), libc::SIGRTMAX());
+    let signal = signal.unwrap_or(max - 1);
+    if !(min..=max).contains(&signal) {
+        return Err(SamplerError::NoRealTimeSignal { signal, min, max });
+    }
     let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: all zeros are a valid `sigaction`: the default, no flags, an empty mask.
     let mut ours: libc::sigaction = unsafe { zeroed() };
     ours.sa_sigaction = handler();
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-    match action(signal, None).map_err(BuildError::Backtraces)? {
+    match action(signal, None).map_err(SamplerError::System)? {
         there if there == handler() => return Ok(signal),
         libc::SIG_DFL => {}
-        _ => return Err(BuildError::SignalTaken { signal }),
+        _ => return Err(SamplerError::SignalTaken { signal }),
     }
-    match action(signal, Some(&ours)).map_err(BuildError::Backtraces)? {
+    match action(signal, Some(&ours)).map_err(SamplerError::System)? {
         before if before == handler() || before == libc::SIG_DFL => Ok(signal),
-        // Somebody was faster by a moment, and is left without: the program has two who want it.
-        _ => Err(BuildError::SignalTaken { signal }),
+        // Another part of the program was faster by a moment, and is left without: two want it.
+        _ => Err(SamplerError::SignalTaken { signal }),
     }
 }
 

@@ -1,14 +1,9 @@
 use super::*;
-use ganger_sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 fn backtraces() -> Backtraces {
-    let config = Config {
-        long_step_backtraces: true,
-        ..Config::default()
-    };
-    let backtraces = Backtraces::new(&config, 1).unwrap();
-    backtraces.unwrap()
+    Backtraces::new(None, 1, &[]).unwrap()
 }
 
 #[inline(never)]
@@ -28,8 +23,8 @@ fn with_thread(backtraces: &Backtraces, f: impl FnOnce(u32)) {
     thread::scope(|scope| {
         scope.spawn(|| {
             let _entered = backtraces.enter(0);
-            let id = rustix::thread::gettid().as_raw_nonzero().get();
-            waits_on_purpose(|| tell.send(id.unsigned_abs()).unwrap(), &is_over);
+            let id = crate::thread_id();
+            waits_on_purpose(|| tell.send(id).unwrap(), &is_over);
         });
         let f = std::panic::AssertUnwindSafe(|| f(told.recv().unwrap()));
         let result = std::panic::catch_unwind(f);
@@ -52,9 +47,9 @@ fn a_thread_is_found_in_the_function_that_it_is_in_each_time() {
     let backtraces = backtraces();
     with_thread(&backtraces, |id| {
         for _ in 0..100 {
-            let text = text(&copy(&backtraces, id)).unwrap();
+            let text = backtraces.text(&copy(&backtraces, id)).unwrap();
             assert!(text.contains("waits_on_purpose"), "{text}");
-            // To the end, which the scheduler's functions are not part of.
+            // To the end.
             assert!(text.contains("thread"), "{text}");
         }
     });
@@ -88,7 +83,7 @@ fn a_question_without_an_answer_is_taken_back() {
     let backtraces = backtraces();
     with_thread(&backtraces, |id| {
         assert!(backtraces.copy(0, || true, || true).is_none());
-        // A signal that nobody waits for any more.
+        // A signal that comes too late for its asker.
         assert!(signal::send(backtraces.signal, id));
         let _ = copy(&backtraces, id);
     });

@@ -3,19 +3,17 @@
 use std::ffi::c_void;
 use std::fmt::Write;
 
-/// What the names of functions have in them that give processes their turns. What of a frame is inlined
-/// into it has names of its own only where there is debug information.
-const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::run::", "ganger_sched::worker::"];
-
 /// A line for each function, the innermost first: its name, and where its code is from, if known. Ends
-/// where the scheduler begins.
-pub(super) fn text(frames: &[u64]) -> String {
+/// before the first function whose name contains one of `ends`.
+///
+/// What of a frame is inlined into it has names of its own only where there is debug information.
+pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {
     let mut text = String::new();
     for &address in frames {
         let lines = lines(address);
         let own = lines
             .iter()
-            .position(|line| RUNS_PROCESSES.iter().any(|part| line.contains(part)));
+            .position(|line| ends.iter().any(|part| line.contains(part)));
         for line in &lines[..own.unwrap_or(lines.len())] {
             if !text.is_empty() {
                 text.push('\n');

@@ -1,21 +1,20 @@
-//! What a thread leaves of itself for whoever asks: its registers, and the innermost part of its stack.
+//! What a thread leaves of itself for an asker: its registers, and the innermost part of its stack.
 //!
 //! The asker and the signal's handler take turns by one word:
 //!
 //! | word | the room belongs to | goes to |
 //! |---|---|---|
-//! | `IDLE` | nobody | `ASKED` by whoever asks; others who ask meanwhile get nothing |
-//! | `ASKED` | the handler, if it comes | `COPYING` by the handler; `IDLE` by the asker who has waited in vain |
+//! | `IDLE` | no thread | `ASKED` by an asker; another that asks meanwhile gets nothing |
+//! | `ASKED` | the handler, if it comes | `COPYING` by the handler; `IDLE` by an asker that has waited in vain |
 //! | `COPYING` | the handler | `COPIED` by the handler |
 //! | `COPIED` | the asker | `IDLE` by the asker |
 //!
 //! A signal that comes late, or from elsewhere, finds the word other than `ASKED` and does nothing; or it
 //! answers the next question, which has been asked by then.
 
-use crate::clock::Since;
-use ganger_sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much of the stack is copied, in words: frames further out are not seen.
 const WORDS: usize = 64 * 1024 / 8;
@@ -73,7 +72,7 @@ impl Sample {
         })
     }
 
-    /// Asks for a copy, which the signal is to bring; none while somebody else asks.
+    /// Asks for a copy, which the signal is to bring; none while another thread asks.
     pub(super) fn ask(&self) -> Option<Asked<'_>> {
         // Ordering: Acquire pairs with the Release in `Asked::drop`: the last asker has read all.
         // Release pairs with the Acquire in `answer`: what the asker knew, the handler's copy is later
@@ -84,14 +83,14 @@ impl Sample {
         asked.is_ok().then(|| Asked(self))
     }
 
-    /// Copies the calling thread's state, if somebody asks. For the signal's handler: no lock, no
+    /// Copies the calling thread's state, if it is asked for. For the signal's handler: no lock, no
     /// allocation, no call that leaves this function's own code.
     ///
     /// # Safety
     /// The calling thread is the one of [`of_this_thread`](Self::of_this_thread), and the registers are
     /// those that it was interrupted with.
     pub(super) unsafe fn answer(&self, registers: Registers) {
-        // Ordering: Acquire pairs with the Release in `ask`. Relaxed when nobody asks: nothing is read.
+        // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
             self.word
                 .compare_exchange(ASKED, COPYING, Ordering::Acquire, Ordering::Relaxed);
@@ -104,33 +103,33 @@ impl Sample {
             to.store(from, Ordering::Relaxed);
         }
         let mut copied = 0;
-        // A step may run on a stack of its own making, whose end nobody knows.
+        // A step may run on a stack of its own making, whose end is not known.
         if sp % 8 == 0 && (self.stack_start..self.stack_end).contains(&sp) {
             for (at, to) in (sp..self.stack_end - 7).step_by(8).zip(&self.stack) {
-                // SAFETY: from the stack pointer to its end a thread's stack is mapped, and nobody but
-                // this thread, which is here, writes to it but through what it has lent. What a word
-                // means, or whether it has ever been written, does not matter.
+                // SAFETY: from the stack pointer to its end a thread's stack is mapped. Only this
+                // thread, which is here, writes to it, but for what it has lent. What a word means,
+                // or whether it has ever been written, does not matter.
                 let word = unsafe { std::ptr::read_volatile(at as *const u64) };
-                // Ordering: Relaxed, as above.
+                // Ordering: Relaxed: published by the Release below.
                 to.store(word, Ordering::Relaxed);
                 copied += 1;
             }
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: published by the Release below.
         self.copied.store(copied, Ordering::Relaxed);
         // Ordering: Release pairs with the Acquire in `Asked::answer`.
         self.word.store(COPIED, Ordering::Release);
     }
 }
 
-/// A question that nobody else asks at the same time.
+/// A question; no other thread asks at the same time.
 pub(super) struct Asked<'a>(&'a Sample);
 
 impl Asked<'_> {
     /// The answer, if it begins within that time. Blocks.
     pub(super) fn answer(self, patience: Duration) -> Option<Copied> {
         let sample = self.0;
-        let began = Since::before(Duration::ZERO);
+        let began = Instant::now();
         // Ordering: Acquire pairs with the Release in `Sample::answer`.
         while sample.word.load(Ordering::Acquire) != COPIED {
             if began.elapsed() >= patience && self.take_back() {
@@ -143,17 +142,17 @@ impl Asked<'_> {
             .registers
             .each_ref()
             .map(|it| it.load(Ordering::Relaxed));
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the Acquire above orders it.
         let copied = sample.copied.load(Ordering::Relaxed);
         let stack = sample.stack[..copied].iter();
         Some(Copied {
             registers: Registers { ip, sp, fp, lr },
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed: the Acquire above orders them.
             stack: stack.map(|word| word.load(Ordering::Relaxed)).collect(),
         })
     }
 
-    /// Whether nobody will answer. A handler that has begun will soon be done.
+    /// Whether the handler will not answer. One that has begun will soon be done.
     fn take_back(&self) -> bool {
         // Ordering: Relaxed: nothing was written.
         self.0

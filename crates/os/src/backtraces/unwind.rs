@@ -68,7 +68,7 @@ unsafe extern "C" fn add(
     // SAFETY: as `modules` calls it, and as `dl_iterate_phdr` promises: the module is there, with its
     // headers, until this function returns.
     let modules = unsafe { &mut *data.cast::<Vec<Module<Vec<u8>>>>() };
-    // SAFETY: as above.
+    // SAFETY: the module is mapped until this function returns.
     modules.extend(unsafe { module(&*info) });
     0
 }
@@ -95,14 +95,14 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
     };
     let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
     let start = (hdr_at.start + 4).checked_add_signed(distance)?;
-    // How long the section is nobody says. What follows it in its segment is never looked at.
+    // The headers do not say how long the section is. What follows it in its segment is never read.
     let end = loaded()
         .map(|it| it.p_vaddr..it.p_vaddr + it.p_filesz)
         .find(|segment| segment.contains(&start))?
         .end;
     let frames_at = start..end;
     let sections = ExplicitModuleSectionInfo {
-        // SAFETY: as above.
+        // SAFETY: a part of a loaded segment of a mapped module.
         eh_frame: Some(unsafe { copy(info.dlpi_addr, &frames_at) }),
         eh_frame_svma: Some(frames_at),
         eh_frame_hdr: Some(hdr),
@@ -116,7 +116,7 @@ unsafe fn module(info: &libc::dl_phdr_info) -> Option<Module<Vec<u8>>> {
 }
 
 /// # Safety
-/// These addresses are mapped, relative to the base, and hold what nobody changes.
+/// These addresses are mapped, relative to the base, and what they hold does not change.
 unsafe fn copy(base: u64, at: &Range<u64>) -> Vec<u8> {
     let length = usize::try_from(at.end - at.start).unwrap_or(0);
     // SAFETY: as this function's.
