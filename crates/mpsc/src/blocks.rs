@@ -140,22 +140,6 @@ impl Blocks {
         self.open.take(size)
     }
 
-    /// Those of the next few places of the set that blocks are taken from, which are the caller's from now
-    /// on; none if there are fewer than `least`. O(1).
-    pub(crate) fn take_run(&self, places: u32, least: u32) -> Option<Set> {
-        let bits = self.open.bits.get();
-        let next = ((1 << places) - 1_u64).checked_shl(bits.trailing_zeros())?;
-        let run = bits & next;
-        if run.count_ones() < least {
-            return None;
-        }
-        self.open.bits.set(bits & !run);
-        Some(Set {
-            first: self.open.first.get(),
-            bits: run,
-        })
-    }
-
     /// Sees to it that there are blocks to take; says whether there are. If not, a slab to
     /// [`keep`](Self::keep) would help.
     pub(crate) fn refill(&self, size: Size) -> bool {

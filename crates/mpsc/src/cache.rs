@@ -32,7 +32,6 @@
 
 use crate::blocks::{Blocks, Set};
 use crate::exchange::Exchange;
-use crate::runs::Runs;
 use crate::slab::{SIZES, SLAB, Size, Slab};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::Layout;
@@ -68,7 +67,6 @@ thread_local! {
         Local {
             nodes: [const { Blocks::new() }; SIZES],
             values: [const { Blocks::new() }; SIZES],
-            runs: [const { Runs::new() }; SIZES],
         }
     };
     /// Gives up what is in the other one when the thread ends.
@@ -83,8 +81,6 @@ struct Local {
     /// For what [`allocate`] gives. Such values may stay for long, and each keeps its slab: so nodes, of
     /// which there are many more, are not to share slabs with them.
     values: AllSizes,
-    /// Of nodes.
-    runs: [Runs; SIZES],
 }
 
 type AllSizes = [Blocks; SIZES];
@@ -92,17 +88,10 @@ type AllSizes = [Blocks; SIZES];
 impl Local {
     /// Gives everything up; slabs that are complete then, to `keep`.
     fn release(&self, keep: fn(NonNull<Slab>)) {
-        self.end_runs(keep);
         for all in [&self.nodes, &self.values] {
             for (index, blocks) in all.iter().enumerate() {
                 blocks.release(Size(index), keep);
             }
-        }
-    }
-
-    fn end_runs(&self, keep: fn(NonNull<Slab>)) {
-        for (index, runs) in self.runs.iter().enumerate() {
-            runs.end(Size(index), keep);
         }
     }
 }
@@ -149,8 +138,7 @@ fn release(keep: fn(NonNull<Slab>)) {
 /// for what [`allocate`] gives. Sizes are 16
 /// bytes, 32 and so on up to 256; larger nodes come from the allocator one by one. What is kept above a
 /// lower limit is used up; [`clear`] returns it at once. Memory that holds an item is not counted: it is
-/// in use, with all of its slab. Nor is what a worker of `ganger-sched` sets aside while it sends to many
-/// processes in turn, until it sleeps.
+/// in use, with all of its slab.
 ///
 /// ```
 /// use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, SLAB_BYTES};
@@ -210,65 +198,6 @@ pub unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
 #[inline]
 pub(crate) fn take(size: Size) -> NonNull<u8> {
     take_from(size, |local| &local.nodes)
-}
-
-/// As [`take`], for the node of an item that goes to the queue with that key: see [`Runs`]. O(1).
-#[inline]
-pub(crate) fn take_near(size: Size, key: u64) -> NonNull<u8> {
-    if has_runs(size) {
-        take_of_run(size, key)
-    } else {
-        take(size)
-    }
-}
-
-/// Whether this thread has runs of that size. O(1).
-#[inline]
-pub(crate) fn has_runs(size: Size) -> bool {
-    let has_runs = LOCAL.try_with(|local| local.runs[size.0].is_some());
-    has_runs.unwrap_or(false)
-}
-
-/// As [`take_near`], for a thread that has runs. Apart, so that callers stay small enough to have the item made
-/// in its node.
-#[inline(never)]
-extern "C" fn take_of_run(size: Size, key: u64) -> NonNull<u8> {
-    let near = LOCAL.try_with(|local| local.runs[size.0].take(key, size));
-    near.ok().flatten().unwrap_or_else(|| take_anew(size, key))
-}
-
-/// What [`take_near`] does when there is nothing in the queue's run.
-#[inline(never)]
-extern "C" fn take_anew(size: Size, key: u64) -> NonNull<u8> {
-    let near = LOCAL.try_with(|local| {
-        let runs = &local.runs[size.0];
-        let near = runs.take_anew(key, &local.nodes[size.0], size);
-        if runs.look_back() {
-            runs.end(size, share);
-        }
-        near
-    });
-    near.ok().flatten().unwrap_or_else(|| take(size))
-}
-
-/// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed: see
-/// [`Runs`]. O(1), but for making a table.
-#[inline]
-pub(crate) fn note_behind(size: Size, key: u64) {
-    // What is gone keeps no runs.
-    let _gone = LOCAL.try_with(|local| {
-        let runs = &local.runs[size.0];
-        if runs.note_behind(key) && is_alive() {
-            runs.begin();
-        }
-    });
-}
-
-/// Gives up what the calling thread has set aside for queues to which it sent in turn while their consumers were
-/// behind. For a thread that is about to wait. O(n) in what it gives up.
-pub fn end_runs() {
-    // What is gone has given it up.
-    let _gone = LOCAL.try_with(|local| local.end_runs(share));
 }
 
 #[inline]

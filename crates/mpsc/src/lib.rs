@@ -21,7 +21,6 @@ mod outcome;
 mod queue;
 mod receiver;
 mod room;
-mod runs;
 mod sender;
 mod single;
 mod slab;
@@ -47,7 +46,5 @@ pub mod node_cache {
     pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
 
     #[doc(hidden)]
-    pub use crate::cache::{allocate, deallocate, end_runs};
-    #[doc(hidden)]
-    pub use crate::runs::TABLE;
+    pub use crate::cache::{allocate, deallocate};
 }

@@ -53,27 +53,6 @@ impl<T> Node<T> {
         Self::write(memory, item)
     }
 
-    /// As [`alloc`](Self::alloc), for an item that goes to the queue with that key: the nodes of one queue are
-    /// near each other.
-    #[inline]
-    pub(crate) fn alloc_near(item: T, key: u64) -> *mut Self {
-        const { Self::TAGS_FIT };
-        let memory = match Self::SIZE {
-            Some(size) => cache::take_near(size, key),
-            None => Self::allocate(),
-        };
-        Self::write(memory, item)
-    }
-
-    /// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed:
-    /// see [`alloc_near`](Self::alloc_near).
-    #[inline]
-    pub(crate) fn note_behind(key: u64) {
-        if let Some(size) = Self::SIZE {
-            cache::note_behind(size, key);
-        }
-    }
-
     /// Makes a node of fresh memory.
     #[inline]
     fn write(memory: NonNull<u8>, item: T) -> *mut Self {

@@ -4,7 +4,7 @@
 //! to where it stays at once, and as it was written: see [`move_words`].
 
 use crate::core::Item;
-use ganger_mpsc::{Batch, Single};
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Payloads, Pid, SendError, SendErrorKind, Tag,
 };
@@ -50,26 +50,19 @@ pub(crate) unsafe fn put_completion(
     }
 }
 
-/// A message, to the process whose mailbox goes by that key.
+/// A message, in its node.
 #[inline]
-pub(crate) fn of_message(message: Message, key: u64) -> Single<Item> {
+pub(crate) fn of_message(message: Message) -> Single<Item> {
     let empty = Message {
         source: None,
         topic: message.topic,
         payloads: Payloads::new(),
     };
-    let mut single = Single::near(Item::Event(Event::Message(empty)), key);
+    let mut single = Single::of(Item::Event(Event::Message(empty)));
     if let Item::Event(Event::Message(place)) = single.item_mut() {
         replace(place, message);
     }
     single
-}
-
-/// Notes that the process whose mailbox goes by that key had not been waiting for a message that was just delivered:
-/// nodes for it are to lie side by side, when this thread sends to many in turn.
-#[inline]
-pub(crate) fn note_behind(key: u64) {
-    Batch::<Item>::note_behind(key);
 }
 
 /// The error of a message that was not taken.

@@ -27,7 +27,6 @@ use crate::stats::Counters;
 use crate::token::Token;
 use crate::turns::Seat;
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
 use ganger_sync::hint;
 use std::mem;
 use std::sync::Arc;
@@ -309,9 +308,8 @@ impl<'a> Worker<'a> {
         self.wake_up(woken);
     }
 
-    /// It is about to send nothing for a while: gives up what it keeps for that.
+    /// Gives up what the worker keeps for its sends: it is about to send nothing for a while.
     fn keep_nothing(&self) {
-        node_cache::end_runs();
         self.shared.forget_known(self.queue);
     }
 

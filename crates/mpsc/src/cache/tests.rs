@@ -47,10 +47,6 @@ impl InUse {
         Self::new(take(size), size, mark)
     }
 
-    fn take_near(size: Size, key: u64, mark: u8) -> Self {
-        Self::new(take_near(size, key), size, mark)
-    }
-
     fn new(block: NonNull<u8>, size: Size, mark: u8) -> Self {
         assert!(block.addr().get().is_multiple_of(16));
         let place = (block.addr().get() - Slab::of(block).addr().get()) / size.bytes();
@@ -122,10 +118,7 @@ fn giving_asks_for_nothing() {
 #[derive(Debug, Clone)]
 enum Op {
     Take(usize, usize),
-    /// To so many queues in turn, which are behind or not.
-    Send(usize, u64, bool),
     Give(usize, usize),
-    EndRuns,
     Release,
     Clear,
 }
@@ -135,8 +128,6 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..SIZES, blocks()).prop_map(|(size, blocks)| Op::Take(size, blocks)),
         8 => (0..1_000_usize, blocks()).prop_map(|(from, blocks)| Op::Give(from, blocks)),
-        8 => (0..SIZES, 1..60_u64, any::<bool>()).prop_map(|(size, queues, behind)| Op::Send(size, queues, behind)),
-        1 => Just(Op::EndRuns),
         1 => Just(Op::Release),
         1 => Just(Op::Clear),
     ]
@@ -154,21 +145,11 @@ proptest! {
                 Op::Take(size, blocks) => {
                     in_use.extend((0..blocks).map(|_| InUse::take(Size(size), mark)));
                 }
-                Op::Send(size, queues, behind) => {
-                    let size = Size(size);
-                    for key in (0..queues).cycle().take(400) {
-                        in_use.push(InUse::take_near(size, key, mark));
-                        if behind {
-                            note_behind(size, key);
-                        }
-                    }
-                }
                 Op::Give(from, blocks) => {
                     for _ in 0..blocks.min(in_use.len()) {
                         in_use.swap_remove(from % in_use.len()).give();
                     }
                 }
-                Op::EndRuns => end_runs(),
                 Op::Release => {
                     release_all();
                 }
@@ -232,11 +213,6 @@ impl Drop for Late {
             assert_eq!(slabs.len(), if is_alive { 1 } else { 3 });
             blocks.into_iter().for_each(InUse::give);
         }
-        for key in (0..100).cycle().take(2_000) {
-            InUse::take_near(Size(0), key, 1).give();
-            note_behind(Size(0), key);
-        }
-        assert_eq!(has_runs(Size(0)), is_alive);
         let (sender, receiver) = channel();
         (0..200).for_each(|item| sender.send(item).unwrap());
         assert!(receiver.try_iter().eq(0..200));
