@@ -2,7 +2,7 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
-#[path = "support/counting.rs"]
+#[path = "../../nodes/tests/support/counting.rs"]
 mod counting;
 
 use counting::{Tally, count, slabs};
