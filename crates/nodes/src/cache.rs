@@ -7,28 +7,28 @@
 //! - *A pool in each queue*: a million mailboxes would each keep their own.
 //! - *A pool that all threads share*: two contended operations a message.
 //! - *Free lists, and magazines of them* (Bonwick and Adams, "Magazines and Vmem", USENIX 2001):
-//!   nodes of several producers get mixed, so that producers write to one another's cache lines, and
-//!   each step along a chain leads to a line that has yet to come.
-//! - *A free list in each slab*, as mimalloc has it (Leijen, Zorn and de Moura, APLAS 2019): to take
-//!   a block is to read what another processor wrote.
+//!   nodes of several producers get mixed, so that producers write to one another's cache lines,
+//!   and each step along a chain leads to a line that has yet to come.
+//! - *A free list in each slab*, as mimalloc has it (Leijen, Zorn and de Moura, APLAS 2019): to
+//!   take a block is to read what another processor wrote.
 //!
 //! **Protocol.** Blocks of one size come from a [`Slab`], in groups of 64 neighbours, and a set of
 //! blocks of one group is a word of bits. For each size, a thread keeps a set to take from, and a
 //! few sets of blocks that were given to it.
 //! 1. *Take*: the lowest block of the set. If the set is empty, one of these becomes the set, in
-//!    this order: a large set that was given; the next group of the slab; the spare slab; a slab from
-//!    the [`Exchange`]; a slab from the allocator.
+//!    this order: a large set that was given; the next group of the slab; the spare slab; a slab
+//!    from the [`Exchange`]; a slab from the allocator.
 //! 2. *Give*: to the set of the block's group. If another group has its place, the blocks of that
 //!    group go back to their slab first.
 //! 3. *A slab that is complete* becomes the spare, or goes to the exchange, or to the allocator.
 //!
-//! So taking reads nothing but the thread's own words, and touches no block. Nodes that are made one
-//! after the other are neighbours. An atomic operation comes with a group of messages, and with none
-//! where a thread sends a few messages to itself.
+//! So taking reads nothing but the thread's own words, and touches no block. Nodes that are made
+//! one after the other are neighbours. An atomic operation comes with a group of messages, and with
+//! none where a thread sends a few messages to itself.
 //!
-//! **Price.** A slab in which one block stays in use serves nothing else. Hence slabs are small, and
-//! a thread takes a new slab rather than the last few blocks of many: otherwise messages that were
-//! freed in disorder once would be in disorder for ever.
+//! **Price.** A slab in which one block stays in use serves nothing else. Hence slabs are small,
+//! and a thread takes a new slab rather than the last few blocks of many: otherwise messages that
+//! were freed in disorder once would be in disorder for ever.
 
 use crate::blocks::LocalBlocks;
 use crate::exchange::Exchange;
@@ -46,7 +46,8 @@ const SLOTS: usize = 1_024;
 /// and the piece is used again when all of them are free.
 pub const SLAB_BYTES: usize = SLAB;
 
-/// How many bytes of unused memory are kept for all threads at most, unless [`set_limit`] says less.
+/// How many bytes of unused memory are kept for all threads at most, unless [`set_limit`] says
+/// less.
 pub const DEFAULT_LIMIT: usize = SLOTS * SLAB_BYTES;
 
 #[cfg(not(loom))]
@@ -86,8 +87,8 @@ thread_local! {
 /// What one thread keeps.
 ///
 /// It has no destructor, so that reaching it needs no check of whether it is still there. An
-/// exception are platforms where thread-local values are keys of the system: there it may be dropped
-/// before `END` is, and would lose its blocks.
+/// exception are platforms where thread-local values are keys of the system: there it may be
+/// dropped before `END` is, and would lose its blocks.
 struct ThreadCache {
     pools: [[LocalBlocks; SIZES]; POOLS],
 }
@@ -171,8 +172,8 @@ pub fn limit() -> usize {
 }
 
 /// Returns to the allocator what is kept for all threads, and what the calling thread keeps for
-/// itself. Other threads keep theirs until they end. The slab of a value in use is returned when the
-/// value is freed. O(n) in the slabs returned; never blocks.
+/// itself. Other threads keep theirs until they end. The slab of a value in use is returned when
+/// the value is freed. O(n) in the slabs returned; never blocks.
 pub fn clear() {
     release(free);
     // Bounded, because other threads may put more there meanwhile.
@@ -192,9 +193,9 @@ pub(crate) fn take(pool: Pool, size: Size) -> NonNull<u8> {
 
 /// Takes a block where the set to take from is empty.
 ///
-/// It does not unwind, as its ABI says, because an allocator must not. So a caller need not drop the
-/// value that the block is for on the way out of a call that panics, and the compiler can build the
-/// value where it belongs.
+/// It does not unwind, as its ABI says, because an allocator must not. So a caller need not drop
+/// the value that the block is for on the way out of a call that panics, and the compiler can build
+/// the value where it belongs.
 #[cold]
 extern "C" fn refill(blocks: &LocalBlocks, size: Size) -> NonNull<u8> {
     if !is_alive() {
@@ -211,8 +212,8 @@ extern "C" fn refill(blocks: &LocalBlocks, size: Size) -> NonNull<u8> {
     }
 }
 
-/// Takes a block for a thread that keeps nothing any longer. The other blocks of its slab go back at
-/// once, and the slab serves nothing else until this block is back.
+/// Takes a block for a thread that keeps nothing any longer. The other blocks of its slab go back
+/// at once, and the slab serves nothing else until this block is back.
 #[cold]
 extern "C" fn take_alone(size: Size) -> NonNull<u8> {
     let slab = fetch();

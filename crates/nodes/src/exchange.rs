@@ -3,9 +3,9 @@
 //! **Problem.** Producers only take nodes, and the consumer only frees them. What piles up with one
 //! thread has to reach the others, many nodes at a time, and what is kept needs a bound.
 //!
-//! **Rejected.** A stack in one word: a thread that is suspended in a pop may swap in a link that is
-//! out of date (the ABA problem), unless the word has a version or the memory is never returned. A
-//! linked queue: it has no bound. A lock: a send would wait for it.
+//! **Rejected.** A stack in one word: a thread that is suspended in a pop may swap in a link that
+//! is out of date (the ABA problem), unless the word has a version or the memory is never returned.
+//! A linked queue: it has no bound. A lock: a send would wait for it.
 //!
 //! **Protocol.** A few slots, each empty or the owner of one thing; and a count of the things in
 //! slots and on their way there.
@@ -49,8 +49,8 @@ impl<B, const N: usize> Exchange<B, N> {
         }
     }
 
-    /// Leaves `thing`, which is not null, in a slot, and says whether it did. It does not if `limit`
-    /// things are there, or no slot is empty. O(N); O(1) when the count does not mislead.
+    /// Leaves `thing`, which is not null, in a slot, and says whether it did. It does not if
+    /// `limit` things are there, or no slot is empty. O(N); O(1) when the count does not mislead.
     pub(crate) fn put(&self, thing: *mut B, limit: usize) -> bool {
         // Ordering: Relaxed, because the count says nothing about what is in the slots.
         let before = self.count.fetch_add(1, Ordering::Relaxed);

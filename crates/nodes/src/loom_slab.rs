@@ -1,5 +1,5 @@
-//! The slab: the thread that gives the last blocks back has it to itself, and sees all that was done
-//! to the blocks.
+//! The slab: the thread that gives the last blocks back has it to itself, and sees all that was
+//! done to the blocks.
 
 use crate::slab::{SIZES, Size, Slab};
 use ganger_sync::cell::UnsafeCell;
@@ -21,7 +21,8 @@ struct Parts<const N: usize> {
 
 // SAFETY: the slab belongs to the owners of its parts.
 unsafe impl<const N: usize> Send for Parts<N> {}
-// SAFETY: each part is used by its owner, and all of them by the last owner: the model fails if not.
+// SAFETY: each part is used by its owner, and all of them by the last owner: the model fails if
+// not.
 unsafe impl<const N: usize> Sync for Parts<N> {}
 
 impl<const N: usize> Parts<N> {

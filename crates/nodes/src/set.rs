@@ -88,7 +88,8 @@ impl FreeSet {
         }
     }
 
-    /// Takes the lowest block, which the caller owns from here on. `None` if the set is empty. O(1).
+    /// Takes the lowest block, which the caller owns from here on. `None` if the set is empty.
+    /// O(1).
     #[inline]
     pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
         let bits = self.bits.get();

@@ -11,8 +11,8 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// How many slabs one thread has a part of at most: the open set's, the rest's, one for each set that
-/// it was given, and the spare.
+/// How many slabs one thread has a part of at most: the open set's, the rest's, one for each set
+/// that it was given, and the spare.
 const KEPT: usize = SETS + 3;
 
 fn sizes() -> impl Iterator<Item = Size> {

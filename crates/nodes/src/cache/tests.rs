@@ -1,5 +1,5 @@
-//! What a thread does with its blocks. Other tests use the exchange at the same time: exact numbers of
-//! slabs are tested in a program of their own, `tests/memory.rs`.
+//! What a thread does with its blocks. Other tests use the exchange at the same time: exact numbers
+//! of slabs are tested in a program of their own, `tests/memory.rs`.
 
 #[path = "../../tests/support/counting.rs"]
 mod counting;
@@ -201,8 +201,8 @@ fn a_block_for_a_thread_that_keeps_nothing() {
     }
 }
 
-/// Uses the cache in the destructor of a thread-local value. Sends whether the thread may keep blocks,
-/// and how many slabs it kept.
+/// Uses the cache in the destructor of a thread-local value. Sends whether the thread may keep
+/// blocks, and how many slabs it kept.
 struct Late(mpsc::Sender<(bool, usize)>);
 
 impl Drop for Late {

@@ -1,4 +1,5 @@
-//! An allocator that counts: what each thread asks for, and how many of the cache's slabs there are.
+//! An allocator that counts: what each thread asks for, and how many of the cache's slabs there
+//! are.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use super::SLAB_BYTES;
@@ -31,9 +32,9 @@ thread_local! {
 /// How many slabs are allocated: nothing else is aligned to as much.
 static SLABS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a thread that needs many slabs allocates and returns at once, so that the heap grows by that
-/// much. Nothing else has this size. The calls are not counted. The bytes are, so that a test sees
-/// when they do not come back.
+/// What a thread that needs many slabs allocates and returns at once, so that the heap grows by
+/// that much. Nothing else has this size. The calls are not counted. The bytes are, so that a test
+/// sees when they do not come back.
 const STRETCH: usize = 112 * 1_024;
 
 struct Counting;
