@@ -4,6 +4,8 @@
 // cache > exchange.
 mod blocks;
 mod cache;
+#[cfg(all(test, not(loom)))]
+mod counting;
 mod exchange;
 #[cfg(test)]
 mod loom_exchange;

@@ -5,6 +5,7 @@ mod clock;
 mod layers;
 mod models;
 mod orderings;
+mod programs;
 mod promises;
 mod published;
 mod size;
@@ -74,6 +75,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         layers::check_manifest(&slashed(path), &manifest, &mut findings);
         published::check(&slashed(path), &manifest, &mut findings);
     }
+    programs::check(&sources, &mut findings);
     promises::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;

@@ -1,12 +1,9 @@
 //! What a thread does with its blocks. Other tests use the exchange at the same time: exact numbers
-//! of slabs are tested in a program of their own, `tests/memory.rs`.
-
-#[path = "../../tests/support/counting.rs"]
-mod counting;
+//! of slabs are tested in a program of their own, `tests/memory` of `ganger-mpsc`.
 
 use super::*;
+use crate::counting::{Tally, count};
 use crate::{Returns, allocate, values};
-use counting::{Tally, count};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::alloc::Layout;
