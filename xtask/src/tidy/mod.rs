@@ -2,6 +2,7 @@
 
 mod atomics;
 mod clock;
+mod folders;
 mod layers;
 mod models;
 mod orderings;
@@ -65,6 +66,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     for source in &sources {
         atomics::check(source, &mut findings);
         clock::check(source, &mut findings);
+        folders::check(source, &mut findings);
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);
