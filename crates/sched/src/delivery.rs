@@ -57,9 +57,6 @@ impl ProcessCell {
         match self.state.push_single(message) {
             Ok(wake) => {
                 self.shared.accounts.accept(self.pid, noted);
-                if wake == Wake::Noted {
-                    nodes::note_behind(self.key());
-                }
                 self.settle(wake);
                 Ok(())
             }
@@ -67,7 +64,7 @@ impl ProcessCell {
         }
     }
 
-    /// What the mailbox goes by where nodes for it come from.
+    /// What tells this process from all others while both are in memory: its address.
     pub(crate) fn key(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }

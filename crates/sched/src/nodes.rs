@@ -1,7 +1,7 @@
 //! Events on their way into nodes, and out of them again when the receiver refuses them.
 
 use crate::core::Item;
-use ganger_mpsc::{Batch, Single};
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
 };
@@ -26,19 +26,10 @@ pub(crate) unsafe fn of_completion(
     ))))
 }
 
-/// A message in a node of its own. `key` names the mailbox that it goes to: nodes for one mailbox
-/// lie near each other.
+/// A message in a node of its own.
 #[inline]
-pub(crate) fn of_message(message: Message, key: u64) -> Single<Item> {
-    Single::near(Item::Event(Event::Message(message)), key)
-}
-
-/// Notes that the receiver with that mailbox key was not waiting when this thread delivered a
-/// message to it. A thread that sends to many such receivers in turn gets the nodes for each of
-/// them side by side.
-#[inline]
-pub(crate) fn note_behind(key: u64) {
-    Batch::<Item>::note_behind(key);
+pub(crate) fn of_message(message: Message) -> Single<Item> {
+    Single::of(Item::Event(Event::Message(message)))
 }
 
 /// The error that gives a refused message back to its sender.

@@ -119,10 +119,10 @@ impl Shared {
     fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         let id = package.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
-        let message = nodes::of_message(package.message, id);
+        let message = nodes::of_message(package.message);
         local::with_either(self, |queue| {
             match self.put(id, message) {
-                Ok(None) => nodes::note_behind(id),
+                Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {
                     return Err(nodes::refused(kind, message, &package.target));

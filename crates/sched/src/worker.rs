@@ -25,7 +25,6 @@ use crate::stats::Counters;
 use crate::token::Token;
 use crate::turns::Seat;
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
 use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
@@ -264,7 +263,6 @@ impl<'a> Worker<'a> {
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
-        node_cache::end_runs();
         let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,

@@ -2,7 +2,6 @@
 
 use super::Worker;
 use crate::crew::Next;
-use ganger_mpsc::node_cache;
 
 impl Worker<'_> {
     /// A spare has taken this worker's place: moves what the worker has to the others, and waits
@@ -16,8 +15,6 @@ impl Worker<'_> {
             return Next::OnDuty;
         }
         self.give_away();
-        // It sends nothing for a while.
-        node_cache::end_runs();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
         self.come_back(next);

@@ -14,7 +14,6 @@ use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
 use crate::turns::Running;
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
 use std::time::Duration;
 
 /// Where a worker is between two moves.
@@ -151,7 +150,6 @@ impl<'a> Simulated<'a> {
             Phase::Relieved => {
                 shared.long_steps.end(index);
                 self.worker.give_away();
-                node_cache::end_runs();
                 shared.crew.step_back(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
                 self.phase = Phase::OffDuty(until);
@@ -183,7 +181,6 @@ impl<'a> Simulated<'a> {
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
-                node_cache::end_runs();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;

@@ -1,4 +1,5 @@
-//! The slab: whoever gives the last blocks back has it to itself, with all that was done to the blocks.
+//! The slab: the thread that gives the last blocks back has it to itself, and sees all that was
+//! done to the blocks.
 
 use crate::slab::{SIZES, Size, Slab};
 use ganger_sync::cell::UnsafeCell;
@@ -18,9 +19,10 @@ struct Parts<const N: usize> {
     uses: [UnsafeCell<u32>; N],
 }
 
-// SAFETY: the slab belongs to whoever has parts of it.
+// SAFETY: the slab belongs to the owners of its parts.
 unsafe impl<const N: usize> Send for Parts<N> {}
-// SAFETY: each part is used by its owner, and all of them by who is the last: the model fails if not.
+// SAFETY: each part is used by its owner, and all of them by the last owner: the model fails if
+// not.
 unsafe impl<const N: usize> Sync for Parts<N> {}
 
 impl<const N: usize> Parts<N> {
@@ -29,7 +31,7 @@ impl<const N: usize> Parts<N> {
             slab: Slab::allocate(),
             uses: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
-        // SAFETY: it is new, and ours alone.
+        // SAFETY: it is new, and this thread's alone.
         unsafe { Slab::open(parts.slab) };
         Arc::new(parts)
     }
@@ -43,11 +45,11 @@ impl<const N: usize> Parts<N> {
 
     /// Writes into a part, which is the caller's.
     fn use_part(&self, part: usize) {
-        // SAFETY: by the contract of this function nobody else uses it.
+        // SAFETY: no other thread uses the part, by the contract of this function.
         self.uses[part].with_mut(|uses| unsafe { *uses += 1 });
         let places = Self::places(part);
         let bytes = places.clone().count() * SIZE.bytes();
-        // SAFETY: as above, and within the slab.
+        // SAFETY: the part is the caller's, and within the slab.
         unsafe {
             let first = self.slab.cast::<u8>().add(places.start() * SIZE.bytes());
             first.write_bytes(u8::MAX, bytes);
@@ -61,22 +63,22 @@ impl<const N: usize> Parts<N> {
         unsafe { Slab::give_back(self.slab, Self::places(part).count(), SIZE) }
     }
 
-    /// For who was the last: uses all parts, each of which has been used so often.
+    /// The last owner uses all parts. Each of them has been used that often before.
     fn use_all(&self, times: u32) {
         for (part, uses) in self.uses.iter().enumerate() {
-            // SAFETY: all parts are ours.
+            // SAFETY: all parts are the caller's.
             assert_eq!(uses.with(|uses| unsafe { *uses }), times, "part {part}");
             self.use_part(part);
         }
     }
 
-    /// As [`give`](Self::give), and who was the last frees the slab, whose parts have been used so
-    /// often.
+    /// [Gives](Self::give) a part back. If it was the last, frees the slab, whose parts have been
+    /// used that often.
     fn give_or_free(&self, part: usize, times: u32) -> bool {
         let is_last = self.give(part);
         if is_last {
             self.use_all(times);
-            // SAFETY: it is ours alone.
+            // SAFETY: it is the caller's alone.
             unsafe { Slab::free(self.slab) };
         }
         is_last
@@ -91,7 +93,7 @@ fn spawn<const N: usize, R: Send + 'static>(
     thread::spawn(move || body(&parts))
 }
 
-/// How many have been the last.
+/// How many threads have been the last.
 fn lasts<const N: usize>(gives: [bool; N]) -> usize {
     gives.into_iter().filter(|is_last| *is_last).count()
 }
@@ -117,14 +119,14 @@ fn three_give_back_one_of_them_in_two_goes() {
     });
 }
 
-/// Whoever was the last begins again, with somebody else.
+/// The last thread opens the slab again, and shares it with a new thread.
 #[test]
 fn a_complete_slab_is_used_again() {
     fn give(parts: &Arc<Parts<2>>, part: usize) -> bool {
         let is_last = parts.give(part);
         if is_last {
             parts.use_all(1);
-            // SAFETY: it is ours alone.
+            // SAFETY: it is this thread's alone.
             unsafe { Slab::open(parts.slab) };
             let other = spawn(parts, |parts| parts.give_or_free(0, 3));
             let own = parts.give_or_free(1, 3);

@@ -6,7 +6,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// What is put and taken. Whoever has it changes it, and nobody else.
+/// What is put and taken. Only its owner changes it.
 struct Thing(UnsafeCell<u32>);
 
 impl Thing {
@@ -15,7 +15,7 @@ impl Thing {
     }
 }
 
-/// An exchange of so many slots.
+/// An exchange of `N` slots.
 struct Shop<const N: usize>(Arc<Exchange<Thing, N>>);
 
 impl<const N: usize> Clone for Shop<N> {
@@ -32,11 +32,11 @@ impl<const N: usize> Shop<N> {
     /// Puts a thing with that value; says whether there was room for it.
     fn put(&self, value: u32) -> bool {
         let thing = Thing::new(0);
-        // SAFETY: nobody else has it.
+        // SAFETY: it is new, and this thread's alone.
         unsafe { (*thing).0.with_mut(|inside| *inside = value) };
         let is_in = self.0.put(thing, N);
         if !is_in {
-            // SAFETY: it was not put, so it is still ours.
+            // SAFETY: it was not put, so it is still this thread's.
             drop(unsafe { Box::from_raw(thing) });
         }
         is_in
@@ -45,7 +45,7 @@ impl<const N: usize> Shop<N> {
     /// Takes a thing out, and returns its value.
     fn take(&self) -> Option<u32> {
         let thing = self.0.take()?;
-        // SAFETY: it was taken, so nobody else has it; the model fails if somebody does.
+        // SAFETY: it was taken, so it is this thread's alone; the model fails if it is not.
         unsafe {
             (*thing).0.with_mut(|inside| *inside += 100);
             let thing = Box::from_raw(thing);
@@ -61,7 +61,7 @@ impl<const N: usize> Shop<N> {
         thread::spawn(move || body(&shop))
     }
 
-    /// Takes all that is left, with what was `taken` already, in ascending order.
+    /// Takes all that is left, and adds the values that were `taken`, in ascending order.
     fn all(&self, taken: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let rest = std::iter::from_fn(|| self.take());
         let mut all: Vec<u32> = taken.into_iter().chain(rest).collect();
@@ -92,7 +92,7 @@ fn two_takes_against_two_puts() {
         let takers = [(); 2].map(|()| shop.spawn(Shop::take));
         assert!(shop.put(2), "one slot is left at least");
         let taken = takers.map(|taker| taker.join().unwrap());
-        assert_ne!(taken, [None, None], "both have passed by what was there");
+        assert_ne!(taken, [None, None], "both have missed the thing");
         assert_eq!(shop.all(taken.into_iter().flatten()), [1, 2]);
     });
 }
@@ -113,7 +113,7 @@ fn two_puts_into_one_slot() {
     });
 }
 
-/// What goes from hand to hand: the third sees what the second wrote to it, and the first.
+/// A thing that goes through three threads: the third sees what the first two wrote to it.
 #[test]
 fn what_is_taken_is_put_again() {
     model::check(4, || {

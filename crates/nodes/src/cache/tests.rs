@@ -1,14 +1,12 @@
-//! What a thread does with its blocks. Other tests use the exchange at the same time: what is exact
-//! about it is tested where nobody else does, in `tests/memory`.
-
-#[path = "../../tests/memory/counting.rs"]
-mod counting;
+//! What a thread does with its blocks. Other tests use the exchange at the same time: exact numbers
+//! of slabs are tested in a program of their own, `tests/memory` of `ganger-mpsc`.
 
 use super::*;
-use crate::channel;
-use counting::{Tally, count};
+use crate::counting::{Tally, count};
+use crate::{Returns, allocate, values};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -21,7 +19,7 @@ fn sizes() -> impl Iterator<Item = Size> {
 /// Gives up all that this thread keeps, and says how many slabs that made complete.
 fn release_all() -> usize {
     thread_local! {
-        /// Without a destructor, so that it is there in those of others.
+        /// Has no destructor, so that it is there in the destructors of other values.
         static COMPLETE: Cell<usize> = const { Cell::new(0) };
     }
     COMPLETE.set(0);
@@ -32,52 +30,48 @@ fn release_all() -> usize {
     COMPLETE.get()
 }
 
-/// A block in use, all of it, by somebody who can tell if anybody else uses it.
+/// A block in use, filled with a mark, so that its owner can tell if another one uses it.
 struct InUse {
     block: NonNull<u8>,
     size: Size,
     mark: u8,
 }
 
-// SAFETY: whoever has it owns the block.
+// SAFETY: it owns the block.
 unsafe impl Send for InUse {}
 
 impl InUse {
     fn take(size: Size, mark: u8) -> Self {
-        Self::new(take(size), size, mark)
-    }
-
-    fn take_near(size: Size, key: u64, mark: u8) -> Self {
-        Self::new(take_near(size, key), size, mark)
+        Self::new(take(Pool::Nodes, size), size, mark)
     }
 
     fn new(block: NonNull<u8>, size: Size, mark: u8) -> Self {
         assert!(block.addr().get().is_multiple_of(16));
         let place = (block.addr().get() - Slab::of(block).addr().get()) / size.bytes();
         assert!((1..=size.blocks()).contains(&place));
-        // SAFETY: the block is ours.
+        // SAFETY: the block is this thread's.
         unsafe { block.write_bytes(mark, size.bytes()) };
         Self { block, size, mark }
     }
 
-    /// The set of this block, which is used no longer.
-    fn end(self) -> Set {
+    /// The set of this block, which nothing uses any longer.
+    fn end(self) -> BlockSet {
         let Self { block, size, mark } = self;
         for byte in 0..size.bytes() {
-            // SAFETY: a byte of the block, which was written.
+            // SAFETY: a byte of the block, which has been written.
             assert_eq!(unsafe { block.add(byte).read() }, mark, "used by another");
         }
-        Set::of(block, size)
+        BlockSet::of(block, size)
     }
 
     fn give(self) {
         let size = self.size;
-        // SAFETY: it was taken, and is used no longer.
-        unsafe { give(self.end(), size) };
+        // SAFETY: it was taken, and nothing uses it any longer.
+        unsafe { give(Pool::Nodes, self.end(), size) };
     }
 }
 
-/// Runs a test in a thread of its own, which keeps nothing yet.
+/// Runs a test in a new thread, which keeps nothing yet.
 fn fresh(test: impl FnOnce() + Send + 'static) {
     thread::spawn(test).join().unwrap();
 }
@@ -122,10 +116,7 @@ fn giving_asks_for_nothing() {
 #[derive(Debug, Clone)]
 enum Op {
     Take(usize, usize),
-    /// To so many queues in turn, which are behind or not.
-    Send(usize, u64, bool),
     Give(usize, usize),
-    EndRuns,
     Release,
     Clear,
 }
@@ -135,8 +126,6 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => (0..SIZES, blocks()).prop_map(|(size, blocks)| Op::Take(size, blocks)),
         8 => (0..1_000_usize, blocks()).prop_map(|(from, blocks)| Op::Give(from, blocks)),
-        8 => (0..SIZES, 1..60_u64, any::<bool>()).prop_map(|(size, queues, behind)| Op::Send(size, queues, behind)),
-        1 => Just(Op::EndRuns),
         1 => Just(Op::Release),
         1 => Just(Op::Clear),
     ]
@@ -145,30 +134,20 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Of different sizes, too, which use the same slabs by and by.
+    /// Blocks of different sizes use the same slabs one after the other.
     #[test]
-    fn blocks_in_use_are_used_by_nobody_else(ops in vec(op(), 0..60)) {
+    fn a_block_in_use_has_one_owner(ops in vec(op(), 0..60)) {
         let mut in_use: Vec<InUse> = Vec::new();
         for (op, mark) in ops.into_iter().zip(1..) {
             match op {
                 Op::Take(size, blocks) => {
                     in_use.extend((0..blocks).map(|_| InUse::take(Size(size), mark)));
                 }
-                Op::Send(size, queues, behind) => {
-                    let size = Size(size);
-                    for key in (0..queues).cycle().take(400) {
-                        in_use.push(InUse::take_near(size, key, mark));
-                        if behind {
-                            note_behind(size, key);
-                        }
-                    }
-                }
                 Op::Give(from, blocks) => {
                     for _ in 0..blocks.min(in_use.len()) {
                         in_use.swap_remove(from % in_use.len()).give();
                     }
                 }
-                Op::EndRuns => end_runs(),
                 Op::Release => {
                     release_all();
                 }
@@ -179,9 +158,9 @@ proptest! {
     }
 }
 
-/// What threads take, others give.
+/// Each thread gives what another one has taken.
 #[test]
-fn blocks_go_from_hand_to_hand() {
+fn blocks_go_from_thread_to_thread() {
     const THREADS: usize = 3;
     const ROUNDS: usize = 300;
     let (senders, receivers): (Vec<_>, Vec<_>) =
@@ -205,7 +184,7 @@ fn blocks_go_from_hand_to_hand() {
     });
 }
 
-/// It has a slab for one block, and is done with all the others.
+/// A slab serves one block, and the others are back at once.
 #[test]
 fn a_block_for_a_thread_that_keeps_nothing() {
     for size in sizes() {
@@ -213,13 +192,13 @@ fn a_block_for_a_thread_that_keeps_nothing() {
         let slab = Slab::of(block);
         assert_eq!(block.addr().get() - slab.addr().get(), size.bytes());
         // SAFETY: it was taken.
-        let complete = unsafe { Set::of(block, size).give_back(size) };
+        let complete = unsafe { BlockSet::of(block, size).give_back(size) };
         assert_eq!(complete, Some(slab));
         free(slab);
     }
 }
 
-/// What is done in the destructor of a thread-local value, and where goes whether the thread may keep
+/// Uses the cache in the destructor of a thread-local value. Sends whether the thread may keep
 /// blocks, and how many slabs it kept.
 struct Late(mpsc::Sender<(bool, usize)>);
 
@@ -232,14 +211,16 @@ impl Drop for Late {
             assert_eq!(slabs.len(), if is_alive { 1 } else { 3 });
             blocks.into_iter().for_each(InUse::give);
         }
-        for key in (0..100).cycle().take(2_000) {
-            InUse::take_near(Size(0), key, 1).give();
-            note_behind(Size(0), key);
+        let mut returns = Returns::new();
+        for memory in Vec::from_iter((0..200).map(|_| allocate::<u64>())) {
+            // SAFETY: it came from `allocate`, and nothing uses it.
+            unsafe { returns.add(memory) };
         }
-        assert_eq!(has_runs(Size(0)), is_alive);
-        let (sender, receiver) = channel();
-        (0..200).for_each(|item| sender.send(item).unwrap());
-        assert!(receiver.try_iter().eq(0..200));
+        drop(returns);
+        let layout = Layout::new::<u64>();
+        let memory = values::allocate(layout).unwrap();
+        // SAFETY: it came from `allocate` with this layout, and nothing uses it.
+        unsafe { values::free(memory, layout) };
         self.0.send((is_alive, release_all())).unwrap();
     }
 }
@@ -249,8 +230,8 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// One of the two destructors runs when the thread has given up its blocks, whichever order the
-/// platform has; unless it goes by which of them any thread has used first.
+/// Whatever order a platform has, one of the two destructors runs when the thread has given up its
+/// blocks. An exception are platforms whose order is that in which any thread used the keys first.
 #[test]
 fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
     let (sender, outcomes) = mpsc::channel();
@@ -260,7 +241,7 @@ fn a_thread_that_has_given_up_its_blocks_keeps_no_more() {
         LATER.set(Some(Late(sender)));
     });
     let outcomes: Vec<_> = outcomes.iter().collect();
-    assert_eq!(outcomes.len(), 2, "no destructor ran");
+    assert_eq!(outcomes.len(), 2, "a destructor has not run");
     let has_own_order = cfg!(not(all(windows, target_env = "gnu")));
     assert!(
         !has_own_order || outcomes.contains(&(false, 0)),

@@ -1,19 +1,21 @@
-//! A slab: one allocation that many nodes of one size live in.
+//! A slab: one allocation that many blocks of one size live in.
 //!
-//! **Problem.** Memory that one thread asks for and another one gives back is what general allocators
-//! are slowest at; and nodes from here and there make a consumer that walks a chain of them wait for
-//! memory at every step.
+//! **Problem.** Memory that one thread asks for and another one gives back is what general
+//! allocators are slowest at. And a consumer that walks a chain of nodes from all over the heap
+//! waits for memory at every step.
 //!
-//! **Protocol.** A slab is aligned to its size, so that a node's address tells its slab. It begins with
-//! a count, and the rest is blocks of one size.
-//! 1. Whoever has a slab to itself hands its blocks out, in any order; each has one owner at a time.
-//! 2. An owner that needs a block no longer gives it back: it adds to the count, for as many blocks at
-//!    once as it has.
-//! 3. Whoever raises the count to the number of blocks has the slab to itself: all were handed out,
-//!    and all came back. It may begin again at 1, or return the memory.
+//! **Protocol.** A slab is aligned to its size, so that the address of a block tells its slab. It
+//! begins with a count, and the rest is blocks of one size.
+//! 1. A thread that has a slab to itself hands its blocks out, in any order. Each block has one
+//!    owner at a time.
+//! 2. An owner that needs a block no longer gives it back: it adds to the count, once for as many
+//!    blocks as it has.
+//! 3. The thread that raises the count to the number of blocks has the slab to itself. It begins
+//!    again at 1, or returns the memory.
 //!
-//! Handed out or not is the same to the count: who has not handed a block out owns it, and may give it
-//! back unused.
+//! **Proof sketch.** Every block has an owner from the opening of the slab until it is counted.
+//! A block that has not been handed out belongs to the thread that opened the slab, which may give
+//! it back unused. So the count is complete when no block has an owner, and not before.
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -21,11 +23,11 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::ptr::NonNull;
 
-/// What slabs are aligned to, and how far two of them are apart at the least.
+/// The alignment of slabs, and the least distance of two of them.
 pub(crate) const SLAB: usize = 4 * 1_024;
 
-/// Bytes in a slab: a little less than that, for what an allocator writes in front of each, so that
-/// one can follow the other without a gap.
+/// Bytes in a slab. An allocator writes a few bytes in front of each allocation, and these fit
+/// between two slabs without a gap.
 const BYTES: usize = SLAB - 16;
 
 /// Sizes of blocks are multiples of this, and blocks are aligned to it.
@@ -40,8 +42,8 @@ pub(crate) const SIZES: usize = 16;
 pub(crate) struct Size(pub(crate) usize);
 
 impl Size {
-    /// The size for values of that layout; `None` if they are too large to share a slab, or aligned
-    /// to more than a block is.
+    /// The size for values of that layout. `None` if they have no size, are too large to share a
+    /// slab, or are aligned to more than a block is.
     pub(crate) const fn of(layout: Layout) -> Option<Self> {
         if layout.align() > STEP || layout.size() == 0 || layout.size() > SIZES * STEP {
             return None;
@@ -54,7 +56,7 @@ impl Size {
         (self.0 + 1) * STEP
     }
 
-    /// How many blocks would fit into a slab if it had no count, which takes the place of the first.
+    /// How many blocks fit into a slab, counting the place that the count takes: the first.
     pub(crate) const fn places(self) -> usize {
         BYTES / self.bytes()
     }
@@ -67,7 +69,7 @@ impl Size {
 
 /// What a slab begins with.
 pub(crate) struct Slab {
-    /// How many blocks have been given back. Changed by owners of blocks.
+    /// How many blocks have been given back. Owners of blocks add to it.
     back: AtomicUsize,
 }
 
@@ -93,7 +95,7 @@ impl Slab {
     /// It came from [`allocate`](Self::allocate), and the caller has it to itself.
     #[cold]
     pub(crate) unsafe fn free(slab: NonNull<Self>) {
-        // SAFETY: as this function's; the count has no destructor.
+        // SAFETY: by the contract of this function. The count has no destructor.
         unsafe { dealloc(slab.as_ptr().cast(), Self::LAYOUT) }
     }
 
@@ -105,7 +107,7 @@ impl Slab {
         unsafe { NonNull::new_unchecked(slab.cast()) }
     }
 
-    /// Makes the caller, who has the slab to itself, the owner of all its blocks.
+    /// Makes the caller, which has the slab to itself, the owner of all its blocks.
     ///
     /// # Safety
     /// It came from [`allocate`](Self::allocate), and the caller has it to itself.
@@ -115,31 +117,31 @@ impl Slab {
         unsafe { slab.write(Self { back }) };
     }
 
-    /// Gives `blocks` blocks of the caller's back. `true`: they were the last, and the caller has the
-    /// slab to itself. `false`: the slab may be gone.
+    /// Gives back that many blocks of the caller's. `true`: they were the last, and the caller has
+    /// the slab to itself. `false`: other threads own the slab, and may free it at any moment.
     ///
     /// # Safety
-    /// The slab is open, with blocks of that size, and the caller owns as many.
-    #[must_use = "a slab that is complete belongs to somebody"]
+    /// The slab is open, with blocks of that size, and the caller owns that many of them.
+    #[must_use = "a complete slab belongs to the caller"]
     pub(crate) unsafe fn give_back(slab: NonNull<Self>, blocks: usize, size: Size) -> bool {
-        // SAFETY: it cannot be complete before these blocks are back, so it is there.
+        // SAFETY: the slab cannot be complete before these blocks are back, so it is there.
         let back = unsafe { &slab.as_ref().back };
-        // Ordering: Release and Acquire pair with each other: all that owners of blocks did with them
-        // comes before what is done by whoever gives back the last.
+        // Ordering: AcqRel pairs with the same operation of the slab's other owners. What they did
+        // with their blocks happens before what the thread does that gives back the last.
         back.fetch_add(blocks, Ordering::AcqRel) + blocks == size.blocks()
     }
 }
 
-/// Has the allocator's heap grow by much at once, every now and then.
+/// Lets the allocator's heap grow by a large step, once in a while.
 ///
-/// That of glibc, for all threads but the first, grows by what is asked for: with a system call for each slab
-/// or two, which interrupts the program's other threads as well. One who sends faster than others receive spent
-/// nearly half of its time with that. What is taken and given back at once is there for the slabs that follow,
-/// and for everybody else; nothing is kept, and no page is touched.
+/// Outside of the first thread, glibc's heap grows by what is asked for: by a system call for every
+/// slab or two, which interrupts the program's other threads as well. A large allocation that is
+/// returned at once leaves the heap grown, so that the next slabs need no system call. It keeps
+/// nothing, and touches no page.
 fn stretch() {
-    /// In bytes: below what glibc maps apart, or would return at once.
+    /// In bytes: below what glibc maps on its own, or returns to the system at once.
     const MUCH: usize = 112 * 1_024;
-    /// So many slabs use it up.
+    /// How many slabs use that up.
     const SLABS: u32 = 24;
     const LAYOUT: Layout = match Layout::from_size_align(MUCH, align_of::<usize>()) {
         Ok(layout) => layout,
@@ -149,14 +151,14 @@ fn stretch() {
         static TAKEN: Cell<u32> = const { Cell::new(0) };
     }
     let taken = TAKEN.get() + 1;
-    // Not for the first few, which are all that most threads need.
+    // Not for the first slabs, which are all that most threads need.
     TAKEN.set(taken % SLABS);
     if taken < SLABS {
         return;
     }
-    // SAFETY: the size is not zero, and what was granted is given back. The compiler would leave out what is not
-    // looked at.
+    // SAFETY: the size is not zero, and memory that was granted is returned with its layout.
     unsafe {
+        // The compiler would leave out an allocation that nothing looks at.
         let memory = black_box(alloc(LAYOUT));
         if !memory.is_null() {
             dealloc(memory, LAYOUT);

@@ -1,27 +1,27 @@
-//! Whatever threads do with blocks, none is lost or handed out twice.
+//! Whatever threads do with blocks, no block is lost or handed out twice.
 
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// The threads of a model. The first may be one that only takes, and the last one that only gives.
+/// The threads of a model. The first may be a thread that only takes, the last one that only gives.
 const THREADS: usize = 3;
 
 /// Enough for all that threads keep, even if each block in use is in another slab.
 const SLABS: usize = IN_USE + THREADS * KEPT;
 
-/// The most blocks that are in use at a time.
+/// How many blocks are in use at a time at most.
 const IN_USE: usize = 1_000;
 
 /// Threads that take turns, what they use, and where all the slabs are.
 struct Model {
     size: Size,
-    threads: [Blocks; THREADS],
+    threads: [LocalBlocks; THREADS],
     /// Taken, and not yet given.
     in_use: Vec<NonNull<u8>>,
-    /// Slabs that nobody has.
+    /// Slabs without an owner.
     left: Vec<NonNull<Slab>>,
-    /// How many have been had by somebody. The first of those that have not is the next.
+    /// How many slabs have ever had an owner. The next slab is the first that has not.
     begun: usize,
     slabs: Slabs,
 }
@@ -30,7 +30,7 @@ impl Model {
     fn new(size: Size) -> Self {
         Self {
             size,
-            threads: std::array::from_fn(|_| Blocks::new()),
+            threads: std::array::from_fn(|_| LocalBlocks::new()),
             in_use: Vec::new(),
             left: Vec::new(),
             begun: 0,
@@ -54,7 +54,10 @@ impl Model {
         let slab = Slab::of(block);
         let number = (slab.addr().get() - self.slabs.get(0).addr().get()) / SLAB;
         assert!(number < self.begun && slab == self.slabs.get(number));
-        assert!(!self.left.contains(&slab), "it is nobody's");
+        assert!(
+            !self.left.contains(&slab),
+            "a block of a slab without an owner"
+        );
         let offset = block.addr().get() - slab.addr().get();
         assert!(offset.is_multiple_of(self.size.bytes()));
         assert!((1..=self.size.blocks()).contains(&(offset / self.size.bytes())));
@@ -62,12 +65,12 @@ impl Model {
         self.in_use.push(block);
     }
 
-    /// Gives so many back, those that are neighbours at once.
+    /// Gives that many blocks back, neighbours together.
     fn give(&mut self, thread: usize, from: usize, blocks: usize) {
-        let mut set = Set::EMPTY;
+        let mut set = BlockSet::EMPTY;
         for _ in 0..blocks.min(self.in_use.len()) {
             let block = self.in_use.remove(from % self.in_use.len());
-            if let Some(others) = set.add(Set::of(block, self.size)) {
+            if let Some(others) = set.add(BlockSet::of(block, self.size)) {
                 self.give_set(thread, others);
             }
         }
@@ -76,12 +79,12 @@ impl Model {
         }
     }
 
-    fn give_set(&mut self, thread: usize, set: Set) {
+    fn give_set(&mut self, thread: usize, set: BlockSet) {
         let blocks = &self.threads[thread];
         if blocks.give(set) {
             return;
         }
-        // SAFETY: they were this thread's.
+        // SAFETY: the blocks were given to this thread.
         if let Some(slab) = unsafe { blocks.begin(set).give_back(self.size) } {
             self.check_complete(slab);
             if let Err(slab) = self.threads[thread].keep(slab) {
@@ -104,14 +107,14 @@ impl Model {
         assert!(!is_in_use, "complete too early");
     }
 
-    /// No more slabs are anywhere than there must be.
+    /// Threads keep no more slabs than they may.
     fn check_bound(&self) {
         let in_use: BTreeSet<_> = self.in_use.iter().map(|block| Slab::of(*block)).collect();
         let kept = self.begun - self.left.len() - in_use.len();
         assert!(kept <= THREADS * KEPT, "{kept} slabs are kept");
     }
 
-    /// All comes back in the end.
+    /// Gives everything back: all slabs are there.
     fn settle(mut self) {
         self.give(THREADS - 1, 0, usize::MAX);
         (0..THREADS).for_each(|thread| self.release(thread));
@@ -169,7 +172,7 @@ proptest! {
     }
 }
 
-/// Slabs go round between one that only takes and one that only gives.
+/// Slabs go round between a thread that only takes and a thread that only gives.
 #[test]
 fn a_thread_that_gives_leaves_all_but_a_few_slabs_to_one_that_takes() {
     for size in sizes() {

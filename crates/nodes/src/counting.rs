@@ -1,6 +1,6 @@
-//! An allocator that counts: what each thread asks for, and how many of the node cache's slabs there
+//! An allocator that counts: what each thread asks for, and how many of the cache's slabs there
 //! are.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use super::SLAB_BYTES;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Tally {
     pub(crate) allocated: usize,
     pub(crate) freed: usize,
-    /// By how much it holds more.
+    /// By how much what it holds has grown.
     pub(crate) bytes: isize,
 }
 
@@ -25,16 +25,16 @@ impl Tally {
 }
 
 thread_local! {
-    /// Without a destructor, so that it is there as long as the thread is.
+    /// Has no destructor, so that it is there as long as the thread is.
     static MINE: Cell<Tally> = const { Cell::new(Tally::NOTHING) };
 }
 
-/// How many slabs are allocated. Nothing else is aligned like that.
+/// How many slabs are allocated: nothing else is aligned to as much.
 static SLABS: AtomicUsize = AtomicUsize::new(0);
 
-/// What a thread takes that needs many slabs, and gives back at once, so that the allocator's heap grows by
-/// that much. Nothing else has this size. The calls are not
-/// counted; the bytes are, so that it is noticed when they do not come back.
+/// What a thread that needs many slabs allocates and returns at once, so that the heap grows by
+/// that much. Nothing else has this size. The calls are not counted. The bytes are, so that a test
+/// sees when they do not come back.
 const STRETCH: usize = 112 * 1_024;
 
 struct Counting;
@@ -42,7 +42,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: all is left to the system's allocator; the counters change nothing about it.
+// SAFETY: the system's allocator does everything; the counters change nothing about it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let mut mine = MINE.get();
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
         mine.bytes += layout.size().cast_signed();
         MINE.set(mine);
         if is_slab(layout) {
-            // Ordering: Relaxed, here and below: a sum.
+            // Ordering: Relaxed, because it is a sum.
             SLABS.fetch_add(1, Ordering::Relaxed);
         }
         // SAFETY: by the contract of this function.
@@ -63,6 +63,7 @@ unsafe impl GlobalAlloc for Counting {
         mine.bytes -= layout.size().cast_signed();
         MINE.set(mine);
         if is_slab(layout) {
+            // Ordering: Relaxed, because it is a sum.
             SLABS.fetch_sub(1, Ordering::Relaxed);
         }
         // SAFETY: by the contract of this function.
@@ -74,7 +75,7 @@ fn is_slab(layout: Layout) -> bool {
     layout.align() == SLAB_BYTES
 }
 
-/// Runs `body`, and says what the calling thread asked the allocator for meanwhile.
+/// Runs `body`, and says what the calling thread asked the allocator for in it.
 pub(crate) fn count<R>(body: impl FnOnce() -> R) -> (R, Tally) {
     let before = MINE.get();
     let result = body();
@@ -89,5 +90,6 @@ pub(crate) fn count<R>(body: impl FnOnce() -> R) -> (R, Tally) {
 
 /// How many slabs there are, in use or kept.
 pub(crate) fn slabs() -> usize {
+    // Ordering: Relaxed, because it is a sum.
     SLABS.load(Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
-//! Sets of blocks against their plain description: each block is somebody's, one owner at a time, and
-//! a slab is complete when all of its blocks are back.
+//! Sets of blocks beside their plain description: each block has one owner at a time, and a slab is
+//! complete when all of its blocks are back.
 //!
-//! The slabs are pieces of one allocation, so that it is known which of them share a place.
+//! The slabs are pieces of one allocation, so that a test knows which of them share a place.
 
 mod model;
 
@@ -11,15 +11,15 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// The most slabs that one thread has a part of: the open set's, the rest's, one for each set that it
-/// was given, and the spare.
+/// How many slabs one thread has a part of at most: the open set's, the rest's, one for each set
+/// that it was given, and the spare.
 const KEPT: usize = SETS + 3;
 
 fn sizes() -> impl Iterator<Item = Size> {
     (0..SIZES).map(Size)
 }
 
-/// Slabs side by side, of which the first has the first place for its sets, and so on.
+/// Slabs side by side. The sets of the first one go to the first place, and so on.
 struct Slabs {
     memory: NonNull<u8>,
     layout: Layout,
@@ -39,10 +39,10 @@ impl Slabs {
         unsafe { self.memory.add(number * SLAB) }.cast()
     }
 
-    /// The slab, with all its blocks the caller's.
+    /// Opens the slab: all its blocks are the caller's.
     fn open(&self, number: usize) -> NonNull<Slab> {
         let slab = self.get(number);
-        // SAFETY: it is large enough, and nobody else has it.
+        // SAFETY: it is large enough, and this test's alone.
         unsafe { Slab::open(slab) };
         slab
     }
@@ -62,17 +62,20 @@ fn block(slab: NonNull<Slab>, place: usize, size: Size) -> NonNull<u8> {
     unsafe { slab.cast::<u8>().add(place * size.bytes()) }
 }
 
-/// The set of so many blocks of the slab's first group, from the first on.
-fn set(slab: NonNull<Slab>, blocks: usize, size: Size) -> Set {
-    let mut set = Set::EMPTY;
+/// The set of the first `blocks` blocks of the slab's first group.
+fn set(slab: NonNull<Slab>, blocks: usize, size: Size) -> BlockSet {
+    let mut set = BlockSet::EMPTY;
     for place in 1..=blocks {
-        assert!(set.add(Set::of(block(slab, place, size), size)).is_none());
+        assert!(
+            set.add(BlockSet::of(block(slab, place, size), size))
+                .is_none()
+        );
     }
     set
 }
 
-/// Gives up all that a thread has, and says which slabs that made complete.
-fn released(blocks: &Blocks, size: Size) -> Vec<NonNull<Slab>> {
+/// Gives up all that a thread keeps, and says which slabs that made complete.
+fn released(blocks: &LocalBlocks, size: Size) -> Vec<NonNull<Slab>> {
     thread_local! {
         static COMPLETE: RefCell<Vec<NonNull<Slab>>> = const { RefCell::new(Vec::new()) };
     }
@@ -80,8 +83,8 @@ fn released(blocks: &Blocks, size: Size) -> Vec<NonNull<Slab>> {
     COMPLETE.take()
 }
 
-/// Takes until a slab would help.
-fn take_all(blocks: &Blocks, size: Size) -> Vec<NonNull<u8>> {
+/// Takes blocks until only another slab would help.
+fn take_all(blocks: &LocalBlocks, size: Size) -> Vec<NonNull<u8>> {
     let mut all = Vec::new();
     while blocks.refill(size) {
         all.extend(std::iter::from_fn(|| blocks.take(size)).take(64));
@@ -104,7 +107,7 @@ fn each_size_has_its_values() {
     assert!(of(257, 8).is_none());
     assert!(of(0, 1).is_none());
     for size in sizes() {
-        // All but what an allocator may need for itself, and the first place is the count's.
+        // All but what an allocator may need for itself. The first place is the count's.
         let used = (1 + size.blocks()) * size.bytes();
         let room = SLAB - 16;
         assert!(used <= room && room < used + size.bytes());
@@ -115,7 +118,7 @@ fn each_size_has_its_values() {
 fn each_block_of_a_slab_is_handed_out_once_from_the_first_to_the_last() {
     let slabs = Slabs::new(1);
     for size in sizes() {
-        let blocks = Blocks::new();
+        let blocks = LocalBlocks::new();
         assert!(!blocks.refill(size));
         blocks.keep(slabs.get(0)).unwrap();
         let expected: Vec<_> = (1..size.places())
@@ -133,7 +136,7 @@ fn a_block_s_set_says_where_it_is() {
     for size in sizes() {
         let slab = slabs.get(1);
         for place in 1..size.places() {
-            let set = Set::of(block(slab, place, size), size);
+            let set = BlockSet::of(block(slab, place, size), size);
             let first = slab.addr().get() + (place - place % 64) * size.bytes();
             assert_eq!((set.first.addr(), set.bits), (first, 1 << (place % 64)));
             assert!(!set.is_empty());
@@ -141,7 +144,7 @@ fn a_block_s_set_says_where_it_is() {
     }
 }
 
-/// One by one, from either end or from the middle on.
+/// The blocks come back one by one, from either end or from the middle on.
 #[test]
 fn a_slab_is_complete_with_its_last_block_whichever_that_is() {
     let slabs = Slabs::new(1);
@@ -156,8 +159,9 @@ fn a_slab_is_complete_with_its_last_block_whichever_that_is() {
         for order in orders {
             let slab = slabs.open(0);
             let (last, others) = order.split_last().unwrap();
-            // SAFETY: all blocks are ours.
-            let give = |place| unsafe { Set::of(block(slab, place, size), size).give_back(size) };
+            // SAFETY: all blocks are this test's.
+            let give =
+                |place| unsafe { BlockSet::of(block(slab, place, size), size).give_back(size) };
             assert!(others.iter().all(|place| give(*place).is_none()));
             assert_eq!(give(*last), Some(slab));
         }
@@ -168,8 +172,8 @@ fn a_slab_is_complete_with_its_last_block_whichever_that_is() {
 fn a_set_that_gets_another_group_s_blocks_gives_up_its_own() {
     let slabs = Slabs::new(1);
     let size = Size(0);
-    let of = |place| Set::of(block(slabs.get(0), place, size), size);
-    let mut set = Set::EMPTY;
+    let of = |place| BlockSet::of(block(slabs.get(0), place, size), size);
+    let mut set = BlockSet::EMPTY;
     assert!(set.is_empty() && set.add(of(1)).is_none());
     assert!(set.add(of(63)).is_none());
     let first = set.add(of(64)).unwrap();
@@ -177,7 +181,7 @@ fn a_set_that_gets_another_group_s_blocks_gives_up_its_own() {
     assert_eq!((set.first, set.bits), (of(64).first, 1));
 }
 
-/// From how many blocks on a set is opened again.
+/// How many blocks a set needs at least to be opened again.
 fn least(size: Size) -> usize {
     16.min(size.blocks() / 2)
 }
@@ -186,7 +190,7 @@ fn least(size: Size) -> usize {
 fn sets_of_a_few_slabs_have_places_of_their_own_and_the_next_has_the_first_s() {
     let slabs = Slabs::new(SETS + 1);
     for size in sizes() {
-        let blocks = Blocks::new();
+        let blocks = LocalBlocks::new();
         let sets: Vec<_> = (0..=SETS)
             .map(|number| set(slabs.open(number), least(size), size))
             .collect();
@@ -213,30 +217,30 @@ fn another_group_of_the_same_slab_takes_the_place() {
     let slabs = Slabs::new(1);
     let size = Size(0);
     let slab = slabs.open(0);
-    let blocks = Blocks::new();
+    let blocks = LocalBlocks::new();
     assert!(blocks.begin(set(slab, 63, size)).is_empty());
     let places: Vec<_> = (64..64 + 16)
         .map(|place| block(slab, place, size))
         .collect();
-    let mut second = Set::EMPTY;
+    let mut second = BlockSet::EMPTY;
     for block in &places {
-        assert!(second.add(Set::of(*block, size)).is_none());
+        assert!(second.add(BlockSet::of(*block, size)).is_none());
     }
     assert!(!blocks.give(second));
     assert_eq!(blocks.begin(second).bits, u64::MAX - 1);
-    // What was given is there once.
+    // The blocks of the second set are there once.
     assert_eq!(take_all(&blocks, size), places);
     assert!(!blocks.give(second));
 }
 
-/// A set of many is opened before the next group, and one of few never.
+/// A set of many blocks is opened before the next group, and a set of few is never opened.
 #[test]
 fn what_is_taken_first_is_what_was_given_if_that_is_worth_it() {
     let slabs = Slabs::new(3);
     for size in sizes() {
         let (least, most) = (least(size), size.blocks().min(63));
         for (given, is_worth) in [(1, false), (least - 1, false), (least, true), (most, true)] {
-            let blocks = Blocks::new();
+            let blocks = LocalBlocks::new();
             let set = set(slabs.open(1), given, size);
             assert!(blocks.begin(set).is_empty());
             blocks.keep(slabs.get(0)).unwrap();
@@ -246,7 +250,7 @@ fn what_is_taken_first_is_what_was_given_if_that_is_worth_it() {
             let (given, others) = order.split_at(first);
             assert!(given.iter().all(|slab| *slab == slabs.get(1)));
             assert!(others.iter().all(|slab| *slab == slabs.get(0)));
-            // It is still there, or no longer.
+            // The set is still there, or it has been opened.
             assert_eq!(blocks.give(set), !is_worth);
         }
     }
@@ -256,11 +260,11 @@ fn what_is_taken_first_is_what_was_given_if_that_is_worth_it() {
 fn a_slab_is_gone_on_with_before_the_spare_is_opened() {
     let slabs = Slabs::new(3);
     let size = Size(0);
-    let blocks = Blocks::new();
+    let blocks = LocalBlocks::new();
     blocks.keep(slabs.get(0)).unwrap();
     assert!(blocks.refill(size) && blocks.take(size).is_some());
     blocks.keep(slabs.get(1)).unwrap();
-    // It is kept, and the next is not.
+    // One slab is kept, and the next one is not.
     assert_eq!(blocks.keep(slabs.get(2)), Err(slabs.get(2)));
     let all = take_all(&blocks, size);
     assert_eq!(all.len(), 2 * size.blocks() - 1);
@@ -273,7 +277,7 @@ fn a_slab_is_gone_on_with_before_the_spare_is_opened() {
 fn there_is_nothing_to_refill_while_there_is_something_to_take() {
     let slabs = Slabs::new(2);
     let size = Size(7);
-    let blocks = Blocks::new();
+    let blocks = LocalBlocks::new();
     blocks.keep(slabs.get(0)).unwrap();
     assert!(blocks.refill(size));
     assert!(blocks.begin(set(slabs.open(1), 20, size)).is_empty());
@@ -281,14 +285,14 @@ fn there_is_nothing_to_refill_while_there_is_something_to_take() {
     assert_eq!(take_all(&blocks, size).len(), size.blocks() + 20);
 }
 
-/// It has a part of each kind, all of different slabs; and there are no more kinds.
+/// The thread keeps a part of every kind, each of another slab.
 #[test]
 fn a_thread_that_releases_forgets_no_part() {
     const SPARE: usize = 2 * SETS;
     let slabs = Slabs::new(SPARE + 1);
     for size in sizes().filter(|size| size.places() > 64) {
-        let blocks = Blocks::new();
-        // It goes on with one slab, of several groups, and has opened a set of another.
+        let blocks = LocalBlocks::new();
+        // The thread goes on with one slab of several groups, and has opened a set of another.
         blocks.keep(slabs.get(0)).unwrap();
         assert!(blocks.refill(size));
         let held: Vec<_> = std::iter::from_fn(|| blocks.take(size)).collect();
@@ -300,19 +304,19 @@ fn a_thread_that_releases_forgets_no_part() {
         }
         blocks.keep(slabs.get(SPARE)).unwrap();
 
-        // Somebody else gives back all that it has not.
+        // Another owner gives back all the blocks that the thread does not keep.
         for (number, blocks) in [(1, 20)]
             .into_iter()
             .chain(given.clone().map(|number| (number, 3)))
         {
-            // SAFETY: the other blocks are ours.
+            // SAFETY: the other blocks are this test's.
             let is_complete =
                 unsafe { Slab::give_back(slabs.get(number), size.blocks() - blocks, size) };
             assert!(!is_complete);
         }
         for block in held {
             // SAFETY: it was taken.
-            let complete = unsafe { Set::of(block, size).give_back(size) };
+            let complete = unsafe { BlockSet::of(block, size).give_back(size) };
             assert_eq!(complete, None);
         }
         let complete = released(&blocks, size);
@@ -323,7 +327,7 @@ fn a_thread_that_releases_forgets_no_part() {
             .collect();
         assert_eq!(complete.len(), KEPT);
         assert_eq!(BTreeSet::from_iter(complete), expected);
-        // Nothing is left, and it can begin again.
+        // Nothing is left, and the thread can begin again.
         assert!(released(&blocks, size).is_empty());
         assert!(blocks.take(size).is_none() && !blocks.refill(size));
         blocks.keep(slabs.get(2)).unwrap();
