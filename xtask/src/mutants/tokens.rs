@@ -120,9 +120,9 @@ fn string(text: &str) -> usize {
 fn raw(text: &str) -> usize {
     let hashes = text.len() - text.trim_start_matches('#').len();
     let rest = &text[hashes..];
-    if rest.starts_with('"') {
+    if let Some(inner) = rest.strip_prefix('"') {
         let close = format!("\"{}", "#".repeat(hashes));
-        let end = rest[1..].find(&close);
+        let end = inner.find(&close);
         end.map_or(text.len(), |end| hashes + 1 + end + close.len())
     } else if hashes == 1 {
         1 + word(rest)
