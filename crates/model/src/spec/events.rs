@@ -179,7 +179,7 @@ impl Spec {
         }
     }
 
-    /// Something else happens: all that a step has yielded must have been dispatched.
+    /// Before anything else happens, all that a step has yielded must have been dispatched.
     pub(super) fn end_dispatch(&mut self) -> Result<(), Broken> {
         let Some(nth) = self.dispatching.take() else {
             return Ok(());
