@@ -46,12 +46,12 @@ impl Console {
         Self { bar, files }
     }
 
-    /// Whether anybody sees the progress.
+    /// Whether the progress bar is visible.
     pub(crate) fn has_progress(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// There are so many bytes more to count.
+    /// Adds bytes that are still to be counted.
     pub(crate) fn expect(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc_length(bytes);

@@ -25,7 +25,7 @@ const _: () = assert!(BINARY_BYTES <= CHUNK_BYTES);
 /// Counts the words of one file.
 pub(crate) struct FileCounter {
     path: Arc<Path>,
-    /// What the progress bar expects of the file, less what it has been told.
+    /// The bytes of this file that the progress bar still expects.
     expected_bytes: u64,
     aggregator: Pid,
     console: Arc<Console>,
