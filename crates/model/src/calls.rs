@@ -48,7 +48,7 @@ pub(crate) fn start_of(method: &str) -> Start {
 /// A process that has been submitted: its PID, and its handle, if it is not detached.
 pub(crate) type Submission = (Pid, Option<ProcessHandle>);
 
-/// The one of those PIDs that is meant.
+/// The PID that a target means.
 pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     let state = world.state();
     let count = state.pids.len();
@@ -189,7 +189,7 @@ pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendErro
     Sent::refused(kind)
 }
 
-/// The number of what is sent.
+/// The number of the sent message.
 pub(crate) fn number_in(package: &Package) -> Option<Number> {
     package.message.payloads.first()?.as_u64()
 }

@@ -130,7 +130,7 @@ pub(crate) enum Submitted {
 pub(crate) enum Note {
     /// `init` of a process begins, under that PID.
     Init(Pid, Number, Start),
-    /// The hook is told of a start.
+    /// The hook of a start is called.
     Started(Pid),
     /// A step of a process begins, and is shown these.
     Step(Pid, Number, Vec<Seen>),
@@ -142,7 +142,7 @@ pub(crate) enum Note {
     Handled(Number),
     /// `close` of a process begins.
     Closed(Number),
-    /// The hook is told of an end.
+    /// The hook of an end is called.
     Ended(Pid, End),
 }
 

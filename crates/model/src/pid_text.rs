@@ -45,7 +45,7 @@ fn is_full(error: &ParsePidError) -> bool {
 
 /// What has been read.
 enum Read {
-    /// So many bytes of the first name, or of the host's after the node's.
+    /// Bytes of the first name, or of the host's name behind the node's.
     Name { bytes: usize, is_host: bool },
     /// These digits.
     Id(Option<u64>),

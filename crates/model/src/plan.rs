@@ -29,7 +29,7 @@ pub struct Plan {
     pub processes: Option<usize>,
     /// If steps block at times: how many spares there are.
     pub blocks: Option<usize>,
-    /// What is to be done, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
 }
 
@@ -38,7 +38,7 @@ pub struct Plan {
 pub enum Op {
     /// Go on until no actor can move; then everything is compared.
     Settle,
-    /// Make that many moves.
+    /// Make this number of moves.
     Move(usize),
     /// Start a process, under a PID of its own if `chosen`.
     Submit {
@@ -66,7 +66,7 @@ pub enum Op {
     Upgrade(Target, Next),
     /// Use the completer that a handler has kept, counted round.
     Complete(usize, Answer),
-    /// Stop the scheduler, with so many microseconds of time.
+    /// Stop the scheduler, with a deadline in microseconds.
     Stop(u64),
     /// Send a message, and wait for room for it.
     Wait(Target, Act),
@@ -111,12 +111,12 @@ pub enum Op {
         each: usize,
         /// What the process has to do at every third message.
         act: Act,
-        /// How the process comes to take them.
+        /// When the process takes them.
         way: Way,
     },
 }
 
-/// How a process comes to take messages that wait for room.
+/// When a process takes messages that wait for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// It takes them all the while.
@@ -187,7 +187,7 @@ pub enum Start {
     HookPanics,
 }
 
-/// What is to take a process's place.
+/// The process that takes another's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Another process.

@@ -32,7 +32,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-/// After which time nothing will happen any more.
+/// A wait that takes longer than this is in vain.
 const IN_VAIN: Duration = Duration::from_secs(60);
 /// How often a thread looks for what other threads should have done: at first in a row, then with a
 /// yield after each look, then with a pause of `BRIEFLY`. After `LOOKS` looks it gives up.
@@ -167,7 +167,7 @@ pub(crate) fn give_way() {
     (0..5).for_each(|_| thread::yield_now());
 }
 
-/// Ends what is left.
+/// Ends the processes that are left.
 fn end(world: &World, handle: &Handle) {
     while !world.state().kept.is_empty() {
         calls::complete_kept(world, 0, Answer::Dropped);

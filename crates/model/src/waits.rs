@@ -67,7 +67,7 @@ pub(crate) fn look_at_all(world: &World) {
     let mut all = std::mem::take(&mut world.state().waiting);
     all.retain_mut(|waiting| {
         let expected = world.state().spec.became(waiting.number);
-        // Ordering: Acquire, as above.
+        // Ordering: Acquire pairs with the Release in the waker.
         let is_woken = waiting.woken.0.swap(false, Ordering::Acquire);
         let is_over = expected != Sent::Waits;
         world.compare("who has waited is woken (P13)", Some(is_over), is_woken);

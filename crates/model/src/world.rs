@@ -172,7 +172,7 @@ impl World {
         answer
     }
 
-    /// The specification is told something, of that name.
+    /// Tells the specification an event; `what` is its name.
     pub(crate) fn tell(
         &self,
         what: &'static str,

@@ -27,12 +27,12 @@ const MOST_FAULTS: usize = 20;
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// One more.
+    /// Adds one.
     pub fn bump(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         // Ordering: Release pairs with the Acquire in `get`: a reader that sees a process ended, or
         // a parcel gone, sees all that was counted before.
@@ -69,7 +69,7 @@ macro_rules! counts {
         }
 
         impl Totals {
-            /// The sum of all: it grows with whatever happens.
+            /// The sum of all: it grows with every event.
             #[must_use]
             pub fn sum(&self) -> u64 {
                 0 $(+ self.$name)+
@@ -146,7 +146,7 @@ counts! {
 }
 
 impl Account {
-    /// Writes down what is wrong.
+    /// Notes an error.
     pub fn fault(&self, what: impl Into<String>) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if faults.len() < MOST_FAULTS {

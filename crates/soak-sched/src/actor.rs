@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The most events that a step of an actor takes when it leaves some.
 const FEW: usize = 3;
 
-/// What comes to a process.
+/// An event of a process.
 #[derive(Debug)]
 pub(crate) enum Mail {
     Parcel(Parcel),
@@ -46,7 +46,7 @@ pub(crate) trait Behaviour: Send + 'static {
     /// Takes what has come. The first turn may have nothing.
     ///
     /// # Errors
-    /// Whatever ends the process.
+    /// The error that ends the process.
     fn turn(&mut self, mail: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError>;
 }
 
@@ -206,7 +206,7 @@ impl Actor {
             asks: Vec::new(),
         };
         let next = self.behaviour.turn(mail, &mut turn);
-        // What is yielded is carried out, even if the step has failed.
+        // Commands are carried out even if the step that yields them fails.
         for ask in mem::take(&mut turn.asks) {
             let tag = ask.yield_to(out);
             self.kit.account.asked.bump();

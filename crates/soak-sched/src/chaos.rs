@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the next attacks are put off for, at the most, in microseconds.
+/// The longest pause before the next attacks, in microseconds.
 const LONGEST: u64 = 300;
 
 /// How often it attacks at most. While it attacks something always moves, and a process that has

@@ -154,7 +154,7 @@ pub(crate) struct Answerers {
 }
 
 impl Answerers {
-    /// Starts so many threads, with chances from that seed.
+    /// Starts that many threads, with random generators of that seed.
     pub(crate) fn start(threads: usize, seed: u64) -> Self {
         let (inbox, receiver) = channel();
         let receiver = Arc::new(Mutex::new(receiver));

@@ -39,7 +39,7 @@ pub(crate) struct Memory {
     seen: u64,
 }
 
-/// What is made of the samples.
+/// The judgement on the samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Growth {
     /// Megabytes of resident memory after the last round, where the system says so.
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use fastrand::Rng;
 
-    /// A sample a second for so many seconds.
+    /// A sample a second for that many seconds.
     fn memory(seconds: u64, mut bytes: impl FnMut(u64) -> u64) -> Memory {
         let mut memory = Memory::default();
         for second in 0..seconds {

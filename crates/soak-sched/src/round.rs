@@ -69,7 +69,7 @@ impl Tally {
 /// Runs the round of that seed.
 ///
 /// # Errors
-/// What is wrong, with the round's plan.
+/// The error, with the round's plan.
 pub fn run(seed: u64, watch: &Watch) -> Result<Tally, String> {
     let plan = Plan::new(seed);
     watch.begin(format!("round with seed {seed}: {plan:#?}"));
@@ -170,7 +170,7 @@ pub(crate) fn run_wave(site: &Site, watch: &Watch, wave: &Wave) -> Result<(), St
             });
             result = result.and(joined);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: it only ends the attacks.
         is_over.store(true, Ordering::Relaxed);
         result
     });

@@ -121,7 +121,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Judges what is to be judged at the end, and tells the result.
+    /// Makes the checks at the end, and reports the result.
     fn finish(&self, result: Result<(), String>, memory: &Memory) -> Result<Summary, String> {
         let growth = memory.growth();
         let result = result.and(match growth.grows {

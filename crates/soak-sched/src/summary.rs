@@ -30,7 +30,7 @@ pub enum Outcome {
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
-    /// What is wrong, if something is.
+    /// The error, if there is one.
     pub failure: Option<String>,
     /// The seed of the first round.
     pub seed: u64,

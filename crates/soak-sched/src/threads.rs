@@ -35,7 +35,7 @@ struct Slot {
     answered: AtomicUsize,
 }
 
-/// What is asked at this moment.
+/// The question that is open at this moment.
 static ASKED: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
 /// A paragraph for each thread but the calling one.

@@ -91,7 +91,7 @@ impl Watch {
     /// Whether the soak is to end.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the flag publishes nothing else.
         self.is_interrupted.load(Ordering::Relaxed)
     }
 

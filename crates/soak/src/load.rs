@@ -32,7 +32,7 @@ pub trait Load<'a>: Send + Sized {
     /// Whether its destructor enters it into the ledger, so that a dropped queue may still hold it.
     const ENTERS_ITSELF: bool;
 
-    /// Makes the one with that id.
+    /// Makes the value with that id.
     fn new(ledger: &'a Ledger, id: usize) -> Self;
 
     /// Its id, unless all values are alike.

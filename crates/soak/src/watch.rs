@@ -103,7 +103,7 @@ impl Watch {
 impl Doing {
     /// Notes that the thread begins with the thing of that index.
     pub fn begins(&self, index: usize) {
-        // Ordering: Relaxed, here and below: nothing follows from it.
+        // Ordering: Relaxed: only this thread writes the note, and it publishes nothing else.
         let count = self.note.load(Ordering::Relaxed) >> INDEX;
         let note = (count + 1) << INDEX | index as u64;
         self.note.store(note, Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Doing {
 
     /// How many things it has begun, and the last.
     fn look(&self) -> (u64, usize) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the note is all that is read.
         let note = self.note.load(Ordering::Relaxed);
         let index = note.to_le_bytes()[0].into();
         (note >> INDEX, index)

@@ -48,7 +48,7 @@ impl Buffers {
         })
     }
 
-    /// Waits for a buffer; `None` when there will be none any more.
+    /// Waits for a buffer; `None` when the pool is closed.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Chunk> {
         let mut state = self
             .changed

@@ -58,7 +58,7 @@ impl Console {
         }
     }
 
-    /// So many of the expected bytes have been dealt with.
+    /// Takes bytes off those that are still to be counted.
     pub(crate) fn advance(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc(bytes);
@@ -87,7 +87,7 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "wordfreq: {text}");
 }
 
-/// A path on one line, whatever characters are in it.
+/// A path on one line, with its control characters escaped.
 pub(crate) struct Shown<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for Shown<'_> {

@@ -31,7 +31,7 @@ pub(crate) struct Slot(Arc<Gate>);
 pub(crate) struct Interrupted;
 
 impl Gate {
-    /// A gate for so many files at once.
+    /// A gate for that many files at once.
     pub(crate) fn new(slots: usize) -> Arc<Self> {
         let state = State {
             free: slots,

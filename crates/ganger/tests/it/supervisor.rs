@@ -41,7 +41,7 @@ impl Process for Panics {
     }
 }
 
-/// Waits until it is told to finish.
+/// Waits until it is cancelled.
 struct Waits;
 
 impl Process for Waits {

@@ -15,7 +15,7 @@ const STARTS: [Start; 8] = [
     Start::HookPanics,
 ];
 
-/// What is mixed in among the messages of several senders.
+/// What is sent between the messages of several senders.
 const MIXED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -39,7 +39,7 @@ const PRESSED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// How a process comes to take them.
+/// When a process takes messages that wait for room.
 const WAYS: [Way; 8] = [
     Way::Open,
     Way::Then(Act::Release),

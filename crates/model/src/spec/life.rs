@@ -19,7 +19,7 @@ pub(super) struct Arrived<T> {
     pub(super) it: T,
 }
 
-/// What is in the system lane.
+/// The events in the system lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum System {
     Event(Seen),

@@ -35,7 +35,7 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// What is wrong.
+/// A broken promise, in words.
 pub(crate) type Broken = String;
 
 pub(crate) use crowd::Asked;
@@ -115,7 +115,7 @@ enum Stage {
 pub(crate) struct Spec {
     limits: Limits,
     lives: Vec<Life>,
-    /// Those that can be found.
+    /// The lives that their PIDs lead to.
     visible: HashMap<Pid, usize>,
     processes: HashMap<Number, Stage>,
     /// The life that each yield belongs to, and what its handler does.
@@ -123,7 +123,7 @@ pub(crate) struct Spec {
     /// The life that each waiting message is for.
     waits: HashMap<Number, usize>,
     pub(crate) routes: Routes,
-    /// The one whose yields are being dispatched.
+    /// The life whose yields are being dispatched.
     dispatching: Option<usize>,
     counts: Counts,
     is_stopping: bool,

@@ -12,7 +12,7 @@ use ganger_sched::Handle;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One that is to be submitted.
+/// A process to submit: its number, its start, and its PID.
 type Planned = (Number, Start, Option<Pid>);
 
 /// The result of a submit.

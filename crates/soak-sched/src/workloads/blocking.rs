@@ -69,7 +69,7 @@ pub(super) fn run(mut job: Job<'_>) {
         neighbour: known.get(nth % known.len()).copied(),
     });
     drop(door);
-    // Ends when no process can knock any more.
+    // Ends when the last door is gone.
     let porter = thread::spawn(move || {
         for bell in bells {
             thread::sleep(Duration::from_millis(2));

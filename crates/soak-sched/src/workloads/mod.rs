@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Submits so many processes, of which each starts.
+    /// Submits that many processes, each of which must start.
     fn submit<B: Behaviour>(
         &mut self,
         count: usize,
