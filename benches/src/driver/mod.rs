@@ -14,7 +14,7 @@
 //! report, readme       shown
 //! ```
 //!
-//! What it is told is in a package of its own, `ganger_bench_options`.
+//! Its options are in a package of their own, `ganger_bench_options`.
 
 pub mod baseline;
 pub mod calm;
@@ -53,7 +53,7 @@ pub enum Ending {
     Complete,
     /// Something of Ganger's failed, or is worse than before.
     Worse,
-    /// It was stopped; what is there is written.
+    /// It was stopped; the results so far are written.
     Interrupted,
 }
 

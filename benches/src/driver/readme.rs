@@ -250,7 +250,7 @@ mod tests {
         results
     }
 
-    /// What is not between markers, with the markers' beginnings, and what is.
+    /// The text outside of the markers, with the opening markers, and the text between them.
     fn by_people_and_generated(text: &str) -> (Vec<&str>, Vec<&str>) {
         let mut is_generated = false;
         text.lines().partition(|line| {
