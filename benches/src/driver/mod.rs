@@ -71,8 +71,9 @@ impl Ending {
 
 /// Does what the options say.
 ///
-/// # Errors An output that can't be written, a baseline that can't be read (both before anything
-/// runs), or a later failure.
+/// # Errors
+/// An output that can't be written, a baseline that can't be read (both before anything runs), or a
+/// later failure.
 pub fn execute(options: &Options) -> Result<Ending, String> {
     if options.mimalloc && !cfg!(feature = "mimalloc") {
         return Err(
