@@ -57,9 +57,6 @@ impl ProcessCell {
         match self.state.push_single(message) {
             Ok(wake) => {
                 self.shared.accounts.accept(self.pid, noted);
-                if wake == Wake::Noted {
-                    nodes::note_behind(self.key());
-                }
                 self.settle(wake);
                 Ok(())
             }
@@ -67,7 +64,7 @@ impl ProcessCell {
         }
     }
 
-    /// What the mailbox goes by where nodes for it come from.
+    /// What tells this process from all others while both are in memory: its address.
     pub(crate) fn key(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }
@@ -144,12 +141,12 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_ok()
+        wake.map(|wake| self.settle_urgent(wake)).is_some()
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete(|item| matches!(item, Item::Nudge));
+        let completed = self.state.complete();
         self.refuse_waiters();
         completed
     }

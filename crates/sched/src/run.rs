@@ -8,6 +8,7 @@ use crate::Task;
 use crate::commands::OwnHandlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
+use crate::frames::{self, Frame};
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::state::{Begin, Leave};
@@ -83,13 +84,15 @@ impl<'a> Runner<'a> {
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        let handlers = OwnHandlers::default();
-        let place = OffWorker {
-            shared: self.shared,
-            handlers: &handlers,
-        };
-        self.turn(place, token);
-        handlers.leave(self.counters);
+        frames::within(self.shared, Frame::Turn, || {
+            let handlers = OwnHandlers::default();
+            let place = OffWorker {
+                shared: self.shared,
+                handlers: &handlers,
+            };
+            self.turn(place, token);
+            handlers.leave(self.counters);
+        });
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.

@@ -1,8 +1,7 @@
-//! The turns that threads are in, as others see them: which process runs, and what a `stop` inside a turn
-//! must not wait for.
+//! The turns that threads are in, as others see them: which process runs.
 
 use crate::commands::OwnHandlers;
-use crate::local::{self, Held, Hold, LocalQueue};
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::stats::Counter;
 use ganger_proc_api::{CommandId, Handler, Pid};
@@ -173,7 +172,7 @@ pub(crate) struct OffWorker<'a> {
 }
 
 impl<'a> Turning<'a> for OffWorker<'a> {
-    type Guard = (Hold, Running<'a>);
+    type Guard = Running<'a>;
 
     fn queue(self) -> Option<&'a LocalQueue> {
         None
@@ -188,8 +187,7 @@ impl<'a> Turning<'a> for OffWorker<'a> {
     }
 
     fn begin(self, pid: Pid) -> Self::Guard {
-        let running = self.shared.turns.begin(None, pid);
-        (local::hold(self.shared, Held::Turn), running)
+        self.shared.turns.begin(None, pid)
     }
 
     fn end(self, guard: Self::Guard) {

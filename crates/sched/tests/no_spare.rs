@@ -1,6 +1,7 @@
 //! The warning that nobody is left to take a worker's place, and a subscriber that waits for what a step holds.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_sched::Scheduler;
@@ -76,7 +77,8 @@ fn is_said_on_a_thread_of_its_own() {
         let handle = scheduler.handle();
         Box::new(move || {
             release.send(()).unwrap();
-            tell.send(handle.stop(Duration::from_secs(3_600))).unwrap();
+            tell.send(handle.stop(Duration::from_secs(3_600)).unwrap())
+                .unwrap();
         })
     });
     assert!(told.recv_timeout(PATIENCE).unwrap().stuck.is_empty());

@@ -1,0 +1,276 @@
+//! `StepOutput` and `Events` against plain models.
+
+use ganger_proc_api::{
+    Command, CommandId, Event, Events, Message, Outcome, Payload, StepOutput, UpgradeRequest,
+};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Debug, Clone)]
+enum Write {
+    Yield(u16, u64),
+    GoOn,
+    Idle,
+    Wait,
+    Done(u64),
+    Upgrade,
+    Clear,
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    prop_oneof![
+        4 => (any::<u16>(), any::<u64>()).prop_map(|(id, tag)| Write::Yield(id, tag)),
+        1 => Just(Write::GoOn),
+        1 => Just(Write::Idle),
+        1 => Just(Write::Wait),
+        1 => any::<u64>().prop_map(Write::Done),
+        1 => Just(Write::Upgrade),
+        1 => Just(Write::Clear),
+    ]
+}
+
+fn describe(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done(payload) => format!("done {}", payload.as_u64().unwrap()),
+        Outcome::Upgrade(_) => "upgrade".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+proptest! {
+    // pins: P3
+    #[test]
+    fn yields_stay_in_order_and_the_last_outcome_counts(
+        writes in proptest::collection::vec(write(), 0..40),
+    ) {
+        let mut out = StepOutput::new();
+        let mut yields = Vec::new();
+        let mut outcome = "Continue".to_owned();
+        for write in writes {
+            match write {
+                Write::Yield(id, tag) => {
+                    out.yield_command(Command::new(CommandId::new(id), tag), tag);
+                    yields.push((id, tag));
+                }
+                Write::GoOn => { out.go_on(); outcome = "Continue".into(); }
+                Write::Idle => { out.idle(); outcome = "Idle".into(); }
+                Write::Wait => { out.wait_for_yields(); outcome = "WaitForYields".into(); }
+                Write::Done(n) => { out.done(n); outcome = format!("done {n}"); }
+                Write::Upgrade => {
+                    out.upgrade(UpgradeRequest::factory("next", "main", ()));
+                    outcome = "upgrade".into();
+                }
+                Write::Clear => {
+                    out.clear();
+                    yields.clear();
+                    outcome = "Continue".into();
+                }
+            }
+            prop_assert_eq!(out.yields().len(), yields.len());
+        }
+        prop_assert_eq!(describe(out.outcome()), outcome.clone());
+        prop_assert_eq!(describe(&out.take_outcome()), outcome);
+        prop_assert!(matches!(out.outcome(), Outcome::Continue));
+        let drained: Vec<_> = out
+            .drain_yields()
+            .map(|y| {
+                let value = y.command.payloads.first().and_then(Payload::as_u64);
+                assert_eq!(value, Some(y.tag));
+                (y.command.id.get(), y.tag)
+            })
+            .collect();
+        prop_assert_eq!(drained, yields);
+        prop_assert!(out.yields().is_empty());
+    }
+
+    // pins: P4
+    #[test]
+    fn what_a_step_leaves_stays_in_order(
+        count in 0..20_u64,
+        takes in proptest::collection::vec(proptest::option::of(0..20_u64), 0..20),
+    ) {
+        let message = |n: u64| Event::Message(Message::new("n", n));
+        let number = |event: &Event| match event {
+            Event::Message(m) => m.payloads.first().and_then(Payload::as_u64).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let mut queue: VecDeque<_> = (0..count).map(message).collect();
+        let mut model: VecDeque<_> = (0..count).collect();
+        let mut events = Events::new(&mut queue);
+        for take in takes {
+            let (got, expected) = match take {
+                None => (events.next(), model.pop_front()),
+                Some(wanted) => {
+                    let at = model.iter().position(|&n| n == wanted);
+                    let expected = at.and_then(|at| model.remove(at));
+                    (events.take_where(|event| number(event) == wanted), expected)
+                }
+            };
+            prop_assert_eq!(got.as_ref().map(number), expected);
+            prop_assert_eq!(events.len(), model.len());
+        }
+        let left: Vec<_> = queue.iter().map(number).collect();
+        prop_assert_eq!(left, Vec::from(model));
+    }
+}
+
+/// Counts how often it is dropped. Panics when it is dropped if the flag is set.
+struct Counted(Arc<AtomicUsize>, bool);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        assert!(!self.1, "on purpose: destructor");
+    }
+}
+
+/// A buffer with that many commands. The one with the tag `panics` panics when it is dropped.
+fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let mut out = StepOutput::new();
+    for tag in 0..commands {
+        let value = Counted(Arc::clone(&dropped), panics == Some(tag));
+        let command = Command::new(CommandId::new(1), Payload::any(value));
+        out.yield_command(command, tag);
+    }
+    (out, dropped)
+}
+
+/// A result that counts how often it is dropped. Panics when it is dropped if `panics` is set.
+fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)
+}
+
+type Decide = fn(&mut StepOutput);
+
+const DECISIONS: [Decide; 7] = [
+    StepOutput::go_on,
+    StepOutput::idle,
+    StepOutput::wait_for_yields,
+    StepOutput::clear,
+    |out| out.done(()),
+    |out| out.upgrade(UpgradeRequest::factory("next", "main", ())),
+    |out| drop(out.take_outcome()),
+];
+
+#[test]
+fn a_result_that_is_taken_back_is_dropped_once() {
+    for decide in DECISIONS {
+        for is_upgrade in [false, true] {
+            let (input, dropped) = result(false);
+            let mut out = StepOutput::new();
+            out.idle();
+            if is_upgrade {
+                out.upgrade(UpgradeRequest::factory("next", "main", input));
+            } else {
+                out.done(input);
+            }
+            assert_eq!(dropped.load(Ordering::SeqCst), 0);
+            decide(&mut out);
+            assert_eq!(dropped.load(Ordering::SeqCst), 1);
+            decide(&mut out);
+            drop(out);
+            assert_eq!(dropped.load(Ordering::SeqCst), 1);
+        }
+    }
+}
+
+#[test]
+fn a_result_that_stays_is_dropped_with_the_buffer() {
+    let (payload, dropped) = result(false);
+    let mut out = StepOutput::new();
+    out.done(payload);
+    drop(out);
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn the_last_call_wins_though_what_it_takes_back_panics() {
+    for decide in DECISIONS {
+        let (payload, dropped) = result(true);
+        let (mut out, mut expected) = (StepOutput::new(), StepOutput::new());
+        out.done(payload);
+        assert!(catch_unwind(AssertUnwindSafe(|| decide(&mut out))).is_err());
+        decide(&mut expected);
+        assert_eq!(
+            mem::discriminant(out.outcome()),
+            mem::discriminant(expected.outcome())
+        );
+        out.idle();
+        assert!(matches!(out.outcome(), Outcome::Idle));
+        drop(out);
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
+    for commands in [1, 2, 3, 7] {
+        let (mut out, dropped) = full(commands, None);
+        let count = || dropped.load(Ordering::SeqCst);
+        let mut yields = out.drain_yields();
+        let (placed, tag) = yields.next_placed().unwrap();
+        let (id, command) = (placed.get().id, placed.take());
+        assert_eq!((id, tag, count()), (CommandId::new(1), 0, 0));
+        drop(command);
+        assert_eq!(count(), 1);
+        let untaken = yields.next_placed().map(|(_, tag)| tag);
+        assert_eq!(untaken, (commands > 1).then_some(1));
+        assert_eq!(yields.next().map(|it| it.tag), (commands > 2).then_some(2));
+        drop(yields);
+        assert_eq!(count() as u64, commands);
+        assert!(out.yields().is_empty());
+        out.yield_command(Command::new(CommandId::new(2), 5), 9);
+        assert_eq!(out.yields()[0].tag, 9);
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_costs_the_other_commands_nothing() {
+    let (mut out, dropped) = full(5, Some(1));
+    let panicked = catch_unwind(AssertUnwindSafe(|| drop(out.drain_yields())));
+    assert!(panicked.is_err());
+    assert_eq!(dropped.load(Ordering::SeqCst), 5);
+    assert!(out.yields().is_empty());
+}
+
+#[test]
+fn commands_whose_iterator_is_forgotten_are_gone() {
+    for commands in [2, 5] {
+        let (mut out, dropped) = full(commands, None);
+        std::mem::forget(out.drain_yields());
+        assert!(out.yields().is_empty());
+        let (mut others, dropped_later) = full(commands + 1, None);
+        others
+            .drain_yields()
+            .for_each(|it| out.yield_command(it.command, it.tag));
+        let yields = out.drain_yields();
+        assert_eq!(yields.len() as u64, commands + 1);
+        drop(yields);
+        assert_eq!(dropped.load(Ordering::SeqCst), 0);
+        assert_eq!(dropped_later.load(Ordering::SeqCst) as u64, commands + 1);
+    }
+}
+
+#[test]
+fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
+    let (mut out, dropped) = full(4, Some(3));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let mut yields = out.drain_yields();
+        std::mem::forget(yields.next_placed());
+        let _placed = yields.next_placed();
+        panic!("on purpose: taker");
+    }));
+    assert_eq!(
+        panicked.unwrap_err().downcast_ref(),
+        Some(&"on purpose: taker")
+    );
+    // The forgotten command is leaked, and the others are dropped.
+    assert_eq!(dropped.load(Ordering::SeqCst), 3);
+    assert!(out.yields().is_empty());
+}

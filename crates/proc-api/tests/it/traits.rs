@@ -1,0 +1,29 @@
+//! Which types may cross threads.
+
+use ganger_proc_api::{
+    CancelToken, Command, CommandError, Completer, Event, ExitReason, Package, Payload,
+    ProcessContext, SendError, StepOutput, SubmitError, UpgradeRequest,
+};
+
+#[test]
+fn everything_that_travels_is_send_and_sync() {
+    fn travels<T: Send + Sync>() {}
+    travels::<Payload>();
+    travels::<Package>();
+    travels::<Command>();
+    travels::<Event>();
+    travels::<StepOutput>();
+    travels::<Completer>();
+    travels::<ProcessContext>();
+    travels::<CancelToken>();
+    travels::<UpgradeRequest>();
+    travels::<ExitReason>();
+}
+
+#[test]
+fn errors_fit_into_a_box_error() {
+    fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
+    is_error::<SendError>();
+    is_error::<SubmitError>();
+    is_error::<CommandError>();
+}

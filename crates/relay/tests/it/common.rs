@@ -1,0 +1,127 @@
+//! Helpers that the tests share.
+
+use ganger_proc_api::{HostName, NodeName, Package, Payload, Pid, SendError, SendErrorKind};
+use ganger_relay::{Receiver, from_fn};
+use ganger_sync::sync::lock;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+pub(crate) fn node(name: &str) -> NodeName {
+    NodeName::new(name).unwrap()
+}
+
+pub(crate) fn host(name: &str) -> HostName {
+    HostName::new(name).unwrap()
+}
+
+pub(crate) fn pid(text: &str) -> Pid {
+    text.parse().unwrap()
+}
+
+/// A package with a `number`, by which it can be told from all others.
+pub(crate) fn package(target: &str, number: u64) -> Package {
+    Package::new(source(), pid(target), "topic", Payload::any(Mark(number)))
+}
+
+fn source() -> Pid {
+    pid("{source|1}")
+}
+
+/// A value that can't be copied. A test that finds it again knows that the package is the same one.
+struct Mark(u64);
+
+/// Checks that a package is as it was sent, and addressed to `target`. Returns its number.
+pub(crate) fn number(package: Package, target: &str) -> u64 {
+    number_from(package, target, source())
+}
+
+/// As [`number`], for a package that a router of the node `here` has passed on. Its source names
+/// that node if the package has left it.
+pub(crate) fn number_passed_on(package: Package, target: &str) -> u64 {
+    let here = node("here");
+    let leaves = pid(target).node().is_some_and(|node| node != here);
+    number_from(package, target, source().with_node(leaves.then_some(here)))
+}
+
+fn number_from(package: Package, target: &str, source: Pid) -> u64 {
+    assert_eq!(package.target, pid(target));
+    assert_eq!(package.message.source, Some(source));
+    assert_eq!(package.message.topic, "topic");
+    assert_eq!(package.message.payloads.len(), 1);
+    let payload = package.message.payloads.into_first();
+    payload.downcast::<Mark>().unwrap().0
+}
+
+/// Sends through `receiver`, which must refuse the package for the reason `kind`, and give it back
+/// unchanged.
+#[track_caller]
+pub(crate) fn assert_refused(receiver: &dyn Receiver, target: &str, kind: SendErrorKind) {
+    let error = receiver.send(package(target, 7)).unwrap_err();
+    assert_eq!(error.kind, kind, "{target}");
+    assert_eq!(number(error.into_package(), target), 7);
+}
+
+/// Takes every package and remembers it.
+#[derive(Default)]
+pub(crate) struct Recorder(Mutex<Vec<Package>>);
+
+impl Recorder {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// The packages since the last call.
+    pub(crate) fn take(&self) -> Vec<Package> {
+        std::mem::take(&mut *lock(&self.0))
+    }
+
+    /// Expects one package since the last call, addressed to `target`, and returns its number.
+    #[track_caller]
+    pub(crate) fn take_one(&self, target: &str) -> u64 {
+        let mut packages = self.take();
+        assert_eq!(packages.len(), 1);
+        number_passed_on(packages.remove(0), target)
+    }
+}
+
+impl Receiver for Recorder {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        lock(&self.0).push(package);
+        Ok(())
+    }
+}
+
+/// Refuses every package for the reason `kind`.
+pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn Receiver> {
+    Arc::new(from_fn(move |package| Err(SendError::new(kind, package))))
+}
+
+/// Every reason.
+pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
+    SendErrorKind::NotFound,
+    SendErrorKind::Closed,
+    SendErrorKind::Full,
+    SendErrorKind::HostNotFound,
+    SendErrorKind::NodeNotFound,
+    SendErrorKind::Stopping,
+];
+
+/// Whether `a` and `b` are the same object.
+pub(crate) fn is_same<R>(a: &Arc<dyn Receiver>, b: &Arc<R>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
+}
+
+/// Runs `body`, and fails if it does not return: it may wait for a lock that its own thread holds,
+/// or for the end of a channel.
+#[track_caller]
+pub(crate) fn returns(body: impl FnOnce() + Send + 'static) {
+    let (done, wait) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        body();
+        done.send(()).unwrap();
+    });
+    let result = wait.recv_timeout(Duration::from_secs(20));
+    assert_ne!(result, Err(RecvTimeoutError::Timeout), "it does not return");
+    thread.join().unwrap();
+}

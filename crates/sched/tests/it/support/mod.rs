@@ -1,0 +1,227 @@
+//! What the tests share: processes made of closures, and waiting without sleeping.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+pub(crate) mod on_event;
+pub(crate) mod puppet;
+
+use ganger_proc_api::{
+    BoxError, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,
+};
+use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that is bound to happen before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) type StepResult = Result<(), BoxError>;
+
+/// Counts the calls that a process gets, and notices when they overlap.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    pub(crate) inits: AtomicUsize,
+    pub(crate) steps: AtomicUsize,
+    pub(crate) closes: AtomicUsize,
+    pub(crate) drops: AtomicUsize,
+    busy: AtomicBool,
+}
+
+impl Calls {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn enter(&self) -> Inside<'_> {
+        let overlaps = self.busy.swap(true, Ordering::SeqCst);
+        assert!(!overlaps, "two calls of one process overlap");
+        Inside(&self.busy)
+    }
+
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn closes(&self) -> usize {
+        self.closes.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn drops(&self) -> usize {
+        self.drops.load(Ordering::SeqCst)
+    }
+}
+
+struct Inside<'a>(&'a AtomicBool);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A process whose step is a closure.
+pub(crate) struct FnProcess<S> {
+    pub(crate) calls: Arc<Calls>,
+    ctx: Option<ProcessContext>,
+    step: S,
+}
+
+pub(crate) fn process<S>(step: S) -> FnProcess<S>
+where
+    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    counted(&Calls::new(), step)
+}
+
+pub(crate) fn counted<S>(calls: &Arc<Calls>, step: S) -> FnProcess<S>
+where
+    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    FnProcess {
+        calls: Arc::clone(calls),
+        ctx: None,
+        step,
+    }
+}
+
+impl<S> Process for FnProcess<S>
+where
+    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> StepResult {
+        let _inside = self.calls.enter();
+        self.calls.inits.fetch_add(1, Ordering::SeqCst);
+        self.ctx = Some(ctx.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        let _inside = self.calls.enter();
+        assert_eq!(self.calls.closes(), 0, "a step after close");
+        self.calls.steps.fetch_add(1, Ordering::SeqCst);
+        let ctx = self.ctx.as_ref().expect("init runs before step");
+        (self.step)(ctx, events, out)
+    }
+
+    fn close(&mut self) {
+        let _inside = self.calls.enter();
+        self.calls.closes.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl<S> Drop for FnProcess<S> {
+    fn drop(&mut self) {
+        self.calls.drops.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits idle for ever, unless it is cancelled.
+pub(crate) fn waiter() -> impl Process {
+    process(|_, events, out| {
+        out.idle();
+        for event in events {
+            if let ganger_proc_api::Event::Cancel(_) = event {
+                out.done("cancelled");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Waits idle and does not care for anything.
+pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
+    counted(calls, |_, events, out| {
+        events.for_each(drop);
+        out.idle();
+        Ok(())
+    })
+}
+
+/// The context of a process that has had that PID, and has ended.
+pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> ProcessContext {
+    let (kept, context) = std::sync::mpsc::channel();
+    let brief = process(move |ctx, _, out| {
+        kept.send(ctx.clone())?;
+        out.done(());
+        Ok(())
+    });
+    exit(handle.submit_as(pid, brief, "main", ()).unwrap());
+    context.recv_timeout(PATIENCE).unwrap()
+}
+
+/// A started scheduler with that many workers, and nobody to take the place of one whose step blocks:
+/// what a step keeps waiting, waits.
+pub(crate) fn start(workers: usize) -> Scheduler {
+    let builder = Scheduler::builder().workers(workers).max_spares(0);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+/// Waits until `condition` holds, giving way to the threads that make it hold.
+#[track_caller]
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Waits until the process is in that state.
+#[track_caller]
+pub(crate) fn until_state(handle: &Handle, pid: ganger_proc_api::Pid, state: ProcessState) {
+    until(&format!("{pid} is {state:?}"), || {
+        handle
+            .process(pid)
+            .is_some_and(|process| process.state == state)
+    });
+}
+
+/// The exit reason of a process that is bound to end.
+#[track_caller]
+pub(crate) fn exit(handle: ProcessHandle) -> ExitReason {
+    handle
+        .wait_timeout(PATIENCE)
+        .unwrap_or_else(|handle| panic!("{handle:?} does not end"))
+}
+
+/// What a thread returns that is bound to end.
+#[track_caller]
+pub(crate) fn joined<T>(thread: std::thread::JoinHandle<T>) -> T {
+    until("the thread has ended", || thread.is_finished());
+    thread.join().expect("the thread has not panicked")
+}
+
+/// The number that a process finished with.
+#[track_caller]
+pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {
+    match exit(handle) {
+        ExitReason::Done(payload) => payload.as_u64().expect("a number"),
+        other => panic!("{other}"),
+    }
+}
+
+/// Tests in which processes have 30 ms to end run one at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs panicking code without a report for each panic on the terminal.
+pub(crate) fn quiet_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let default = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let payload = info.payload();
+            let text = payload
+                .downcast_ref::<&str>()
+                .copied()
+                .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+            if !text.is_some_and(|text| text.starts_with("on purpose")) {
+                default(info);
+            }
+        }));
+    });
+}
