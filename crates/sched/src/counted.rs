@@ -75,7 +75,7 @@ pub(crate) fn spawn_beside(
     f: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     #[cfg(test)]
-    if shared.crew.refuses_threads() {
+    if shared.worker_slots.refuses_threads() {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     #[cfg(not(test))]

@@ -7,6 +7,7 @@ mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
 mod answer;
+mod blocking;
 mod builder;
 mod cell;
 mod census;
@@ -19,7 +20,6 @@ mod config;
 mod contain;
 mod core;
 mod counted;
-mod crew;
 mod delivery;
 mod dispatch;
 mod dump;
@@ -36,8 +36,6 @@ mod lanes;
 mod late;
 mod local;
 mod long_steps;
-mod make_way;
-mod monitor;
 mod names;
 mod nodes;
 mod outstanding;
@@ -47,7 +45,6 @@ mod process_handle;
 mod progress;
 mod reaper;
 mod registry;
-mod reports;
 mod room;
 mod routing;
 mod run;
@@ -71,6 +68,7 @@ mod urgent;
 mod waiters;
 mod watchers;
 mod worker;
+mod worker_slots;
 
 #[cfg(feature = "check")]
 #[doc(hidden)]

@@ -55,7 +55,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> bool {
 
 fn help(shared: &Arc<Shared>) {
     // Whoever called `stop` may be pinned.
-    shared.crew.unpin();
+    shared.worker_slots.unpin();
     let progress = &shared.shutdown;
     // What it queues after the halt is for its hands.
     let telling = local::hold(shared, Held::Telling);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn who_wakes_a_process_after_the_halt_ends_it_where_there_is_no_thread() {
         let (scheduler, waits, _, told) = halted();
-        scheduler.shared.crew.refuse_threads(true);
+        scheduler.shared.worker_slots.refuse_threads(true);
         for waits in waits {
             waits.send(Message::new("late", 1)).unwrap();
             assert!(matches!(waits.wait(), ExitReason::Terminated));

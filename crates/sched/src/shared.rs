@@ -1,11 +1,12 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::accounts::Accounts;
+use crate::blocking::Reports;
 use crate::census::Census;
 use crate::check::Check;
+use crate::clock::CoarseTime;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
-use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::gauge::Gauge;
 use crate::global::GlobalQueue;
@@ -13,13 +14,11 @@ use crate::idle::Idle;
 use crate::late::Late;
 use crate::local::LocalQueue;
 use crate::long_steps::LongSteps;
-use crate::monitor::CoarseTime;
 use crate::names::Names;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
 use crate::reaper::{LateHands, MOST_HANDS};
 use crate::registry::Registry;
-use crate::reports::Reports;
 use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
 use crate::token::Token;
@@ -27,6 +26,7 @@ use crate::turns::Turns;
 use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::watchers::Watch;
+use crate::worker_slots::WorkerSlots;
 use crate::{Task, local, reaper};
 use ganger_deque::{Stealer, Worker};
 use ganger_os::{Pins, Sampler};
@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) check: Check,
     pub(crate) accounts: Accounts,
-    pub(crate) crew: Crew,
+    pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
     /// Of threads, where they are asked for.
@@ -117,7 +117,7 @@ impl Shared {
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
             accounts: Accounts::new(),
-            crew: Crew::new(workers, slots, pins),
+            worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),
             reports: Arc::default(),
             backtraces,
@@ -218,7 +218,7 @@ impl Shared {
     pub(crate) fn has_kept_waiting(&self) -> bool {
         /// Who pushes one after the other has pushed more.
         const FEW: usize = 8;
-        let is_relied_on = self.crew.workers() == 1 || self.idle.snapshot().sleeping > 0;
+        let is_relied_on = self.worker_slots.workers() == 1 || self.idle.snapshot().sleeping > 0;
         is_relied_on && (1..=FEW).contains(&self.global.len())
     }
 
@@ -318,7 +318,7 @@ impl Shared {
     /// The other ends of all deques in which there may be something.
     #[inline]
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
-        &self.stealers[..self.crew.used()]
+        &self.stealers[..self.worker_slots.used()]
     }
 
     /// Whether something is queued anywhere.

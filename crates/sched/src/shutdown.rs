@@ -122,7 +122,7 @@ impl Shared {
         self.live.poke();
         self.idle.notify_all();
         self.idle.end_nap();
-        self.crew.wake_all();
+        self.worker_slots.wake_all();
         let callers = || progress.sum(|caller| usize::from(caller.is_own));
         self.threads
             .wait(callers, || progress.deadline().plus(GRACE + JOIN));

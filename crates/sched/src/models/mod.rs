@@ -1,7 +1,6 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
 mod loom_census;
-mod loom_crew;
 mod loom_exit;
 mod loom_global;
 mod loom_idle;
@@ -13,3 +12,4 @@ mod loom_try_lock;
 mod loom_urgent;
 mod loom_waiters;
 mod loom_wakeup;
+mod loom_worker_slots;

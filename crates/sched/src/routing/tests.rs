@@ -303,7 +303,7 @@ fn a_worker_that_stands_down_knows_nobody() {
     }
     release.send(()).unwrap();
     assert!(blocker.wait().is_done());
-    while shared.crew.relieved() > 0 {
+    while shared.worker_slots.replaced() > 0 {
         thread::yield_now();
     }
     for pid in pids {
