@@ -164,7 +164,7 @@ fn events_of(token: Token) -> (Token, usize) {
 fn goes_on(queue: &LocalQueue, noted: &Noted, events: usize, turns: u32) -> bool {
     let shared = &queue.shared;
     let has_to_look = !shared.urgent.is_empty()
-        || shared.crew.is_relieved(queue.index)
+        || shared.worker_slots.is_replaced(queue.index)
         || shared.shutdown.is_halted();
     events >= shared.config.event_batch
         && turns < TURNS
@@ -237,8 +237,8 @@ mod tests {
     fn a_process_does_not_go_on_when_its_worker_is_called() {
         let (_scheduler, queue) = queue();
         assert!(would_go_on(&queue));
-        queue.shared.crew.step_back(1);
-        assert!(queue.shared.crew.relieve(&queue.shared, 0, None));
+        queue.shared.worker_slots.mark_spare(1);
+        assert!(queue.shared.replace_worker(0, None));
         assert!(!would_go_on(&queue));
     }
 
