@@ -8,7 +8,14 @@ use super::source::Source;
 type Folder = (&'static str, &'static [&'static str]);
 
 /// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 0] = [];
+const CRATES: [(&str, &[Folder]); 1] = [(
+    "mpsc",
+    &[
+        ("list", &[]),
+        ("queue", &["list"]),
+        ("channel", &["list", "queue"]),
+    ],
+)];
 
 /// Folders and files of tests, which may import all.
 const TESTS: [&str; 2] = ["tests", "models"];
