@@ -73,6 +73,7 @@ mod shared;
 mod shown;
 mod shutdown;
 mod slots;
+mod small_box;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
