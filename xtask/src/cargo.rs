@@ -12,6 +12,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The test program that has most of a crate's files in `tests`, each as a module.
+pub(crate) const IT: &str = "it";
+
 /// A call of cargo in the workspace's folder.
 pub(crate) struct Cargo {
     command: Command,
@@ -25,9 +28,12 @@ pub(crate) struct Test {
     program: PathBuf,
     /// Where cargo would run it.
     folder: PathBuf,
-    /// The name of its file in `tests`, or `unit`.
+    /// The name of its file in `tests` or in `tests/it`, or `unit`.
     pub(crate) file: String,
+    /// What it is called in that file.
     pub(crate) name: String,
+    /// What its program calls it.
+    exact: String,
 }
 
 /// What became of a test.
@@ -198,11 +204,15 @@ impl Test {
             }
             let list = String::from_utf8(list.stdout)?;
             let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
-            tests.extend(names.map(|name| Self {
-                program: program.clone(),
-                folder: tree.package(package),
-                file: file(source).to_owned(),
-                name: name.to_owned(),
+            tests.extend(names.map(|exact| {
+                let (file, name) = place(file(source), exact);
+                Self {
+                    program: program.clone(),
+                    folder: tree.package(package),
+                    file: file.to_owned(),
+                    name: name.to_owned(),
+                    exact: exact.to_owned(),
+                }
             }));
         }
         Ok(tests)
@@ -212,7 +222,7 @@ impl Test {
     pub(crate) fn run(&self, env: &[(&str, String)], limit: Option<Duration>) -> Run {
         let mut command = Command::new(&self.program);
         command
-            .args(["--exact", &self.name, "--nocapture"])
+            .args(["--exact", &self.exact, "--nocapture"])
             .envs(env.iter().map(|(key, value)| (key, value)))
             .current_dir(&self.folder);
         let start = Instant::now();
@@ -305,6 +315,14 @@ fn file(source: &str) -> &str {
         .unwrap_or(path)
 }
 
+/// The file and the test that a program means: the program [`IT`] has a module for each file.
+fn place<'a>(program: &'a str, exact: &'a str) -> (&'a str, &'a str) {
+    match exact.split_once("::") {
+        Some((file, name)) if program == IT => (file, name),
+        _ => (program, exact),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -338,6 +356,17 @@ mod tests {
         ] {
             assert_eq!(file(source), name);
         }
+    }
+
+    #[test]
+    fn the_program_of_many_files_has_a_module_for_each() {
+        assert_eq!(place("it", "loom_drop::one"), ("loom_drop", "one"));
+        assert_eq!(place("it", "a::b::c"), ("a", "b::c"));
+        assert_eq!(place("unit", "a::tests::b"), ("unit", "a::tests::b"));
+        assert_eq!(
+            place("memory", "a_limit_holds"),
+            ("memory", "a_limit_holds")
+        );
     }
 
     #[cfg(unix)]

@@ -1,10 +1,10 @@
 //! The loom models: each in a process of its own, as many at a time as the machine has cores.
 //!
 //! A process a model gives its exact time, and an end to one that runs away. Models are the tests
-//! in the files `tests/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
+//! in the files `tests/it/loom_*.rs`, and the unit tests in modules whose name starts with `loom_`.
 
 use crate::Failure;
-use crate::cargo::{Cargo, Ending, Run, Test};
+use crate::cargo::{Cargo, Ending, IT, Run, Test};
 use crate::root::{Tree, root};
 use crate::totals::Totals;
 use std::fs;
@@ -103,17 +103,17 @@ pub(crate) fn chosen(
     Ok(asked.iter().map(find).collect::<Result<_, _>>()?)
 }
 
-/// The call that builds a package's test programs with models; or one of them, a file in `tests`
-/// or `unit`.
+/// The call that builds a package's test programs with models; or the one that has a file in
+/// `tests`, or `unit`.
 pub(crate) fn build(tree: &Tree, package: &str, only: Option<&str>) -> Result<Cargo, Failure> {
     let test = Cargo::new(["test", "--release", "--no-run", "--all-features", "-p"]);
     let test = test.args([package]);
     let test = test.at(tree).under_loom();
     Ok(match only {
         Some("unit") => test.args(["--lib"]),
-        Some(file) => test.args(["--test", file]),
-        None if has_model_files(&tree.package(package).join("tests"))? => {
-            test.args(["--lib", "--test", "loom_*"])
+        Some(file) => test.args(["--test", tree.program(package, file)]),
+        None if has_model_files(&tree.package(package).join("tests").join(IT))? => {
+            test.args(["--lib", "--test", IT])
         }
         None => test.args(["--lib"]),
     })
@@ -207,6 +207,9 @@ mod tests {
     #[test]
     fn crates_with_models_are_found() {
         assert!(packages().unwrap().contains(&"ganger-sync".to_owned()));
+        let tests = |package| Tree::own().package(package).join("tests").join(IT);
+        assert!(has_model_files(&tests("ganger-mpsc")).unwrap());
+        assert!(!has_model_files(&tests("ganger-relay")).unwrap());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where the project is, where it is built, and which files belong to it.
 
 use crate::Failure;
+use crate::cargo::IT;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,17 @@ impl Tree {
     pub(crate) fn package(&self, package: &str) -> PathBuf {
         let folder = package.trim_start_matches("ganger-");
         self.root.join("crates").join(folder)
+    }
+
+    /// The test program of a package that has a file in `tests`: its own, or the one of many files.
+    pub(crate) fn program<'a>(&self, package: &str, file: &'a str) -> &'a str {
+        let tests = self.package(package).join("tests");
+        let is_its_own = tests.join(file).join("main.rs").is_file();
+        if is_its_own || tests.join(file).with_extension("rs").is_file() {
+            file
+        } else {
+            IT
+        }
     }
 }
 
@@ -88,6 +100,15 @@ pub(crate) fn walk(root: &Path) -> Result<Vec<PathBuf>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_tests_has_a_program() {
+        let program = |file| Tree::own().program("ganger-deque", file);
+        assert_eq!(program("memory"), "memory");
+        assert_eq!(program("soak"), "soak");
+        assert_eq!(program("stress"), IT);
+        assert_eq!(program("loom_drop"), IT);
+    }
 
     #[test]
     fn both_ways_find_the_sources() {

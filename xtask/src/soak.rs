@@ -23,7 +23,7 @@ struct Soak {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The file in the package's `tests`.
+    /// The program in the package's `tests`.
     Test(&'static str),
     /// The name of the package's program.
     Program(&'static str),
@@ -210,7 +210,10 @@ mod tests {
         for soak in &SOAKS {
             let folder = Tree::own().package(soak.package);
             match soak.kind {
-                Kind::Test(test) => assert!(folder.join(format!("tests/{test}.rs")).is_file()),
+                Kind::Test(test) => {
+                    let program = Tree::own().program(soak.package, test);
+                    assert_eq!(program, test);
+                }
                 Kind::Program(program) => {
                     let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
                     assert!(manifest.contains(&format!("name = \"{program}\"")));

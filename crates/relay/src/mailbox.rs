@@ -29,13 +29,12 @@
 //! comes after the close, and is refused. **Order.** The pushes of one sender into one channel keep
 //! their order. After the next attachment they go to the next channel.
 
-use crate::TARGET;
 use crate::channels::{Attachment, Channels, push};
 use crate::empty_host::EmptyHost;
 use crate::error::AttachError;
 use crate::host_address::HostAddress;
 use crate::mailbox_receiver::MailboxReceiver;
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, TARGET};
 use crate::table::Table;
 use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError};
 use ganger_sync::atomic::{AtomicU64, Ordering};

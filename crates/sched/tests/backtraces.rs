@@ -5,6 +5,7 @@
     not(loom)
 ))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_sched::{BuildError, Builder, LongStep, Scheduler};

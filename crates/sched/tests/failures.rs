@@ -1,6 +1,7 @@
 //! What is logged of processes that fail, or are forced to end, by a subscriber that sees every event.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_proc_api::{

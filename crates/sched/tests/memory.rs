@@ -1,6 +1,7 @@
 //! What processes that stay keep of memory while messages and other processes come and go.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_mpsc::node_cache;

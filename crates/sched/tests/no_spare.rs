@@ -1,6 +1,7 @@
 //! The warning that nobody is left to take a worker's place, and a subscriber that waits for what a step holds.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_sched::Scheduler;

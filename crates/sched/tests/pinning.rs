@@ -1,6 +1,7 @@
 //! Which cores workers run on, as seen from inside their steps.
 #![cfg(all(target_os = "linux", not(loom)))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_proc_api::{Events, ExitReason, Process, StepOutput};

@@ -1,6 +1,7 @@
 //! What is reported of steps that keep others waiting, by a subscriber that sees every warning.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_proc_api::Process;

@@ -1,6 +1,7 @@
 //! What is traced, by a subscriber that formats everything.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_proc_api::{BoxError, Command, CommandId, Completer};

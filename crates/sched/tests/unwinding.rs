@@ -1,6 +1,7 @@
 //! What users' code does in the middle of a submission or of a handler.
 #![cfg(not(loom))]
 
+#[path = "it/support/mod.rs"]
 mod support;
 
 use ganger_proc_api::{

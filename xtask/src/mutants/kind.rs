@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Fenced,
 }
 
-/// What a list names as a mutant's killer: a file in `tests` or `unit`, or one test of it as
+/// What a list names as a mutant's killer: a file in `tests` or `tests/it`, `unit`, or one test of it as
 /// `file::test`. Those whose name has `loom_` are meant as models unless `(std)` follows; with
 /// `(full fences)` others are meant with these. So it is what the table shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Kind {
                 match file {
                     None => test,
                     Some("unit") => test.args(["--lib"]),
-                    Some(file) => test.args(["--test", file]),
+                    Some(file) => test.args(["--test", tree.program(package, file)]),
                 }
             }
         };

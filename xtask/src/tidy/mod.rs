@@ -2,9 +2,11 @@
 
 mod atomics;
 mod clock;
+mod folders;
 mod layers;
 mod models;
 mod orderings;
+mod programs;
 mod promises;
 mod published;
 mod size;
@@ -64,6 +66,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     for source in &sources {
         atomics::check(source, &mut findings);
         clock::check(source, &mut findings);
+        folders::check(source, &mut findings);
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);
@@ -74,6 +77,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         layers::check_manifest(&slashed(path), &manifest, &mut findings);
         published::check(&slashed(path), &manifest, &mut findings);
     }
+    programs::check(&sources, &mut findings);
     promises::check(&sources, &mut findings);
     let paths: Vec<String> = files.iter().map(|path| slashed(path)).collect();
     let document = fs::read_to_string(root().join(models::DOCUMENT))?;

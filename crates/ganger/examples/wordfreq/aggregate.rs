@@ -4,10 +4,10 @@
 //! finishes with the [`Summary`]. A cancel event does not make it finish: the files that are
 //! cancelled at the same time still have their reports to send.
 
-use crate::chunks::Chunk;
-use crate::console::{Console, Shown};
-use crate::gate::Slot;
-use crate::table::Table;
+use super::chunks::Chunk;
+use super::console::{Console, Shown};
+use super::gate::Slot;
+use super::table::Table;
 use ganger::{BoxError, Event, Events, Message, Payload, Process, StepOutput, Symbol};
 use std::path::Path;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl Process for Aggregator {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gate::Gate;
     use super::*;
-    use crate::gate::Gate;
     use ganger::{CancelReason, Outcome as StepOutcome};
     use std::collections::VecDeque;
 

@@ -4,12 +4,12 @@
 //! has got while that is under way. Its one report goes to the aggregator: from the step that
 //! finishes the file, or from `close`, which the scheduler calls whatever has ended the process.
 
-use crate::aggregate::{Outcome, REPORT, Report};
-use crate::chunks::{CHUNK_BYTES, Chunk};
-use crate::console::Console;
-use crate::gate::Slot;
-use crate::reads::{READ, ReadRequest};
-use crate::words::WordCounter;
+use super::aggregate::{Outcome, REPORT, Report};
+use super::chunks::{CHUNK_BYTES, Chunk};
+use super::console::Console;
+use super::gate::Slot;
+use super::reads::{READ, ReadRequest};
+use super::words::WordCounter;
 use ganger::{
     BoxError, Command, Completion, Event, Events, Payload, Payloads, Pid, Process, ProcessContext,
     StepOutput,
@@ -191,9 +191,9 @@ impl Process for FileCounter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunks::Buffers;
+    use super::super::gate::Gate;
     use super::*;
-    use crate::chunks::Buffers;
-    use crate::gate::Gate;
     use ganger::proc_api::ContextBackend;
     use ganger::{
         CancelReason, CommandError, Outcome as StepOutcome, Package, SendError, SubmitError,

@@ -1,6 +1,6 @@
 //! Standard output: the words, the throughput, the statistics.
 
-use crate::run::Outcome;
+use super::run::Outcome;
 use ganger::WorkerStats;
 use std::fs;
 use std::io::{self, Write};

@@ -7,7 +7,7 @@
 //! files can be on their way. Requests that go on with a file come before those that begin one:
 //! what is begun is finished soon, and few tables are half filled at any time.
 
-use crate::chunks::{Buffers, CHUNK_BYTES, Chunk};
+use super::chunks::{Buffers, CHUNK_BYTES, Chunk};
 use ganger::{BoxError, Command, CommandId, Completer, Handler, Payload};
 use std::collections::VecDeque;
 use std::fs::File;

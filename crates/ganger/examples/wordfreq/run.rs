@@ -1,11 +1,11 @@
 //! One run: the main thread finds the files and starts a process for each.
 
-use crate::aggregate::{Aggregator, FINISH, Summary};
-use crate::console::Console;
-use crate::file::FileCounter;
-use crate::gate::{Gate, Interrupted};
-use crate::reads::{READ, ReaderPool};
-use crate::walk::walk;
+use super::aggregate::{Aggregator, FINISH, Summary};
+use super::console::Console;
+use super::file::FileCounter;
+use super::gate::{Gate, Interrupted};
+use super::reads::{READ, ReaderPool};
+use super::walk::walk;
 use ganger::{
     BoxError, ExitReason, Message, Payload, ProcessHandle, Scheduler, Stats, SubmitError,
     WorkerStats,
@@ -117,8 +117,8 @@ fn ended_early(reason: &ExitReason) -> BoxError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gate::Slot;
     use super::*;
-    use crate::gate::Slot;
     use ganger::{Events, Payloads, Pid, Process, ProcessContext, StepOutput};
     use std::fs;
     use std::path::Path;

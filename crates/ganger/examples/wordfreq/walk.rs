@@ -1,6 +1,6 @@
 //! Finding the files.
 
-use crate::console::{Console, Shown};
+use super::console::{Console, Shown};
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};

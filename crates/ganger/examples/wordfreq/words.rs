@@ -5,8 +5,8 @@
 //! by character and counted as they are written: each different one is lower-cased once, at the
 //! end.
 
-use crate::decode::{Decoder, Piece};
-use crate::table::{PACKED_BYTES, Table, pack};
+use super::decode::{Decoder, Piece};
+use super::table::{PACKED_BYTES, Table, pack};
 use std::sync::LazyLock;
 
 /// Counts words in a stream of bytes.

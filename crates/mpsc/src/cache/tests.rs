@@ -1,7 +1,7 @@
 //! What a thread does with its blocks. Other tests use the exchange at the same time: what is exact
-//! about it is tested where nobody else does, in `tests/memory.rs`.
+//! about it is tested where nobody else does, in `tests/memory`.
 
-#[path = "../../tests/support/counting.rs"]
+#[path = "../../tests/memory/counting.rs"]
 mod counting;
 
 use super::*;

@@ -1,0 +1,82 @@
+//! Two thieves and one owner.
+
+use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
+use ganger_sync::{model, thread};
+
+/// Both may meet the other's announcement, and settle it.
+#[test]
+fn both_find_nothing_exposed() {
+    model::check(3, || {
+        let worker = worker_with(2, [10, 11]);
+        let thief = || {
+            let stealer = worker.stealer();
+            thread::spawn(move || steal_once(&stealer))
+        };
+        let (first, second) = (thief(), thief());
+        let popped = Vec::from_iter(worker.pop());
+        assert_exactly_once(
+            [
+                popped,
+                first.join().unwrap(),
+                second.join().unwrap(),
+                drain(&worker),
+            ],
+            10..12,
+        );
+    });
+}
+
+/// A thief that is suspended between its second look at `bottom` and its claim, while the owner
+/// takes the item back, pushes and pops another, and the other thief announces: the word must not
+/// look as it did.
+#[test]
+fn a_suspended_claim_does_not_match_a_later_announcement() {
+    model::check(4, || {
+        let worker = worker_with(1, [10]);
+        let (first, second) = (worker.stealer(), worker.stealer());
+        let owner = thread::spawn(move || {
+            let mut popped = Vec::from_iter(worker.pop());
+            worker.push(11);
+            popped.extend(worker.pop());
+            (popped, worker)
+        });
+        let other = thread::spawn(move || steal_once(&second));
+        let stolen = steal_once(&first);
+        let (popped, worker) = owner.join().unwrap();
+        assert_exactly_once(
+            [popped, stolen, other.join().unwrap(), drain(&worker)],
+            10..12,
+        );
+    });
+}
+
+/// The thief that claimed later may release earlier: the owner must not take its release for the
+/// other's.
+#[test]
+fn releases_come_out_of_order() {
+    model::check(4, || {
+        let worker = worker_with(2, [10, 11]);
+        worker.expose();
+        let (first, second) = (worker.stealer(), worker.stealer());
+        let owner = thread::spawn(move || {
+            worker.push(12);
+            worker
+        });
+        let other = thread::spawn(move || steal_once(&second));
+        let stolen = steal_once(&first);
+        let worker = owner.join().unwrap();
+        assert_exactly_once([stolen, other.join().unwrap(), drain(&worker)], 10..13);
+    });
+}
+
+/// The thieves have the deque to themselves: what the first leaves exposed, the second takes.
+#[test]
+fn thieves_share_what_one_has_exposed() {
+    model::check(3, || {
+        let worker = worker_with(4, 10..14);
+        let (first, second) = (worker.stealer(), worker.stealer());
+        let other = thread::spawn(move || steal_half_once(&second, 2));
+        let stolen = steal_half_once(&first, 2);
+        assert_exactly_once([stolen, other.join().unwrap(), drain(&worker)], 10..14);
+    });
+}

@@ -1,0 +1,16 @@
+//! Rounds of random stress until the time is over, with an account of every item after each.
+//!
+//! `GANGER_SOAK_SECONDS` says how long (default 1), `GANGER_STRESS_SEED` where to start. A failure
+//! prints the seed of its round, which repeats this round first, as far as threads can be repeated.
+//! `cargo xtask soak deque` runs it optimised and shows a line each second.
+#![cfg(not(loom))]
+#![allow(missing_docs)]
+
+mod round;
+
+use ganger_soak::rounds;
+
+#[test]
+fn every_item_ends_exactly_once() {
+    rounds::run("deque", round::run);
+}

@@ -1,0 +1,176 @@
+//! Channels and others in front of a scheduler, as the scheduler's own processes see them.
+
+use crate::support::Echo;
+use ganger::prelude::*;
+use ganger::relay::from_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// A scheduler on the node of its router, which does not know it yet.
+fn on_node(routes_unknown: bool) -> (Scheduler, Arc<Node>) {
+    let node = Arc::new(Node::new(NodeName::new("here").unwrap()));
+    let router = Arc::new(Router::new(Arc::clone(&node)));
+    let builder = Scheduler::builder().workers(1).node("here").host("main");
+    let builder = builder.router(router).route_unknown(routes_unknown);
+    (builder.build().unwrap(), node)
+}
+
+fn mailbox_of(scheduler: &Scheduler, node: &Node) -> Mailbox<WeakHandle> {
+    Mailbox::in_front_of(scheduler.downgrade(), node.name(), scheduler.host_name())
+}
+
+/// One with a mailbox in front of it.
+fn behind_a_mailbox() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
+    let (scheduler, node) = on_node(true);
+    let mailbox = Arc::new(mailbox_of(&scheduler, &node));
+    let host = scheduler.host_name();
+    node.add_host(host, mailbox.clone()).unwrap();
+    scheduler.start().unwrap();
+    (scheduler, mailbox)
+}
+
+/// A scheduler that is there later on.
+type Later = Arc<OnceLock<WeakHandle>>;
+
+fn send_to(scheduler: &Later, package: Package) -> Result<(), SendError> {
+    let handle = scheduler.get().and_then(WeakHandle::upgrade);
+    handle.expect("it is there").send(package)
+}
+
+fn pid(text: &str) -> Pid {
+    text.parse().unwrap()
+}
+
+fn send(scheduler: &Scheduler, text: &str) -> Result<(), SendError> {
+    scheduler.send(Package::new(None, pid(text), "topic", 1_u64))
+}
+
+fn assert_refused(scheduler: &Scheduler, text: &str, kind: SendErrorKind) {
+    let refused = send(scheduler, text).unwrap_err();
+    assert_eq!(refused.kind, kind, "{text}");
+    assert_eq!(refused.into_package().message.topic, "topic");
+}
+
+// pins: R5
+#[test]
+fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
+    let (scheduler, mailbox) = behind_a_mailbox();
+    for text in ["{main|7}", "{here@main|7}"] {
+        let inbox = mailbox.attach(pid(text)).unwrap();
+        let echo = scheduler.submit(Echo::default(), "main", ()).unwrap();
+        let question = Package::new(inbox.pid(), echo.pid(), "question", 7_u64);
+        scheduler.send(question).unwrap();
+        let exit = echo.wait();
+        assert!(exit.is_done(), "{exit:?}");
+        assert_eq!(inbox.recv().unwrap().message.topic, "answer");
+        let control = Package::new(None, inbox.pid(), "control", ());
+        scheduler.send_control(control).unwrap();
+        assert_eq!(inbox.recv().unwrap().message.topic, "control");
+    }
+}
+
+// pins: R2, R5
+#[test]
+fn what_nobody_takes_is_not_found() {
+    let (scheduler, mailbox) = behind_a_mailbox();
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+    let inbox = mailbox.attach(pid("{main|7}")).unwrap();
+    send(&scheduler, "{main|7}").unwrap();
+    drop(inbox);
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+}
+
+/// Else it comes back to itself for ever.
+// pins: R2
+#[test]
+fn who_is_in_front_may_ask_twice() {
+    let (place, asked) = (Later::default(), Arc::new(AtomicU64::new(0)));
+    let (later, count) = (Arc::clone(&place), Arc::clone(&asked));
+    let front = from_fn(move |package| {
+        let before = count.fetch_add(1, Ordering::SeqCst);
+        assert!(before < 10, "it asks itself for ever");
+        let first = send_to(&later, package);
+        first.or_else(|error| send_to(&later, error.into_package()))
+    });
+    let builder = Scheduler::builder().workers(1).host("main");
+    let builder = builder.router(Arc::new(front)).route_unknown(true);
+    let scheduler = builder.build().unwrap();
+    place.set(scheduler.downgrade()).unwrap();
+    assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+// pins: R5
+#[test]
+fn who_is_in_front_may_send_to_another_there() {
+    let (scheduler, node) = on_node(true);
+    let mailbox = mailbox_of(&scheduler, &node);
+    let inbox = mailbox.attach(pid("{main|8}")).unwrap();
+    let weak = scheduler.downgrade();
+    let front = from_fn(move |package: Package| match package.target.id() {
+        7 => {
+            let handle = weak.upgrade().expect("it sends");
+            handle.send(Package::new(None, pid("{main|8}"), "noted", 1_u64))
+        }
+        _ => mailbox.send(package),
+    });
+    node.add_host(scheduler.host_name(), Arc::new(front))
+        .unwrap();
+    for (text, topic) in [("{main|8}", "topic"), ("{main|7}", "noted")] {
+        send(&scheduler, text).unwrap();
+        assert_eq!(inbox.recv().unwrap().message.topic, topic);
+    }
+}
+
+/// It would ask itself for ever.
+// pins: R2
+#[test]
+fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
+    for routes_unknown in [false, true] {
+        let (scheduler, node) = on_node(routes_unknown);
+        // The router does not know it.
+        assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+        for name in ["main", "other"] {
+            let handle = scheduler.handle();
+            let again = from_fn(move |package| handle.send(package));
+            let name = HostName::new(name).unwrap();
+            node.add_host(name, Arc::new(again)).unwrap();
+        }
+        for _ in 0..100 {
+            assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
+            assert_refused(&scheduler, "{other|7}", SendErrorKind::HostNotFound);
+        }
+        // Else it would keep itself.
+        for name in node.hosts() {
+            assert!(node.remove_host(name).is_some());
+        }
+    }
+}
+
+/// Each is where the other one's packages go.
+// pins: R2
+#[test]
+fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
+    let [first, second] = [(); 2].map(|()| Later::default());
+    let build = |host: &str, own: &Later, other: &Later| {
+        let other = Arc::clone(other);
+        let router = from_fn(move |package| send_to(&other, package));
+        let builder = Scheduler::builder().workers(1).host(host);
+        let builder = builder.router(Arc::new(router)).route_unknown(true);
+        let scheduler = builder.build().unwrap();
+        own.set(scheduler.downgrade()).unwrap();
+        scheduler
+    };
+    let schedulers = [build("a", &first, &second), build("b", &second, &first)];
+    for (text, kind) in [
+        ("{a|7}", SendErrorKind::NotFound),
+        ("{b|7}", SendErrorKind::NotFound),
+        ("{c|7}", SendErrorKind::HostNotFound),
+        ("{x@a|7}", SendErrorKind::NodeNotFound),
+    ] {
+        assert_refused(&schedulers[0], text, kind);
+        let control = Package::new(None, pid(text), "topic", 1_u64);
+        let refused = schedulers[0].send_control(control).unwrap_err();
+        assert_eq!(refused.kind, kind, "a control message to {text}");
+    }
+}

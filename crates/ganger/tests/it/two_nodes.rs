@@ -1,0 +1,87 @@
+//! Two runtimes of one program, each a peer of the other.
+
+use crate::support::Echo;
+use ganger::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn node(name: &str) -> Runtime {
+    let scheduler = Scheduler::builder().workers(1);
+    let runtime = Runtime::builder().node(name).scheduler(scheduler);
+    let runtime = runtime.build().unwrap();
+    runtime.start().unwrap();
+    runtime
+}
+
+fn connect(one: &Runtime, other: &Runtime) {
+    let add = |to: &Runtime, peer: &Runtime| {
+        let name = peer.router().local().name();
+        let router = Arc::clone(peer.router());
+        to.router().add_peer(name, router).unwrap();
+    };
+    add(one, other);
+    add(other, one);
+}
+
+/// Sends its question with its own PID among the payloads, and ends with both when the answer is there.
+struct Asker {
+    whom: Pid,
+    context: Option<ProcessContext>,
+}
+
+impl Process for Asker {
+    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        self.context = Some(context.clone());
+        Ok(())
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        if let Some(context) = self.context.take() {
+            let own = context.pid().with_node(context.node_name());
+            context.send(self.whom, "question", own.to_string())?;
+        }
+        for event in events {
+            if let Event::Message(message) = event {
+                let text = message.payloads.into_first();
+                out.done(format!(
+                    "{} from {:?}",
+                    text.as_str().unwrap(),
+                    message.source
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+// pins: R3
+#[test]
+fn a_process_answers_one_of_another_node() {
+    let (alpha, beta) = (node("alpha"), node("beta"));
+    connect(&alpha, &beta);
+    // Both schedulers have the same name and count alike: would somebody answer to a PID without a node, a
+    // process of its own node would get the answer.
+    let stranger = beta.submit(Echo::default(), "echo", ()).unwrap();
+    let echo = beta.submit(Echo::default(), "echo", ()).unwrap();
+    let whom = echo.pid().with_node(beta.node_name());
+    let context = None;
+    let asker = alpha.submit(Asker { whom, context }, "ask", ()).unwrap();
+    assert_eq!(asker.pid(), stranger.pid());
+
+    let own = asker.pid().with_node(alpha.node_name());
+    let reason = asker.wait_timeout(PATIENCE).expect("an answer");
+    let expected = format!("{own} from Some({whom})");
+    match &reason {
+        ExitReason::Done(text) => assert_eq!(text.as_str(), Some(&*expected)),
+        other => panic!("{other}"),
+    }
+    assert!(echo.wait_timeout(PATIENCE).is_ok());
+    for runtime in [alpha, beta] {
+        runtime.stop(Duration::ZERO);
+    }
+    let reason = stranger.wait_timeout(PATIENCE);
+    assert!(matches!(reason, Ok(ExitReason::Terminated)));
+}

@@ -1,0 +1,22 @@
+//! Queues and channels as their users see them, and the models of what both sides do at the same
+//! time.
+#![allow(missing_docs)]
+
+mod auto_traits;
+mod bounded;
+mod loom_bounded;
+mod loom_channel;
+mod loom_close;
+mod loom_len;
+mod loom_park;
+mod loom_push_drain;
+mod loom_task;
+mod model;
+mod outcomes;
+mod panics;
+#[cfg(feature = "async")]
+mod polling;
+mod stress;
+mod support;
+mod task;
+mod tokens;

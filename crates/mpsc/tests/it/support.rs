@@ -1,0 +1,58 @@
+//! What the tests with many threads share.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::panic::{self, PanicHookInfo};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Long enough for any wake-up that is on its way; a test that waits for one that is lost fails.
+pub(crate) const LOST: Duration = Duration::from_secs(60);
+
+/// `count`, or as many times that as the environment asks for.
+pub(crate) fn scaled(count: usize) -> usize {
+    let factor = std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap());
+    count * factor
+}
+
+/// What a thread returns, which has to end by itself.
+pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
+    let start = Instant::now();
+    while !handle.is_finished() {
+        assert!(start.elapsed() < LOST, "a thread waits for ever");
+        thread::yield_now();
+    }
+    handle.join().unwrap()
+}
+
+/// Has `hook` called for each panic, with the hook that was there before. Tests do so one at a time,
+/// because a hook that two of them take is lost to one.
+pub(crate) fn add_panic_hook(
+    hook: impl Fn(&PanicHookInfo<'_>, &dyn Fn(&PanicHookInfo<'_>)) + Send + Sync + 'static,
+) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| hook(info, &before)));
+}
+
+/// Which item of which producer.
+pub(crate) type Item = (usize, usize);
+
+/// Sees to it that each producer's items come once, in order, and all of them.
+pub(crate) struct Order(Vec<usize>);
+
+impl Order {
+    pub(crate) fn new(producers: usize) -> Self {
+        Self(vec![0; producers])
+    }
+
+    pub(crate) fn check(&mut self, (producer, number): Item) {
+        assert_eq!(number, self.0[producer], "producer {producer}");
+        self.0[producer] += 1;
+    }
+
+    pub(crate) fn is_complete(&self, items: usize) -> bool {
+        self.0.iter().all(|next| *next == items)
+    }
+}

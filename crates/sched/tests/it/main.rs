@@ -1,0 +1,48 @@
+//! What the scheduler promises, as its users see it: one program, since each takes seconds to link.
+//!
+//! What needs a process of its own (an allocator, a global subscriber, the threads' affinity) stays
+//! in a program beside this one.
+#![cfg(not(loom))]
+
+mod support;
+
+mod accepted;
+mod answers;
+mod blocking;
+mod catching_up;
+#[cfg(feature = "check")]
+mod checked;
+mod commands;
+mod crowd;
+mod destructors;
+mod dump;
+mod ending;
+mod errors;
+mod events;
+mod fairness;
+mod hand_off;
+mod handles;
+mod lanes;
+mod last_commands;
+mod limits;
+mod monitors;
+mod names;
+mod notices;
+mod overload;
+mod pressure;
+mod reuse;
+mod routing;
+mod scheduling;
+mod send_all;
+mod shutdown;
+mod spares;
+mod start;
+mod stopping;
+mod stress;
+mod stuck_close;
+mod taking;
+mod thread_locals;
+mod turns;
+mod upgrade;
+mod urgent;
+mod waiting;

@@ -1,0 +1,125 @@
+//! A `close` that does not return keeps nobody else from ending.
+
+use crate::support::{PATIENCE, exit, process, until_state};
+use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, SendErrorKind, StepOutput};
+use ganger_sched::{Address, ProcessState, Scheduler};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Its `close` returns when it is told to.
+struct Closes(Option<Receiver<()>>);
+
+impl Closes {
+    fn when_told() -> (Self, Sender<()>) {
+        let (tell, told) = channel();
+        (Self(Some(told)), tell)
+    }
+}
+
+impl Process for Closes {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(told) = self.0.take() {
+            let _gone = told.recv();
+        }
+    }
+}
+
+// pins: D4
+#[test]
+fn of_a_scheduler_that_was_never_started() {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..3 {
+        let (closes, tell) = Closes::when_told();
+        kept.push((scheduler.submit(closes, "kept", ()).unwrap(), tell));
+    }
+    let other = scheduler.submit(Closes(None), "other", ()).unwrap();
+    let report = scheduler.stop(Duration::from_millis(20));
+    assert_eq!(report.forced + report.stuck.len() as u64, 4);
+    let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
+    assert!(matches!(other, ExitReason::Terminated));
+    for (kept, tell) in kept {
+        assert!(!kept.is_finished());
+        drop(tell);
+        assert!(matches!(exit(kept), ExitReason::Terminated));
+    }
+}
+
+// pins: D4
+#[test]
+fn beside_a_step_that_does_not_return_either() {
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    let (closes, tell) = Closes::when_told();
+    let closes = scheduler.submit(closes, "closes", ()).unwrap();
+    let other = scheduler.submit(Closes(None), "other", ()).unwrap();
+    for pid in [closes.pid(), other.pid()] {
+        until_state(&scheduler, pid, ProcessState::Idle);
+    }
+    let (release, released) = channel::<()>();
+    let step = process(move |_, _, out| {
+        let _gone = released.recv();
+        out.idle();
+        Ok(())
+    });
+    let step = scheduler.submit(step, "step", ()).unwrap();
+    until_state(&scheduler, step.pid(), ProcessState::Running);
+    let report = scheduler.stop(Duration::from_millis(20));
+    assert!(report.stuck.contains(&step.pid()), "{report:?}");
+    let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
+    assert!(matches!(other, ExitReason::Terminated));
+    assert!(!closes.is_finished() && !step.is_finished());
+    drop((tell, release));
+    assert!(matches!(exit(closes), ExitReason::Terminated));
+    assert!(matches!(exit(step), ExitReason::Terminated));
+}
+
+/// It waits until there is room in a mailbox in which there will be none before its process has ended.
+struct Waits(Arc<OnceLock<Address>>);
+
+impl Process for Waits {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let full = self.0.get().expect("it is the last one");
+        let refused = full.send_blocking(Message::new("bye", ()));
+        assert!(matches!(
+            refused.unwrap_err().kind,
+            SendErrorKind::Full | SendErrorKind::Closed
+        ));
+    }
+}
+
+/// As many as there may be threads to end them wait in their `close` for one that is behind them.
+// pins: D4, P2, P13
+#[test]
+fn that_waits_for_room() {
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = builder.build().unwrap();
+    let full = Arc::new(OnceLock::new());
+    let others: Vec<_> = (0..40)
+        .map(|_| {
+            let waits = Waits(Arc::clone(&full));
+            scheduler.submit(waits, "waits", ()).unwrap()
+        })
+        .collect();
+    let last = scheduler.submit(Closes(None), "last", ()).unwrap();
+    last.send(Message::new("fills", ())).unwrap();
+    full.set(last.address().clone()).unwrap();
+    scheduler.stop(Duration::from_millis(20));
+    for ended in others.into_iter().chain([last]) {
+        let reason = ended.wait_timeout(PATIENCE).expect("it is not stuck");
+        assert!(matches!(reason, ExitReason::Terminated));
+    }
+    assert_eq!(scheduler.stats().total.panics, 0);
+}

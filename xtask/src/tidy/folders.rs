@@ -1,0 +1,225 @@
+//! Folders of a crate are layers: each has its list of those that it may import, all of them below
+//! it, so that no circle can close.
+
+use super::Finding;
+use super::source::Source;
+
+/// A folder, and the folders that it may import.
+type Folder = (&'static str, &'static [&'static str]);
+
+/// The crates whose folders are layers, each with its folders from the lowest to the highest.
+const CRATES: [(&str, &[Folder]); 2] = [("proc-api", &PROC_API), ("relay", &RELAY)];
+
+const PROC_API: [Folder; 5] = [
+    ("raw", &[]),
+    ("values", &["raw"]),
+    ("commands", &["values"]),
+    ("events", &["raw", "values", "commands"]),
+    ("process", &["raw", "values", "commands", "events"]),
+];
+
+const RELAY: [Folder; 11] = [
+    ("hop", &[]),
+    ("host_address", &[]),
+    ("receiver", &[]),
+    ("table", &[]),
+    ("channels", &["host_address", "receiver", "table"]),
+    ("empty_host", &["host_address", "receiver"]),
+    ("error", &["receiver"]),
+    ("mailbox_receiver", &["channels"]),
+    ("node", &["error", "hop", "receiver", "table"]),
+    (
+        "mailbox",
+        &[
+            "channels",
+            "empty_host",
+            "error",
+            "host_address",
+            "mailbox_receiver",
+            "receiver",
+            "table",
+        ],
+    ),
+    ("router", &["error", "hop", "node", "receiver", "table"]),
+];
+
+/// Folders and files of tests, which may import all.
+const TESTS: [&str; 2] = ["tests", "models"];
+
+/// Checks what a file of such a crate imports.
+pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
+    for (name, folders) in CRATES {
+        let prefix = format!("crates/{name}/src/");
+        if let Some(path) = source.path.strip_prefix(&prefix) {
+            check_file(source, path, folders, findings);
+        }
+    }
+}
+
+fn check_file(source: &Source, path: &str, folders: &[Folder], findings: &mut Vec<Finding>) {
+    let modules = modules(path);
+    let Some((&own, _)) = modules.split_first() else {
+        return;
+    };
+    if modules.iter().any(|module| TESTS.contains(module)) {
+        return;
+    }
+    let Some(&(_, allowed)) = folders.iter().find(|(folder, _)| *folder == own) else {
+        let what = format!("`{own}` is no folder in the list of `xtask/src/tidy/folders.rs`");
+        findings.push(Finding::new(source, 1, what));
+        return;
+    };
+    for (line, other) in imports(source, modules.len()) {
+        if other != own && !allowed.contains(&&*other) {
+            let what = format!("`{own}` must not import `{other}`: it may import {allowed:?}");
+            findings.push(Finding::new(source, line, what));
+        }
+    }
+}
+
+/// The modules that a file is in, from the root of its crate; none for the root itself.
+fn modules(path: &str) -> Vec<&str> {
+    let path = path.strip_suffix(".rs").unwrap_or(path);
+    let mut modules: Vec<_> = path.split('/').collect();
+    if modules.last() == Some(&"mod") || modules == ["lib"] {
+        modules.pop();
+    }
+    modules
+}
+
+/// The modules at the root of the crate that a file at this depth names, with the lines.
+fn imports(source: &Source, depth: usize) -> Vec<(usize, String)> {
+    let tokens = tokens(source);
+    let mut imports = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let supers = tokens[at..].chunks(2).take_while(
+            |pair| matches!(pair, [word, separator] if word.1 == "super" && separator.1 == "::"),
+        );
+        let supers = supers.count();
+        let is_root = tokens[at].1 == "crate" || supers > 0 && supers == depth;
+        let after = at + if supers > 0 { 2 * supers - 1 } else { 1 };
+        if is_root && tokens.get(after).is_some_and(|token| token.1 == "::") {
+            collect(&tokens[after + 1..], &mut imports);
+        }
+        at = after;
+    }
+    imports
+}
+
+/// Adds the first names of a path, or of each path of a group.
+fn collect(tokens: &[(usize, String)], imports: &mut Vec<(usize, String)>) {
+    let is_group = tokens.first().is_some_and(|token| token.1 == "{");
+    let mut depth = 0;
+    let mut is_first = true;
+    for (line, token) in tokens {
+        match &**token {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            "," if depth == 1 => is_first = true,
+            word if is_first && (depth == 1 || !is_group) => {
+                imports.push((*line, word.to_owned()));
+                is_first = false;
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return;
+        }
+    }
+}
+
+/// The words and marks of the code outside of its module of tests, with their lines.
+fn tokens(source: &Source) -> Vec<(usize, String)> {
+    let mut tokens = Vec::new();
+    for (number, line) in source.numbered() {
+        if line.code.starts_with("mod tests {") {
+            break;
+        }
+        let mut rest = line.code.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_';
+            let length = if is_part(first) {
+                rest.find(|c| !is_part(c)).unwrap_or(rest.len())
+            } else if rest.starts_with("::") {
+                2
+            } else {
+                first.len_utf8()
+            };
+            tokens.push((number, rest[..length].to_owned()));
+            rest = rest[length..].trim_start();
+        }
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const FOLDERS: [Folder; 3] = [
+        ("process", &[]),
+        ("turn", &["process"]),
+        ("worker", &["process", "turn"]),
+    ];
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        let source = Source::parse(path, text);
+        let mut findings = Vec::new();
+        check_file(&source, path, &FOLDERS, &mut findings);
+        findings
+            .into_iter()
+            .map(|finding| (finding.line.unwrap(), finding.what))
+            .collect()
+    }
+
+    #[test]
+    fn every_list_names_folders_below_alone() {
+        for (name, folders) in CRATES {
+            let mut below = BTreeSet::new();
+            for (folder, allowed) in folders {
+                for other in *allowed {
+                    assert!(
+                        below.contains(other),
+                        "{name}: {folder} is not above {other}"
+                    );
+                }
+                assert!(below.insert(folder), "{name}: {folder} is listed twice");
+            }
+        }
+    }
+
+    #[test]
+    fn an_arrow_that_runs_up_is_found_however_it_is_written() {
+        let text = "use crate::process::Cell;\nuse crate::worker::Worker;\n\
+                    fn f() { crate::worker::g(); }\n";
+        let lines: Vec<_> = found("turn/run.rs", text).iter().map(|f| f.0).collect();
+        assert_eq!(lines, [2, 3]);
+        let group = "use crate::{\n    process::{Cell, State},\n    worker::Worker,\n};\n";
+        let what = found("turn/mod.rs", group);
+        let expected = "`turn` must not import `worker`: it may import [\"process\"]";
+        assert_eq!(what, [(3, expected.to_owned())]);
+        assert_eq!(
+            found("turn/mod.rs", "use super::worker::Worker;\n").len(),
+            1
+        );
+        assert_eq!(
+            found("turn/run.rs", "use super::super::worker::A;\n").len(),
+            1
+        );
+        assert!(found("turn/run.rs", "use super::worker::A;\n").is_empty());
+    }
+
+    #[test]
+    fn what_lies_beside_the_folders_is_found_and_tests_are_left_out() {
+        assert_eq!(found("loose.rs", "").len(), 1);
+        assert!(found("lib.rs", "mod turn;\nuse crate::worker::Worker;\n").is_empty());
+        for path in ["process/tests.rs", "process/tests/a.rs", "models/loom_a.rs"] {
+            assert!(found(path, "use crate::worker::Worker;\n").is_empty());
+        }
+        let text = "use crate::turn::A;\n#[cfg(test)]\nmod tests {\n    use crate::turn::A;\n}\n";
+        let lines: Vec<_> = found("process/cell.rs", text).iter().map(|f| f.0).collect();
+        assert_eq!(lines, [1]);
+    }
+}
