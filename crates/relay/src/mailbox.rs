@@ -1,9 +1,9 @@
 //! Channels for PIDs.
 //!
-//! **Problem.** Code outside of any process wants answers, a test wants to see what is sent, and a
+//! **Problem.** Code outside of any process wants answers, and a test wants to see what is sent. A
 //! link to another node wants the packages of one PID in a queue. Each needs a channel at the end
-//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and
-//! no package may be lost.
+//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and no
+//! package may be lost.
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
