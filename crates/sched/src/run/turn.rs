@@ -304,7 +304,7 @@ impl<'a> CatchUp<'a> {
         let Self { queue, turns, .. } = *self;
         let shared = &queue.shared;
         let has_to_look = !shared.urgent.is_empty()
-            || shared.crew.is_relieved(queue.index)
+            || shared.worker_slots.slot(queue.index).is_replaced()
             || shared.shutdown.is_halted()
             || shared.shutdown.is_over();
         let goes_on = left >= shared.config.event_batch

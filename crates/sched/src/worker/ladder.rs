@@ -130,13 +130,13 @@ impl Worker<'_> {
     /// Takes half of what waits behind a step whose worker has been relieved: a worker that never runs
     /// out of processes of its own would not steal it, and its owner does not come back to it.
     fn take_over(&self) {
-        let (crew, own) = (&self.shared.crew, self.queue.index);
+        let (slots, own) = (&self.shared.worker_slots, self.queue.index);
         let stealers = self.shared.stealers();
-        if stealers.len() == crew.workers() {
+        if stealers.len() == slots.workers() {
             return;
         }
         let is_left = |&victim: &usize| {
-            victim != own && crew.is_relieved(victim) && !stealers[victim].is_empty()
+            victim != own && slots.is_replaced(victim) && !stealers[victim].is_empty()
         };
         let above = self.queue.deque.len();
         if let Some(victim) = (0..stealers.len()).find(is_left)

@@ -61,8 +61,8 @@ fn a_process_has_no_further_turn_after_a_hundred_microseconds() {
 fn a_process_does_not_go_on_when_its_worker_is_called() {
     let (_scheduler, queue) = queue();
     assert!(would_go_on(&queue));
-    queue.shared.crew.step_back(1);
-    assert!(queue.shared.crew.relieve(&queue.shared, 0, None));
+    queue.shared.worker_slots.mark_spare(1);
+    assert!(queue.shared.replace_worker(0, None));
     assert!(!would_go_on(&queue));
 }
 
