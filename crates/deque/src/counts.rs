@@ -108,7 +108,7 @@ mod counted {
     }
 
     #[test]
-    fn the_first_thief_pays_for_an_announcement_and_those_who_follow_do_not() {
+    fn the_first_thief_pays_for_an_announcement_and_the_next_does_not() {
         let (victim, dest) = (worker_with(64), worker_with(0));
         let stealer = victim.stealer();
         let (first, stolen) = cost(|| stealer.steal_half_into(&dest, 32));

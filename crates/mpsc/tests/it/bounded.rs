@@ -138,7 +138,7 @@ fn end_waits(end: fn(Receiver<usize>) -> Option<Receiver<usize>>) {
 }
 
 #[test]
-fn those_who_wait_get_their_item_back_when_the_receiver_goes() {
+fn senders_that_wait_get_their_item_back_when_the_receiver_goes() {
     end_waits(|receiver| {
         drop(receiver);
         None
@@ -146,7 +146,7 @@ fn those_who_wait_get_their_item_back_when_the_receiver_goes() {
 }
 
 #[test]
-fn those_who_wait_get_their_item_back_when_the_channel_is_closed() {
+fn senders_that_wait_get_their_item_back_when_the_channel_is_closed() {
     end_waits(|receiver| {
         assert!(receiver.close().into_iter().eq(0..2));
         assert_eq!(receiver.close().len(), 0);

@@ -166,7 +166,7 @@ fn a_cancelled_park_against_a_push() {
 }
 
 #[test]
-fn whoever_cancels_a_park_takes_over() {
+fn a_thread_that_cancels_a_park_takes_over() {
     let outcomes = Outcomes::new();
     let seen = outcomes.clone();
     model::check(6, move || {
