@@ -1,11 +1,10 @@
 //! What can be set about a scheduler.
 
 use crate::monitor::LONGEST;
-use crate::pinning::{Pinning, Ranges};
 use crate::room::MAX_LIMIT;
+use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +23,6 @@ pub(crate) struct Config {
     pub(crate) report_interval: Duration,
     pub(crate) long_step_backtraces: bool,
     pub(crate) backtrace_signal: Option<i32>,
-    /// How many threads can run at a time, as far as the system says.
-    pub(crate) processors: usize,
     pub(crate) max_spares: usize,
     pub(crate) keep_spares: Duration,
     pub(crate) max_processes: Option<usize>,
@@ -107,6 +104,32 @@ pub enum BuildError {
     },
 }
 
+impl From<PinError> for BuildError {
+    fn from(error: PinError) -> Self {
+        match error {
+            PinError::Core { core, allowed } => Self::Core { core, allowed },
+            PinError::NoCores => Self::NoCores,
+            PinError::System(error) => Self::Affinity(error),
+        }
+    }
+}
+
+impl From<SamplerError> for BuildError {
+    fn from(error: SamplerError) -> Self {
+        let number = |signal| usize::try_from(signal).unwrap_or(0);
+        match error {
+            SamplerError::NoRealTimeSignal { signal, min, max } => Self::OutOfRange {
+                setting: "backtrace_signal",
+                value: number(signal),
+                min: number(min),
+                max: number(max),
+            },
+            SamplerError::SignalTaken { signal } => Self::SignalTaken { signal },
+            SamplerError::System(error) => Self::Backtraces(error),
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -123,7 +146,6 @@ impl Default for Config {
             report_interval: Duration::from_secs(1),
             long_step_backtraces: false,
             backtrace_signal: None,
-            processors: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
             max_spares: 64,
             keep_spares: Duration::from_secs(10),
             max_processes: None,

@@ -3,6 +3,7 @@
 //! Whose worker the thread is decides, not whom the step waits for: a step may wait for a process of another
 //! scheduler, and keeps its own one's processes from running.
 
+use crate::frames;
 use crate::local;
 use crate::shared::Shared;
 use ganger_proc_api::Pid;
@@ -37,7 +38,7 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
 /// that does; nor has it yet to start the process. The thread that was started last finds no relief, and so is never one that waits. Nor is one that is no
 /// worker and ends processes in a shutdown: there may be none left to end the one that it would wait for.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
-    if local::ends_processes(shared) || local::starts(shared, pid.id()) {
+    if frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
         return false;
     }
     local::with_any(|queue| {
@@ -75,7 +76,8 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::local::{Held, LocalQueue};
+    use crate::frames::Frame;
+    use crate::local::LocalQueue;
 
     /// There may be none left to end the one that it would wait for.
     // pins: D3, D4
@@ -85,10 +87,7 @@ mod tests {
         let [here, there] = [(); 2].map(|()| scheduler().build().unwrap());
         let pid = Pid::new(there.host_name(), 7);
         let may_wait = || may_wait_for(&there.shared, pid);
-        let and_when_it_ends_others = || {
-            let _turn = local::hold(&there.shared, Held::Turn);
-            may_wait()
-        };
+        let and_when_it_ends_others = || frames::within(&*there.shared, Frame::Turn, may_wait);
         assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
         // On a worker of another scheduler, whose place is taken.
         here.shared.crew.step_back(1);

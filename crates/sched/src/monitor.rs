@@ -1,42 +1,38 @@
 //! The thread that watches the workers: it tells the time, and notices steps that keep others waiting.
 //!
-//! **Problem.** A step that wakes one process leaves it to its own worker, which is about to be free
-//! and has the data in its cache; to wake another worker for it costs more than most steps. Should
-//! the step go on, though, somebody has to notice. And a worker that rotates after 10 ms has to know
+//! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free and
+//! has the data in its cache. Waking another worker costs more than most steps. Should the step go on,
+//! though, another worker has to take the process. And a worker that rotates after 10 ms has to know
 //! the time, which costs as much as a step.
 //!
-//! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. Looking every
-//! 50 us for ever: waking takes a few microseconds of a processor, on virtual machines more than
-//! ten.
+//! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. A look every
+//! 50 us for ever: each one wakes a processor.
 //!
 //! **At each look**
-//! 1. A worker that has something in its deque and has begun no turn since the last look: a sleeper
-//!    is woken, which will steal it.
-//! 2. Processes wait, nobody sleeps or searches, and a worker's step has blocked its thread, or has
-//!    computed for long and is not [done without](Watched): a spare takes the worker's place (`crew.rs`), and the
-//!    step is reported; at DEBUG if it has said that it is about to block.
-//! 3. Nobody is free although the place of a worker has been taken, because its step has said that it is
-//!    about to block, and that step computes for long: it is reported as well. Not while it is about to
-//!    block, for then it has said so.
+//! 1. A worker has something in its deque and has begun no turn since the last look: the monitor wakes
+//!    a sleeper, which steals it.
+//! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or has
+//!    computed for long: a spare takes the worker's place (`crew.rs`). The monitor reports the step; at
+//!    DEBUG if the step has said that it is about to block.
+//! 3. The same, for a step whose worker was relieved when it said that it was about to block, and that
+//!    computes for long afterwards: the monitor reports it. Time inside `blocking` does not count.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun and
-//! one that sees it unchanged: so a process that is left to a worker whose steps were short all along
-//! waits for up to twice [`LONGEST`], should that step be long. It sleeps while no worker works and
-//! nothing waits; whoever pushes something that waits wakes it.
+//! one that sees it unchanged. So a process behind the first long step of a worker waits for up to
+//! twice [`LONGEST`]. The monitor sleeps while no worker works and nothing waits. A thread that pushes
+//! something that waits wakes it.
 
-mod behind;
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 mod watched;
 
-use self::behind::Waits;
 use self::watched::Watched;
 use crate::clock::{Clock, MonotonicClock};
 use crate::contain::or_abort;
-use crate::counted;
-use crate::reports::LongStepKind;
+use crate::long_steps::LongStepKind;
 use crate::shared::Shared;
+use crate::threads;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::Arc;
@@ -82,7 +78,7 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
-    counted::spawn(builder, shared, |shared| {
+    threads::spawn(builder, shared, |shared| {
         or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
     })
 }
@@ -125,12 +121,21 @@ impl<'a, C: Clock> Monitor<'a, C> {
             if self.quiet < QUIET {
                 shared.idle.nap(self.interval);
             } else {
+                self.report_when_idle();
                 shared.check.begin_look();
                 let stay_awake = || self.has_to_stay_awake();
                 shared.idle.doze(stay_awake, || shared.check.rest());
                 self.begin_to_watch();
                 shared.idle.nap(self.interval);
             }
+        }
+    }
+
+    /// Writes what no thread could be started for. While all workers sleep, no step holds what the
+    /// subscriber may wait for.
+    fn report_when_idle(&self) {
+        if self.shared.idle.snapshot().sleeping as usize == self.shared.crew.workers() {
+            self.shared.report_here();
         }
     }
 
@@ -162,6 +167,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         if is_waiting && idle.sleeping == 0 && idle.searching == 0 {
             self.relieve(now);
         }
+        self.shared.start_reporter();
         if look.is_active || is_waiting {
             self.quiet = Duration::ZERO;
         } else if idle.sleeping as usize == self.shared.crew.workers() {
@@ -193,23 +199,9 @@ impl<'a, C: Clock> Monitor<'a, C> {
         look
     }
 
-    /// How long processes have waited behind turns that go on, those of relieved workers among them.
-    fn look_behind(&mut self, now: Duration) -> Waits {
-        let shared = self.shared;
-        let deques = shared.stealers().iter().enumerate();
-        let turns = self.watched.iter_mut().zip(deques);
-        let lasting = turns.filter(|(watched, (worker, _))| {
-            let has_begun = now > watched.since;
-            has_begun && !shared.crew.is_looking(*worker)
-        });
-        let waits = lasting.map(|(watched, (_, deque))| watched.look_behind(deque, now));
-        waits.fold(Waits::default(), Waits::max)
-    }
-
-    /// Has workers relieved whose steps keep others waiting.
+    /// Relieves workers whose steps keep others waiting.
     fn relieve(&mut self, now: Duration) {
         let (shared, config) = (self.shared, &self.shared.config);
-        let waits = self.look_behind(now);
         for (worker, watched) in self.watched.iter_mut().enumerate() {
             let lasted = now.saturating_sub(watched.since);
             if lasted == Duration::ZERO || shared.crew.is_looking(worker) {
@@ -220,31 +212,57 @@ impl<'a, C: Clock> Monitor<'a, C> {
             }
             if shared.crew.is_relieved(worker) {
                 if !watched.is_reported && watched.computes(shared, worker, now) {
-                    watched.is_reported = watched.report(shared, worker, lasted);
+                    watched.is_reported = report_relieved(shared, worker, watched, lasted);
                 }
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some((kind, is_announced)) = watched.fault(shared, worker, waits, now) else {
+            let Some(fault) = watched.fault(shared, worker, now) else {
                 continue;
             };
-            // A worker that runs no process may be reporting, to a subscriber that waits: another report
-            // would wait as well.
-            let relief = watched.relief(shared, worker, (kind, is_announced), lasted);
+            // None where the worker runs no process: a destructor may block it between two turns.
+            let step = watched.notice(shared, worker, fault, lasted);
             if !watched.is_current(shared, worker) {
-                // It has gone on meanwhile: this would be said of the next turn.
+                // The worker has begun another turn, which is not to blame.
                 continue;
             }
-            let is_reported = relief.is_some();
-            if shared.crew.relieve(shared, worker, relief) {
+            let is_reported = step.is_some();
+            if shared.crew.relieve(shared, worker, step) {
                 watched.is_reported = is_reported;
-                count(shared, kind);
+                count(shared, fault.0);
                 if !watched.is_current(shared, worker) {
-                    shared.reports.end(worker);
+                    shared.long_steps.end(worker);
                 }
             }
         }
     }
+}
+
+/// Reports the step of a worker that has been relieved already, because the step computes for long.
+/// Returns whether the worker was still in that turn.
+fn report_relieved(
+    shared: &Arc<Shared>,
+    worker: usize,
+    watched: &Watched,
+    lasted: Duration,
+) -> bool {
+    let fault = (LongStepKind::Computing, false);
+    let Some(noticed) = watched.notice(shared, worker, fault, lasted) else {
+        return false;
+    };
+    let pid = noticed.step.pid;
+    let is_in_turn = || shared.is_in_turn(worker, watched.turns, pid);
+    if !is_in_turn() {
+        return false;
+    }
+    shared.long_steps.add(noticed.clone());
+    if !is_in_turn() {
+        // The worker may have said that the step is over before the step was in the record.
+        shared.long_steps.end(worker);
+    }
+    count(shared, LongStepKind::Computing);
+    shared.report_step(noticed);
+    true
 }
 
 fn count(shared: &Shared, kind: LongStepKind) {

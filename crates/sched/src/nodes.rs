@@ -1,11 +1,10 @@
 //! Events on their way into nodes, and out of them again when the receiver refuses them.
 
 use crate::core::Item;
-use ganger_mpsc::{Batch, Single};
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
 };
-use std::mem::MaybeUninit;
 
 /// The result of a command.
 pub(crate) type CommandResult = Result<Payload, CommandError>;
@@ -27,36 +26,10 @@ pub(crate) unsafe fn of_completion(
     ))))
 }
 
-/// Writes a completion into `place`, with a result that is moved out of its own place.
-/// What `place` held is not dropped.
-///
-/// # Safety
-/// As for [`of_completion`].
+/// A message in a node of its own.
 #[inline]
-pub(crate) unsafe fn put_completion(
-    tag: Tag,
-    token: u64,
-    result: *const CommandResult,
-    place: &mut MaybeUninit<Event>,
-) {
-    // SAFETY: the caller gives the result away (precondition).
-    let result = unsafe { result.read() };
-    place.write(Event::Completion(Completion::of(tag, token, result)));
-}
-
-/// A message in a node of its own. `key` names the mailbox that it goes to: nodes for one mailbox
-/// lie near each other.
-#[inline]
-pub(crate) fn of_message(message: Message, key: u64) -> Single<Item> {
-    Single::near(Item::Event(Event::Message(message)), key)
-}
-
-/// Notes that the receiver with that mailbox key was not waiting when this thread delivered a
-/// message to it. A thread that sends to many such receivers in turn gets the nodes for each of
-/// them side by side.
-#[inline]
-pub(crate) fn note_behind(key: u64) {
-    Batch::<Item>::note_behind(key);
+pub(crate) fn of_message(message: Message) -> Single<Item> {
+    Single::of(Item::Event(Event::Message(message)))
 }
 
 /// The error that gives a refused message back to its sender.

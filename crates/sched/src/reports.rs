@@ -1,118 +1,63 @@
-//! What is known of steps that have kept others waiting: the last ones, the longest, and which of them
-//! are worth a line in the log.
+//! Reports of steps that keep others waiting: events of `tracing`, written by one thread.
 //!
-//! **Problem.** A process that blocks its thread in each step would have a line in the log for each.
-//! **Rejected.** One line a process: a crowd of processes does the same thing. **Rule.** A line a
-//! method and interval; the next line says how many there were in between.
+//! **Problem.** A subscriber may wait for what a reported step holds. A process that blocks its
+//! thread in each step must not fill the log.
 //!
-//! The monitor writes when it has had a worker relieved, or when one that has been relieved before computes
-//! for long, and the worker when its step is over; all are rare, so that a lock does.
+//! **Rejected.** The monitor as the writer: it would wait with the subscriber, and no other step
+//! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process: a
+//! crowd of processes does the same thing.
+//!
+//! **Rule.** A method has one line an interval. The next line says how many steps had none.
+//!
+//! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded queue
+//! and starts the reporter if there is none. The reporter empties the queue and ends. The lock of the
+//! queue decides both: a reporter that finds the queue empty has ended for the next one that puts a
+//! report there. Where the system refuses the thread, the monitor tries again at each look. When all
+//! workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::clock::Since;
-use crate::contain::log;
-use ganger_proc_api::{Pid, Symbol};
+use crate::contain::{contain, is_heard, log};
+use crate::crew::NoSpare;
+use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::shared::Shared;
+use crate::threads;
+use ganger_proc_api::Symbol;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::thread;
 use std::time::Duration;
 use tracing::Level;
 use tracing::field::display;
 
-/// How many of the last steps are kept.
-const KEPT: usize = 16;
-
-/// How many methods are told apart; further ones have no lines of their own until an interval is over.
+/// How many methods are told apart; further ones have no lines until an interval is over.
 const METHODS: usize = 256;
 
-/// A step that has kept other processes waiting, so that a spare thread took its worker's place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LongStep {
-    /// The process.
-    pub pid: Pid,
-    /// The entry point that it was started with; none when it had ended by the time somebody looked.
-    pub method: Option<Symbol>,
-    /// The thread that it kept: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
-    pub worker: usize,
-    /// What is wrong with it.
-    pub kind: LongStepKind,
-    /// Whether it had said so: it was inside
-    /// [`ProcessContext::blocking`](ganger_proc_api::ProcessContext::blocking) when it was noticed.
-    pub is_announced: bool,
-    /// How long it has lasted: in all when it is over, else until it was noticed.
-    pub lasted: Duration,
-    /// Whether it is over.
-    pub is_over: bool,
-    /// Where it was when it was reported, where [`Builder`](crate::Builder) says that backtraces are to be
-    /// taken and one could be: a line for each function, the innermost first. Only of those steps that
-    /// have a line in the log.
-    pub backtrace: Option<Arc<str>>,
-}
+/// How many reports may wait. One that finds no room counts as one without a line.
+const PENDING: usize = 256;
 
-/// What is wrong with a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LongStepKind {
-    /// It blocks its thread.
-    Blocked,
-    /// It computes for long.
-    Computing,
-}
-
-impl LongStepKind {
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Blocked => "blocks its thread",
-            Self::Computing => "takes long",
-        }
-    }
-}
-
-impl LongStep {
-    /// Its line in the log: a warning, unless it has announced what it does.
-    pub(crate) fn log(&self, suppressed: u64, backtrace: Option<&str>) {
-        let Self { pid, worker, .. } = self;
-        let (method, what) = (self.method.map(display), self.kind.text());
-        let lasted_us = u64::try_from(self.lasted.as_micros()).unwrap_or(u64::MAX);
-        let backtrace = backtrace.map(display);
-        macro_rules! emit {
-            ($level:expr) => {
-                log($level, || {
-                    tracing::event!(
-                        target: "ganger::sched", $level, %pid, method, worker, lasted_us, what, suppressed,
-                        backtrace, "a step keeps others waiting; a spare thread takes its worker's place"
-                    );
-                })
-            };
-        }
-        if self.is_announced {
-            emit!(Level::DEBUG);
-        } else {
-            emit!(Level::WARN);
-        }
-    }
+/// What the reporter is to write.
+enum PendingReport {
+    /// A step of a method of which so many have had no line.
+    Step(NoticedStep, u64),
+    /// No thread can take a worker's place.
+    NoSpare(NoSpare),
 }
 
 #[derive(Default)]
-pub(crate) struct Reports(Mutex<Known>);
+pub(crate) struct Reports(Mutex<Queue>);
 
 #[derive(Default)]
-struct Known {
-    /// The oldest first, each with the number of its worker's turn.
-    last: VecDeque<(u64, LongStep)>,
-    /// Steps that are not over: worker, turn, beginning.
-    open: Vec<(usize, u64, Since)>,
-    longest: Duration,
+struct Queue {
+    /// The oldest first; at most [`PENDING`].
+    pending: VecDeque<PendingReport>,
+    /// A thread writes them.
+    has_reporter: bool,
     told: Vec<Told>,
-}
-
-impl Known {
-    /// The worker's step in that turn, if it is among the last.
-    fn find(&mut self, worker: usize, turn: u64) -> Option<&mut LongStep> {
-        let mut last = self.last.iter_mut();
-        let found = last.find(|(it, step)| (step.worker, *it) == (worker, turn));
-        found.map(|(_, step)| step)
-    }
+    /// When the last report of a missing spare was queued.
+    no_spare: Option<Since>,
+    /// The reporter writes that a spare is missing.
+    writes_no_spare: bool,
 }
 
 /// A method that has had a line.
@@ -125,113 +70,237 @@ struct Told {
     suppressed: u64,
 }
 
-impl Told {
-    /// Whether steps like that one have the same lines.
-    fn is_of(&self, step: &LongStep) -> bool {
-        (self.method, self.is_announced) == (step.method, step.is_announced)
-    }
-}
-
-/// Whether a step is worth a line.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// It is; so many of the same method have had none since the last.
-    Tell { suppressed: u64 },
-    /// It is not: there has been one in this interval.
-    Suppress,
-}
-
 impl Reports {
-    /// Whether that step is worth a line.
-    pub(crate) fn line(&self, step: &LongStep, interval: Duration) -> Line {
-        let known = lock(&self.0);
-        match known.told.iter().find(|told| told.is_of(step)) {
-            Some(told) if told.when.elapsed() < interval => Line::Suppress,
-            Some(told) => Line::Tell {
-                suppressed: told.suppressed,
-            },
-            None if known.told.len() < METHODS => Line::Tell { suppressed: 0 },
-            None if known.told.iter().any(|it| it.when.elapsed() >= interval) => {
-                Line::Tell { suppressed: 0 }
+    /// Queues a report of that step, unless its method has had one in this interval.
+    fn queue_step(&self, noticed: NoticedStep, interval: Duration) {
+        let mut queue = lock(&self.0);
+        let NoticedStep { step, .. } = &noticed;
+        let is_like = |it: &Told| (it.method, it.is_announced) == (step.method, step.is_announced);
+        let place = queue.told.iter().position(is_like);
+        let has_room = queue.pending.len() < PENDING;
+        let mut suppressed = 0;
+        if let Some(place) = place {
+            let told = &mut queue.told[place];
+            if told.when.elapsed() < interval || !has_room {
+                told.suppressed += 1;
+                return;
             }
-            None => Line::Suppress,
+            suppressed = told.suppressed;
+            queue.told.swap_remove(place);
+        } else if queue.told.len() >= METHODS {
+            queue.told.retain(|told| told.when.elapsed() < interval);
+        }
+        if queue.told.len() >= METHODS || !has_room {
+            return;
+        }
+        queue.told.push(Told {
+            method: step.method,
+            is_announced: step.is_announced,
+            when: Since::before(Duration::ZERO),
+            suppressed: 0,
+        });
+        let report = PendingReport::Step(noticed, suppressed);
+        queue.pending.push_back(report);
+    }
+
+    /// Queues a report that no spare is left, unless there has been one in this interval, or one has
+    /// not been written yet.
+    fn queue_no_spare(&self, error: NoSpare, interval: Duration) {
+        let mut queue = lock(&self.0);
+        let is_due = (queue.no_spare).is_none_or(|at| at.elapsed() >= interval);
+        let is_no_spare = |it: &PendingReport| matches!(it, PendingReport::NoSpare(_));
+        let is_pending = queue.writes_no_spare || queue.pending.iter().any(is_no_spare);
+        if is_due && !is_pending && queue.pending.len() < PENDING {
+            queue.no_spare = Some(Since::before(Duration::ZERO));
+            queue.pending.push_back(PendingReport::NoSpare(error));
         }
     }
 
-    /// A worker has been relieved because of that step in that turn, which has had that line.
-    pub(crate) fn add(&self, step: LongStep, turn: u64, line: Line, interval: Duration) {
-        let mut known = lock(&self.0);
-        let place = known.told.iter().position(|it| it.is_of(&step));
-        match (place, line) {
-            (Some(place), Line::Suppress) => known.told[place].suppressed += 1,
-            (None, Line::Suppress) => {}
-            (place, Line::Tell { .. }) => {
-                if let Some(place) = place {
-                    known.told.swap_remove(place);
-                } else if known.told.len() >= METHODS {
-                    known.told.retain(|told| told.when.elapsed() < interval);
+    /// Whether the caller is to write what is queued: there is something, and no other thread does.
+    #[must_use]
+    fn become_reporter(&self) -> bool {
+        let mut queue = lock(&self.0);
+        let is_needed = !queue.has_reporter && !queue.pending.is_empty();
+        queue.has_reporter |= is_needed;
+        is_needed
+    }
+
+    /// How many reports wait.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.0).pending.len()
+    }
+
+    /// The caller is to write nothing more.
+    fn resign(&self) {
+        lock(&self.0).has_reporter = false;
+    }
+
+    /// What the reporter writes next, after the last one; none when the queue is empty, and the caller the reporter no
+    /// longer.
+    fn next(&self) -> Option<PendingReport> {
+        let mut queue = lock(&self.0);
+        let next = queue.pending.pop_front();
+        queue.writes_no_spare = matches!(next, Some(PendingReport::NoSpare(_)));
+        queue.has_reporter = next.is_some();
+        next
+    }
+}
+
+impl Shared {
+    /// Reports a step that keeps others waiting.
+    pub(crate) fn report_step(self: &Arc<Self>, noticed: NoticedStep) {
+        if self.backtraces.is_some() || is_heard(level_of(&noticed.step)) {
+            let interval = self.config.report_interval;
+            self.reports.queue_step(noticed, interval);
+            self.start_reporter();
+        }
+    }
+
+    /// Reports that no thread can take a worker's place.
+    pub(crate) fn report_no_spare(self: &Arc<Self>, error: NoSpare) {
+        if is_heard(Level::WARN) {
+            let interval = self.config.report_interval;
+            self.reports.queue_no_spare(error, interval);
+            self.start_reporter();
+        }
+    }
+
+    /// Starts a thread that writes what is queued, if something is and no thread does so already.
+    ///
+    /// A `stop` does not wait for that thread, for a subscriber may call `stop` on it. Where the
+    /// system refuses the thread, the reports stay in the queue.
+    pub(crate) fn start_reporter(self: &Arc<Self>) {
+        if !self.reports.become_reporter() {
+            return;
+        }
+        let reporter = Reporter::new(self);
+        if runs_without_threads() {
+            return reporter.write_all();
+        }
+        let name = format!("{}-warning", self.config.thread_name);
+        let builder = thread::Builder::new().name(name);
+        if threads::spawn_detached(builder, self, move || reporter.write_all()).is_err() {
+            self.reports.resign();
+        }
+    }
+
+    /// Writes what is queued on this thread, unless another does.
+    pub(crate) fn report_here(self: &Arc<Self>) {
+        if self.reports.become_reporter() {
+            Reporter::new(self).write_all();
+        }
+    }
+}
+
+#[cfg(feature = "sim")]
+use crate::sim::is_driven as runs_without_threads;
+
+#[cfg(not(feature = "sim"))]
+fn runs_without_threads() -> bool {
+    false
+}
+
+/// Writes reports. It does not keep the scheduler alive while a subscriber waits.
+struct Reporter {
+    reports: Arc<Reports>,
+    shared: Weak<Shared>,
+    max_spares: usize,
+}
+
+impl Reporter {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            reports: Arc::clone(&shared.reports),
+            shared: Arc::downgrade(shared),
+            max_spares: shared.config.max_spares,
+        }
+    }
+
+    /// Writes until the queue is empty.
+    fn write_all(self) {
+        while let Some(report) = self.reports.next() {
+            match report {
+                PendingReport::Step(noticed, suppressed) => {
+                    let backtrace = self.backtrace(&noticed);
+                    emit_step(&noticed.step, suppressed, backtrace.as_deref());
                 }
-                known.told.push(Told {
-                    method: step.method,
-                    is_announced: step.is_announced,
-                    when: Since::before(Duration::ZERO),
-                    suppressed: 0,
-                });
-            }
-        }
-        let since = Since::before(step.lasted);
-        known.open.push((step.worker, turn, since));
-        known.last.push_back((turn, step));
-        if known.last.len() > KEPT {
-            known.last.pop_front();
-        }
-    }
-
-    /// The worker's step is over, and whatever it did before.
-    pub(crate) fn end(&self, worker: usize) {
-        let mut known = lock(&self.0);
-        while let Some(place) = known.open.iter().position(|&(it, ..)| it == worker) {
-            let (_, turn, since) = known.open.swap_remove(place);
-            let lasted = since.elapsed();
-            known.longest = known.longest.max(lasted);
-            if let Some(step) = known.find(worker, turn) {
-                (step.lasted, step.is_over) = (lasted, true);
+                PendingReport::NoSpare(error) => emit_no_spare(&error, self.max_spares),
             }
         }
     }
 
-    /// Where the worker's step was in that turn.
-    pub(crate) fn set_backtrace(&self, worker: usize, turn: u64, backtrace: &Arc<str>) {
-        if let Some(step) = lock(&self.0).find(worker, turn) {
-            step.backtrace = Some(Arc::clone(backtrace));
-        }
+    /// Where the step is, if backtraces are taken and its turn goes on; the record has it as well.
+    fn backtrace(&self, NoticedStep { turn, step }: &NoticedStep) -> Option<Arc<str>> {
+        let shared = self.shared.upgrade()?;
+        let backtraces = shared.backtraces.as_ref()?;
+        let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
+        let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(step.worker, f);
+        // It is much code of others that looks at what others have compiled.
+        let backtrace =
+            contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;
+        (shared.long_steps).set_backtrace(step.worker, *turn, &backtrace);
+        Some(backtrace)
     }
+}
 
-    /// The last ones, the oldest first.
-    pub(crate) fn last(&self) -> Vec<LongStep> {
-        let known = lock(&self.0);
-        known.last.iter().map(|(_, step)| step.clone()).collect()
+/// A warning, unless the step has announced what it does.
+fn level_of(step: &LongStep) -> Level {
+    if step.is_announced {
+        Level::DEBUG
+    } else {
+        Level::WARN
     }
+}
 
-    /// The longest of those that are over.
-    pub(crate) fn longest(&self) -> Duration {
-        lock(&self.0).longest
+fn emit_step(step: &LongStep, suppressed: u64, backtrace: Option<&str>) {
+    let LongStep { pid, worker, .. } = step;
+    let method = step.method.map(display);
+    let what = match step.kind {
+        LongStepKind::Blocked => "blocks its thread",
+        LongStepKind::Computing => "takes long",
+    };
+    let lasted_us = u64::try_from(step.lasted.as_micros()).unwrap_or(u64::MAX);
+    let backtrace = backtrace.map(display);
+    macro_rules! emit {
+        ($level:expr) => {
+            log($level, || {
+                tracing::event!(
+                    target: "ganger::sched", $level, %pid, method, worker, lasted_us, what,
+                    suppressed, backtrace,
+                    "a step keeps others waiting; a spare thread takes its worker's place"
+                );
+            })
+        };
     }
+    if step.is_announced {
+        emit!(Level::DEBUG);
+    } else {
+        emit!(Level::WARN);
+    }
+}
+
+fn emit_no_spare(error: &NoSpare, max_spares: usize) {
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", max_spares, %error,
+            "steps keep all workers, and processes wait until one returns"
+        );
+    });
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use ganger_proc_api::HostName;
+    use ganger_proc_api::{HostName, Pid};
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    fn step(worker: usize, method: &'static str) -> LongStep {
+    fn step(method: &'static str) -> LongStep {
         LongStep {
             pid: Pid::new(HostName::new("test").unwrap(), 1),
             method: Some(method.into()),
-            worker,
+            worker: 0,
             kind: LongStepKind::Blocked,
             is_announced: false,
             lasted: HOUR,
@@ -240,15 +309,18 @@ mod tests {
         }
     }
 
-    fn add(reports: &Reports, method: &'static str, interval: Duration) -> Line {
-        add_step(reports, step(0, method), interval)
+    /// Of the report that is written next: how many steps of its method have had none.
+    fn next(reports: &Reports) -> Option<u64> {
+        match reports.next() {
+            Some(PendingReport::Step(_, suppressed)) => Some(suppressed),
+            _ => None,
+        }
     }
 
-    fn add_step(reports: &Reports, step: LongStep, interval: Duration) -> Line {
-        let line = reports.line(&step, interval);
-        reports.add(step, 0, line, interval);
-        reports.end(0);
-        line
+    /// Queues a step, and returns what its report says of others; none if it has no report.
+    fn add(reports: &Reports, step: LongStep, interval: Duration) -> Option<u64> {
+        reports.queue_step(NoticedStep { turn: 0, step }, interval);
+        next(reports)
     }
 
     // pins: G6
@@ -257,26 +329,25 @@ mod tests {
         let reports = Reports::default();
         let announced = LongStep {
             is_announced: true,
-            ..step(0, "a")
+            ..step("a")
         };
-        let tell = Line::Tell { suppressed: 0 };
-        assert_eq!(add_step(&reports, announced.clone(), HOUR), tell);
-        assert_eq!(add(&reports, "a", HOUR), tell);
-        assert_eq!(add_step(&reports, announced, HOUR), Line::Suppress);
-        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
+        assert_eq!(add(&reports, announced.clone(), HOUR), Some(0));
+        assert_eq!(add(&reports, step("a"), HOUR), Some(0));
+        assert_eq!(add(&reports, announced, HOUR), None);
+        assert_eq!(add(&reports, step("a"), HOUR), None);
     }
 
     // pins: G6
     #[test]
     fn a_method_has_one_line_an_interval_which_says_what_had_none() {
         let reports = Reports::default();
-        assert_eq!(add(&reports, "a", HOUR), Line::Tell { suppressed: 0 });
-        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
-        assert_eq!(add(&reports, "b", HOUR), Line::Tell { suppressed: 0 });
-        assert_eq!(add(&reports, "a", HOUR), Line::Suppress);
+        assert_eq!(add(&reports, step("a"), HOUR), Some(0));
+        assert_eq!(add(&reports, step("a"), HOUR), None);
+        assert_eq!(add(&reports, step("b"), HOUR), Some(0));
+        assert_eq!(add(&reports, step("a"), HOUR), None);
         let none = Duration::ZERO;
-        assert_eq!(add(&reports, "a", none), Line::Tell { suppressed: 2 });
-        assert_eq!(add(&reports, "a", none), Line::Tell { suppressed: 0 });
+        assert_eq!(add(&reports, step("a"), none), Some(2));
+        assert_eq!(add(&reports, step("a"), none), Some(0));
     }
 
     #[test]
@@ -284,39 +355,63 @@ mod tests {
         let reports = Reports::default();
         for nth in 0..METHODS {
             let name: &str = Box::leak(format!("m{nth}").into_boxed_str());
-            let line = add(&reports, name, HOUR);
-            assert_eq!(line, Line::Tell { suppressed: 0 });
+            assert_eq!(add(&reports, step(name), HOUR), Some(0));
         }
-        assert_eq!(add(&reports, "one more", HOUR), Line::Suppress);
+        assert_eq!(add(&reports, step("one more"), HOUR), None);
         let none = Duration::ZERO;
-        assert_eq!(
-            add(&reports, "one more", none),
-            Line::Tell { suppressed: 0 }
-        );
+        assert_eq!(add(&reports, step("one more"), none), Some(0));
         assert_eq!(lock(&reports.0).told.len(), 1);
     }
 
+    // pins: G6
     #[test]
-    fn the_last_are_kept_and_the_longest_is_remembered() {
+    fn what_finds_no_room_counts_as_a_step_without_a_line() {
         let reports = Reports::default();
-        for worker in 0..KEPT + 3 {
-            reports.add(step(worker, "a"), 0, Line::Suppress, HOUR);
-        }
-        assert_eq!(reports.longest(), Duration::ZERO, "none is over");
-        let workers = |reports: &Reports| -> Vec<_> {
-            let last = reports.last();
-            last.iter()
-                .map(|step| (step.worker, step.is_over))
-                .collect()
+        let queue = |interval| {
+            let step = step("a");
+            reports.queue_step(NoticedStep { turn: 0, step }, interval);
         };
-        let expected: Vec<_> = (3..KEPT + 3).map(|worker| (worker, false)).collect();
-        assert_eq!(workers(&reports), expected);
-        // One that is not among the last any more.
-        reports.end(0);
-        assert!(reports.longest() >= HOUR);
-        reports.end(4);
-        reports.end(4);
-        assert_eq!(workers(&reports)[..3], [(3, false), (4, true), (5, false)]);
-        assert_eq!(lock(&reports.0).open.len(), KEPT + 1);
+        (0..PENDING + 2).for_each(|_| queue(Duration::ZERO));
+        assert!((0..PENDING).all(|_| next(&reports) == Some(0)));
+        assert_eq!(next(&reports), None);
+        queue(Duration::ZERO);
+        assert_eq!(next(&reports), Some(2));
+    }
+
+    // pins: G6
+    #[test]
+    fn a_missing_spare_is_not_told_again_while_that_is_being_told() {
+        let reports = Reports::default();
+        let queue = || reports.queue_no_spare(NoSpare::Limit, Duration::ZERO);
+        let is_told = || matches!(reports.next(), Some(PendingReport::NoSpare(_)));
+        queue();
+        queue();
+        assert!(is_told());
+        queue();
+        assert!(reports.next().is_none());
+        queue();
+        assert!(is_told());
+    }
+
+    // pins: G6
+    #[test]
+    fn one_thread_writes_and_another_does_when_it_has_ended() {
+        let reports = Reports::default();
+        assert!(!reports.become_reporter(), "nothing is queued");
+        let queue = || {
+            let step = step("a");
+            reports.queue_step(NoticedStep { turn: 0, step }, Duration::ZERO);
+        };
+        queue();
+        assert!(reports.become_reporter());
+        assert_eq!(next(&reports), Some(0));
+        queue();
+        assert!(!reports.become_reporter(), "the first looks again");
+        assert_eq!((next(&reports), next(&reports)), (Some(0), None));
+        queue();
+        assert!(reports.become_reporter());
+        // The system has refused its thread.
+        reports.resign();
+        assert!(reports.become_reporter());
     }
 }

@@ -8,10 +8,14 @@ pub mod model;
 pub mod sync;
 pub mod thread;
 
+mod count;
 mod parker;
+mod try_lock;
 
+pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use parker::Parker;
+pub use try_lock::TryLock;
 
 /// Picks a size: the first in production, the second under loom.
 ///

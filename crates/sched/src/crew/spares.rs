@@ -1,8 +1,7 @@
-//! Spare threads: which wait, which slots are free, and who takes whose place. All of it is under one lock.
+//! Spare threads: which of them wait, which slots are free, and which worker each replaces. One lock
+//! guards all of it.
 
-use super::{Crew, Relief};
-use crate::clock::Since;
-use crate::reports::Line;
+use super::Crew;
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::Ordering;
@@ -16,10 +15,8 @@ pub(super) struct Spares {
     pub(super) waiting: Vec<usize>,
     /// Slots without a thread, the next one last.
     pub(super) free: Vec<(usize, Deque<Token>)>,
-    /// How many threads there are that wait or are on duty in a worker's place.
+    /// How many threads wait or are active, beyond the workers that were asked for.
     pub(super) threads: usize,
-    /// When it was said last that nobody was left when somebody was needed.
-    pub(super) warned: Option<Since>,
 }
 
 /// What a spare does next.
@@ -32,7 +29,7 @@ pub(crate) enum Next {
     Leave,
 }
 
-/// Why nobody can take a worker's place.
+/// Why no thread can take a worker's place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoSpare {
     #[error(
@@ -57,42 +54,40 @@ impl Crew {
         lock(&self.spares).free.extend(deques.rev());
     }
 
-    /// Whether the worker may block for as long as it likes: somebody has taken its place, or a spare
-    /// is left that can.
+    /// Whether the worker may block for as long as it likes: a spare has taken its place, or can.
     pub(crate) fn has_relief(&self, index: usize) -> bool {
-        let spares = lock(&self.spares);
-        self.is_relieved(index) || !spares.waiting.is_empty() || !spares.free.is_empty()
+        self.has_spare() || self.is_relieved(index)
     }
 
     /// Whether a spare is left.
-    #[cfg(feature = "sim")]
     pub(crate) fn has_spare(&self) -> bool {
         let spares = lock(&self.spares);
         !spares.waiting.is_empty() || !spares.free.is_empty()
     }
 
-    /// Puts a spare on duty in the place of a worker, which stands down after its step; the spare
-    /// reports why, if somebody gives a reason that is worth a line. Returns whether the worker has been relieved by this.
+    /// Puts a spare in the place of a worker, which stands down after its step. Returns whether this
+    /// call has relieved the worker.
     ///
-    /// `hire` starts a thread, when none waits; `note` has the reason before the worker can know, and say that
-    /// the step is over. Both are called under the lock.
+    /// `hire` starts a thread when none waits. `note` runs before the worker can know, and so before
+    /// it can say that its step is over. Both run under the lock.
     pub(crate) fn replace(
         &self,
         index: usize,
-        relief: Option<Relief>,
         hire: impl FnOnce(usize, Deque<Token>) -> Hired,
-        note: impl FnOnce(Relief),
+        note: impl FnOnce(),
     ) -> Result<bool, NoSpare> {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        // By now it may have been relieved by somebody else, and have stood down, or be about to leave.
-        if slot.calls.is_relieved() || !self.is_on_duty(index) {
+        // Another thread may have relieved the worker. It may have stood down since, or be about to
+        // leave.
+        if slot.is_relieved() || !self.is_on_duty(index) {
             return Ok(false);
         }
-        let next = self.call_spare(&mut spares, index, relief.as_ref(), hire)?;
-        relief.map(note);
-        slot.calls.relieve();
-        // Ordering: Relaxed: the lock orders it; a thread that is there has entered before its first turn.
+        let next = self.call_spare(&mut spares, index, hire)?;
+        note();
+        // Ordering: Relaxed: the lock orders it; for the worker see `is_relieved`.
+        slot.is_relieved.store(true, Ordering::Relaxed);
+        // Ordering: Relaxed: the lock orders it; a thread has entered before its first turn.
         let thread = slot.thread.load(Ordering::Relaxed);
         if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
             pins.release(thread);
@@ -102,16 +97,6 @@ impl Crew {
         drop(spares);
         self.slots[next].parker.unpark();
         Ok(true)
-    }
-
-    /// Whether it is to be said that nobody was left, which it is once in each interval.
-    pub(super) fn has_to_warn(&self, interval: Duration) -> bool {
-        let mut spares = lock(&self.spares);
-        let is_due = spares.warned.is_none_or(|at| at.elapsed() >= interval);
-        if is_due {
-            spares.warned = Some(Since::before(Duration::ZERO));
-        }
-        is_due
     }
 
     /// A relieved worker, whose deque is empty, waits until it is needed, for as long as `keep`.
@@ -132,10 +117,10 @@ impl Crew {
             if is_needed && !is_halted() {
                 continue;
             }
-            // Whoever else has taken it out has put it on duty.
+            // Where another thread has taken it out, that thread has made it active.
             if self.wait_no_more(index) {
-                // After the halt everybody looks once more: what it has given away when it stood down
-                // may have nobody else.
+                // After the halt each worker looks once more: no other may be left to take what this
+                // one has moved to the global queue.
                 return if is_halted() {
                     Next::OnDuty
                 } else {
@@ -149,19 +134,19 @@ impl Crew {
     pub(crate) fn step_back(&self, index: usize) {
         let slot = &self.slots[index];
         let mut spares = lock(&self.spares);
-        // Ordering: Relaxed: the lock orders it.
+        // Ordering: Relaxed: the lock orders both.
         slot.on_duty.store(false, Ordering::Relaxed);
-        slot.calls.stand_down();
+        slot.is_relieved.store(false, Ordering::Relaxed);
         spares.waiting.push(index);
     }
 
-    /// Whether it stands for one of the workers that were asked for, or one that waited has been put on duty.
+    /// Whether it stands for one of the workers that were asked for, or did until it was relieved.
     pub(crate) fn is_on_duty(&self, index: usize) -> bool {
         // Ordering: Acquire pairs with the Release in `replace`.
         self.slots[index].on_duty.load(Ordering::Acquire)
     }
 
-    /// Takes one out that waits; `false` when it does not.
+    /// Takes a spare out that waits; `false` when it does not.
     pub(crate) fn wait_no_more(&self, index: usize) -> bool {
         let mut spares = lock(&self.spares);
         let place = spares.waiting.iter().position(|&it| it == index);
@@ -175,29 +160,26 @@ impl Crew {
         spares.free.push((index, deque));
     }
 
-    /// A thread that waits, or a new one, for the place of that worker, which is to report that.
+    /// A thread that waits, or a new one, for the place of that worker.
     fn call_spare(
         &self,
         spares: &mut Spares,
         relieved: usize,
-        relief: Option<&Relief>,
         hire: impl FnOnce(usize, Deque<Token>) -> Hired,
     ) -> Result<usize, NoSpare> {
         let place = self.place(relieved);
-        let give = |next: usize| {
-            // Ordering: Relaxed, as in `place`.
+        let give_place = |next: usize| {
+            // Ordering: Relaxed: see `place`.
             self.slots[next].place.store(place, Ordering::Relaxed);
-            let told = relief.filter(|relief| relief.line != Line::Suppress);
-            *lock(&self.slots[next].report) = told.cloned();
         };
         if let Some(next) = spares.waiting.pop() {
-            give(next);
+            give_place(next);
             return Ok(next);
         }
         let (index, deque) = spares.free.pop().ok_or(NoSpare::Limit)?;
-        // Before there is a thread, which looks for its report as soon as it runs.
-        give(index);
-        // Ordering: Relaxed, as in `used`: thieves look at its deque from now on.
+        // Before there is a thread, which pins itself as soon as it runs.
+        give_place(index);
+        // Ordering: Relaxed: see `used`; thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Relaxed);
         match hire(index, deque) {
             Ok(()) => {
@@ -205,14 +187,13 @@ impl Crew {
                 Ok(index)
             }
             Err((error, deque)) => {
-                *lock(&self.slots[index].report) = None;
                 spares.free.push((index, deque));
                 Err(NoSpare::System(error))
             }
         }
     }
 
-    /// The places of all that are on duty at one moment.
+    /// The places of all workers that are active at one moment.
     #[cfg(test)]
     pub(crate) fn places(&self) -> Vec<usize> {
         let _spares = lock(&self.spares);

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::Scheduler;
-use crate::clock::Deadline;
-use crate::reports::LongStepKind;
+use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::state::ProcessState;
 use ganger_proc_api::{
     BoxError, Events, ExitReason, Message, Pid, Process, SendErrorKind, StepOutput,
@@ -32,21 +31,18 @@ fn unstarted() -> Scheduler {
     scheduler
 }
 
-fn relief(pid: Pid) -> Relief {
-    Relief {
-        turn: 0,
-        step: LongStep {
-            is_announced: false,
-            pid,
-            method: None,
-            worker: 0,
-            kind: LongStepKind::Blocked,
-            lasted: Duration::from_millis(1),
-            is_over: false,
-            backtrace: None,
-        },
-        line: Line::Tell { suppressed: 0 },
-    }
+fn blocked(pid: Pid) -> NoticedStep {
+    let step = LongStep {
+        is_announced: false,
+        pid,
+        method: None,
+        worker: 0,
+        kind: LongStepKind::Blocked,
+        lasted: Duration::from_millis(1),
+        is_over: false,
+        backtrace: None,
+    };
+    NoticedStep { turn: 0, step }
 }
 
 // pins: G6
@@ -65,37 +61,28 @@ fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
         thread::sleep(Duration::from_millis(20));
         Ok(())
     };
-    assert!(shared.crew.replace(0, None, hire, |_| ()).unwrap());
+    assert!(shared.crew.replace(0, hire, || ()).unwrap());
     assert_eq!(started.unwrap().join().unwrap(), (true, true));
 }
 
 // pins: G6
 #[test]
-fn a_refused_thread_leaves_its_slot_and_no_report() {
+fn a_refused_thread_leaves_its_slot_and_a_warning() {
     let scheduler = unstarted();
     let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
     crew.refuse_threads(true);
-    let mut first = None;
     for _ in 0..3 {
-        assert!(!crew.relieve(shared, 0, Some(relief(Pid::new(shared.host, 7)))));
-        let warned = lock(&crew.spares).warned;
-        assert_eq!(
-            *first.get_or_insert(warned),
-            warned,
-            "one warning is enough"
-        );
-        assert!(warned.is_some());
+        let step = blocked(Pid::new(shared.host, 7));
+        assert!(!crew.relieve(shared, 0, Some(step)));
         assert!(!crew.is_relieved(0));
-        assert!(crew.take_report(1).is_none());
-        assert_eq!(shared.reports.last(), []);
+        assert_eq!(shared.long_steps.last(), []);
         assert_eq!(crew.spares(), 0);
-        let now = || Deadline::after(Duration::ZERO);
+        let now = || Duration::ZERO;
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
         assert_eq!(lock(&crew.spares).free.len(), 1);
     }
-    // Not even the one that would have said so.
-    assert!(matches!(crew.take_untold(0), Some(Untold::NoSpare(_))));
-    assert!(crew.take_untold(0).is_none());
+    // Not even the thread that would have said so; one warning is enough.
+    assert_eq!(shared.reports.waiting(), 1);
 }
 
 /// Takes messages, and ends with the second.
@@ -175,7 +162,8 @@ fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let other = scheduler.submit(Closes(None), "main", ()).unwrap();
     let (has_stopped, stopped) = mpsc::channel();
     let handle = scheduler.handle();
-    let stop = thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20))));
+    let stop =
+        thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20)).unwrap()));
     let report = stopped.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(
         report.forced + report.completed + report.stuck.len() as u64,
@@ -204,7 +192,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     let blocked = scheduler.submit(blocking, "main", ()).unwrap();
     has_begun.recv().unwrap();
     let waiting = scheduler.submit(Once(|| ()), "main", ()).unwrap();
-    while lock(&crew.spares).warned.is_none() {
+    while scheduler.shared.reports.waiting() == 0 {
         thread::yield_now();
     }
     assert!(!waiting.is_finished());
@@ -215,25 +203,6 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     assert!(!blocked.is_finished());
     release.send(()).unwrap();
     assert!(matches!(blocked.wait(), ExitReason::Done(_)));
-}
-
-// pins: G6
-#[test]
-fn what_one_relief_had_to_report_is_not_told_at_the_next() {
-    let scheduler = unstarted();
-    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
-    let reports = [Some(relief(Pid::new(shared.host, 7))), None].map(|reason| {
-        {
-            // As if the spare waited, and the worker had not been relieved.
-            let mut spares = lock(&crew.spares);
-            spares.waiting.push(1);
-            crew.slots[0].calls.stand_down();
-        }
-        assert!(crew.relieve(shared, 0, reason));
-        // It has been too busy to report: the next may come first.
-        lock(&crew.slots[1].report).is_some()
-    });
-    assert_eq!(reports, [true, false]);
 }
 
 /// As if the monitor took it for one in the step that it has come out of.

@@ -1,17 +1,16 @@
-//! Who is on duty: whoever relieves workers, against workers that end their steps and spares that wait.
+//! Relieved workers: the threads that relieve, against workers that end their steps and spares that
+//! wait.
 //!
-//! Workers end steps, stand down and report as `worker.rs` does it, on loom's threads; a thread that the system
-//! would start is one of these, or is only counted. Checked: at any moment as many are on duty as were asked for,
-//! each in a place of its own, whoever relieves whom; who is put on duty knows its place, and has what it is to
-//! report, once; a spare that leaves is not put on duty, and its slot is free once; nobody waits after the halt.
-//! A wake-up that is lost leaves a spare waiting for ever, and the model for the spare, which loom reports.
+//! Workers end steps and stand down as `worker.rs` does it, on loom's threads. A thread that the system
+//! would start is one of these, or is only counted. Checked: at any moment as many workers are active
+//! as were asked for, each in a place of its own. A spare that becomes active knows its place. A spare
+//! that leaves does not become active, and its slot is free once. No thread waits after the halt. A
+//! lost wake-up leaves a spare waiting for ever, and the model for the spare, which loom reports.
 
-use crate::crew::{Crew, Next, Relief, Untold};
+use crate::crew::{Crew, Next};
 use crate::idle::{Idle, Woken};
-use crate::reports::{Line, LongStep, LongStepKind};
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
-use ganger_proc_api::{HostName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
@@ -21,22 +20,6 @@ use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Why a worker is relieved: told apart by the turn, with the place that is to be taken for the worker.
-pub(super) fn relief(turn: u64, place: usize) -> Relief {
-    let step = LongStep {
-        pid: Pid::new(HostName::new("model").unwrap(), 1),
-        method: None,
-        worker: place,
-        kind: LongStepKind::Blocked,
-        is_announced: false,
-        lasted: Duration::ZERO,
-        is_over: false,
-        backtrace: None,
-    };
-    let line = Line::Tell { suppressed: 0 };
-    Relief { step, turn, line }
-}
-
 struct World {
     crew: Crew,
     is_halted: AtomicBool,
@@ -45,15 +28,14 @@ struct World {
     noted: Parker,
 }
 
-/// Turns, by their numbers.
 #[derive(Default)]
 struct Notes {
-    /// How often somebody was to be relieved.
+    /// How many times a thread has tried to relieve a worker.
     tried: usize,
-    /// For which a worker was relieved.
-    relieved: Vec<u64>,
-    /// Of which who was put on duty has had the report.
-    told: Vec<u64>,
+    /// The places of the workers that were relieved.
+    relieved: Vec<usize>,
+    /// The places of the spares that have become active, as they know them.
+    came: Vec<usize>,
     /// Slots for which a thread was started.
     hired: Vec<usize>,
 }
@@ -76,67 +58,63 @@ impl World {
     }
 
     /// Relieves a worker; a thread that is started begins with `starts`.
-    fn relieve(&self, index: usize, turn: u64, starts: impl FnOnce(usize, Deque<Token>)) -> bool {
+    fn relieve(&self, index: usize, starts: impl FnOnce(usize, Deque<Token>)) -> bool {
         let hire = |slot, deque| {
             self.notes().hired.push(slot);
             starts(slot, deque);
             Ok(())
         };
-        let has_to_wait = |known: Relief| {
-            assert_eq!(known.turn, turn);
+        let note = || {
             assert!(!self.crew.is_relieved(index), "it may say that it is over");
         };
-        let relief = relief(turn, self.crew.place(index));
-        let relieved = self.crew.replace(index, Some(relief), hire, has_to_wait);
-        let is_relieved = relieved.unwrap_or(false);
+        let place = self.crew.place(index);
+        let is_relieved = self.crew.replace(index, hire, note).unwrap_or(false);
         let mut notes = self.notes();
         notes.tried += 1;
-        notes.relieved.extend(is_relieved.then_some(turn));
+        notes.relieved.extend(is_relieved.then_some(place));
         drop(notes);
         self.noted.unpark();
         is_relieved
     }
 
-    /// As `relieve`, by somebody for whom the system starts threads that never come to anything.
-    fn relieve_alone(&self, index: usize, turn: u64) -> bool {
-        self.relieve(index, turn, |slot, _| self.report(slot))
+    /// As `relieve`, where the threads that the system starts never come to anything.
+    fn relieve_alone(&self, index: usize) -> bool {
+        self.relieve(index, |slot, _| self.come(slot))
     }
 
-    /// A worker goes on duty, and reports whose place it takes.
-    fn report(&self, index: usize) {
-        // First, as it is pinned first: the lock of the report orders more.
+    /// A spare becomes active.
+    fn come(&self, index: usize) {
         let place = self.crew.place(index);
-        if let Some(relief) = self.crew.take_report(index) {
-            assert_eq!(place, relief.step.worker, "it knows an old place");
-            self.notes().told.push(relief.turn);
-        }
+        self.notes().came.push(place);
         self.noted.unpark();
     }
 
     /// A worker's step is over; `false` when it is to leave.
     fn end_step(&self, index: usize, keep: Duration) -> bool {
-        if self.crew.calls(index).is_any() && self.crew.is_relieved(index) {
+        if self.crew.is_relieved(index) {
             // Ordering: SeqCst, as the flag that halts the real workers.
             let is_halted = || self.is_halted.load(Ordering::SeqCst);
             if self.crew.stand_down(index, keep, is_halted) == Next::Leave {
                 return false;
             }
-            self.report(index);
+            if self.crew.is_on_duty(index) {
+                self.come(index);
+            }
         }
         true
     }
 
-    /// As many are on duty as were asked for, each in a place of its own.
+    /// As many are active as were asked for, each in a place of its own.
     fn assert_manned(&self) {
         let mut places = self.crew.places();
         places.sort_unstable();
         assert!(places.into_iter().eq(0..self.crew.workers()));
     }
 
-    /// Waits until somebody has been relieved, or not, so many times, and whoever was put on duty has come.
+    /// Waits until so many have tried to relieve a worker, and each spare that was called has come.
     fn wait_for(&self, tried: usize) {
         let is_done =
-            |notes: &Notes| notes.tried == tried && notes.told.len() == notes.relieved.len();
+            |notes: &Notes| notes.tried == tried && notes.came.len() == notes.relieved.len();
         while !is_done(&self.notes()) {
             self.noted.park();
         }
@@ -148,16 +126,16 @@ impl World {
         self.crew.wake_all();
     }
 
-    /// In the end, who was put on duty has had what it is to report, once.
-    fn assert_told(&self) {
+    /// In the end, a spare has come for each relieved worker, and has known its place.
+    fn assert_came(&self) {
         let Notes {
-            mut told,
+            mut came,
             mut relieved,
             ..
         } = std::mem::take(&mut *self.notes());
-        told.sort_unstable();
+        came.sort_unstable();
         relieved.sort_unstable();
-        assert_eq!(told, relieved);
+        assert_eq!(came, relieved);
     }
 }
 
@@ -170,8 +148,8 @@ fn spawn(
     thread::spawn(move || run(&world))
 }
 
-/// The monitor relieves a worker, whose step ends, and the spare that has come says that it is about to block: so
-/// the first is called back if it waits by then.
+/// The monitor relieves a worker, whose step ends. The spare that has come is about to block: so the
+/// first is called back if it waits by then.
 // pins: G6
 #[test]
 fn a_worker_that_is_relieved_and_called_back() {
@@ -181,19 +159,19 @@ fn a_worker_that_is_relieved_and_called_back() {
         let mut spare = None;
         let start = |slot, _| {
             spare = Some(spawn(&world, move |world| {
-                world.report(slot);
-                world.relieve(slot, 2, |_, _| unreachable!("there is no free slot"));
+                world.come(slot);
+                world.relieve(slot, |_, _| unreachable!("there is no free slot"));
                 world.end_step(slot, HOUR)
             }));
         };
-        assert!(world.relieve(0, 1, start));
+        assert!(world.relieve(0, start));
         world.wait_for(2);
         world.assert_manned();
         world.halt();
         for thread in [Some(first), spare].into_iter().flatten() {
             assert!(thread.join().unwrap());
         }
-        world.assert_told();
+        world.assert_came();
     });
 }
 
@@ -204,26 +182,26 @@ fn two_relieve_the_same_worker() {
     model::check(4, || {
         let world = World::new(1, 3);
         let worker = spawn(&world, |world| world.end_step(0, HOUR));
-        let other = spawn(&world, |world| world.relieve_alone(0, 2));
-        let by_this = world.relieve_alone(0, 1);
+        let other = spawn(&world, |world| world.relieve_alone(0));
+        let by_this = world.relieve_alone(0);
         world.assert_manned();
         assert!(by_this != other.join().unwrap(), "relieved twice, or never");
         world.halt();
         assert!(worker.join().unwrap());
-        world.assert_told();
+        world.assert_came();
     });
 }
 
 /// Slot `spare` has had a thread, whose place worker 0 has taken again: it comes out of its step.
 fn with_a_spare_relieved(world: &World, spare: usize) {
-    assert!(world.relieve_alone(0, 1));
+    assert!(world.relieve_alone(0));
     assert_eq!(world.notes().hired.pop(), Some(spare));
     world.crew.step_back(0);
-    assert!(world.relieve_alone(spare, 2));
-    world.report(0);
+    assert!(world.relieve_alone(spare));
+    world.come(0);
 }
 
-/// A spare that nobody has needed for as long as it waits; whether it has left.
+/// A spare that is not needed for as long as it waits; whether it has left.
 fn wait_in_vain(world: &World, spare: usize) -> bool {
     let leaves = !world.end_step(spare, Duration::ZERO);
     if leaves {
@@ -241,8 +219,8 @@ fn a_spare_that_leaves_against_two_who_need_it() {
         let world = World::new(2, 3);
         with_a_spare_relieved(&world, 2);
         let spare = spawn(&world, |world| wait_in_vain(world, 2));
-        let other = spawn(&world, |world| world.relieve_alone(1, 4));
-        let mut relieved = usize::from(world.relieve_alone(0, 3));
+        let other = spawn(&world, |world| world.relieve_alone(1));
+        let mut relieved = usize::from(world.relieve_alone(0));
         world.assert_manned();
         relieved += usize::from(other.join().unwrap());
         let has_left = spare.join().unwrap();
@@ -253,16 +231,16 @@ fn a_spare_that_leaves_against_two_who_need_it() {
             "on duty and gone, or neither"
         );
         assert_eq!(world.crew.spares(), relieved);
-        // Whose place has not been taken can be relieved by the slot's next thread, once.
-        let more = [0, 1].map(|index| world.relieve_alone(index, 5));
+        // The slot's next thread can take a place that no spare has, once.
+        let more = [0, 1].map(|index| world.relieve_alone(index));
         let free = usize::from(has_left) - hired;
         assert_eq!(more.into_iter().filter(|&it| it).count(), free);
         world.assert_manned();
-        world.assert_told();
+        world.assert_came();
     });
 }
 
-/// The monitor takes a spare for one in a step that has ended since.
+/// The monitor relieves a spare for a step that has ended since.
 // pins: G6
 #[test]
 fn who_leaves_is_not_relieved() {
@@ -270,39 +248,15 @@ fn who_leaves_is_not_relieved() {
         let world = World::new(1, 3);
         with_a_spare_relieved(&world, 1);
         let spare = spawn(&world, |world| wait_in_vain(world, 1));
-        assert!(!world.relieve_alone(1, 3), "nobody needs it");
+        assert!(!world.relieve_alone(1), "nobody needs it");
         world.assert_manned();
         assert!(spare.join().unwrap());
         assert!(!world.crew.is_relieved(1));
-        world.assert_told();
+        world.assert_came();
     });
 }
 
-/// A worker's step ends when somebody takes its place, and there is something to tell as well.
-// pins: G6
-#[test]
-fn who_is_called_to_both() {
-    model::check(4, || {
-        let world = World::new(1, 2);
-        let worker = spawn(&world, |world| {
-            let _untold = world.crew.take_untold(0);
-            wait_in_vain(world, 0)
-        });
-        let monitor = spawn(&world, |world| world.relieve_alone(0, 1));
-        world.crew.have_told(Untold::Step(relief(2, 0)));
-        assert!(monitor.join().unwrap());
-        let has_left = worker.join().unwrap();
-        assert_ne!(
-            has_left,
-            world.crew.is_relieved(0),
-            "a call has been lost, or come back"
-        );
-        world.assert_manned();
-        world.assert_told();
-    });
-}
-
-/// A worker is relieved whose step is over, so that it falls asleep, beside another one that searches: it stands
+/// A worker is relieved after its step, and falls asleep beside another one that searches: it stands
 /// down all the same.
 // pins: G6
 #[test]
@@ -322,13 +276,13 @@ fn who_is_relieved_does_not_stay_asleep() {
                 }
             })
         };
-        assert!(world.relieve_alone(1, 1));
+        assert!(world.relieve_alone(1));
         idle.wake(1);
         worker.join().unwrap();
         idle.end_search(|| false);
         let now = idle.snapshot();
         assert_eq!((now.searching, now.sleeping), (0, 0));
-        world.assert_told();
+        world.assert_came();
     });
 }
 
@@ -338,12 +292,12 @@ fn who_is_relieved_does_not_stay_asleep() {
 fn nobody_waits_after_the_halt() {
     model::check(4, || {
         let world = World::new(1, 2);
-        assert!(world.relieve_alone(0, 1));
+        assert!(world.relieve_alone(0));
         let worker = spawn(&world, |world| world.end_step(0, HOUR));
-        let monitor = spawn(&world, |world| world.relieve_alone(1, 2));
+        let monitor = spawn(&world, |world| world.relieve_alone(1));
         world.halt();
         assert!(worker.join().unwrap());
         monitor.join().unwrap();
-        world.assert_told();
+        world.assert_came();
     });
 }

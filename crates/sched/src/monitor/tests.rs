@@ -2,7 +2,6 @@
 
 #[cfg(target_os = "linux")]
 mod asleep;
-mod done_without;
 mod late;
 
 use super::Clock;

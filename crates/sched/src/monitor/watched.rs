@@ -1,47 +1,27 @@
 //! What the monitor knows of a worker's turn.
-//!
-//! **Done without.** A step that computes uses its worker's processor, so that another thread gets none of its
-//! own where there are as many workers as processors: it takes some of everybody's time. One who sent for 30 ms to a
-//! thousand processes, which another worker served all along, took a tenth longer beside a spare, at the least. So
-//! the step's worker is not relieved while others take what waits behind it and behind any other step that goes on,
-//! and nothing waits in the queues of all workers. **Not for ever**: once the step has lasted for [`MANY`] times the
-//! limit it is to have no more of the processors than others.
 
-use super::behind::{Behind, Waits};
-use super::count;
-use crate::crew::{Relief, Untold};
-use crate::reports::{Line, LongStep, LongStepKind};
+use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
-use crate::token::Token;
-use ganger_deque::Stealer;
 use std::time::Duration;
 
-/// How many times the limit a step may last that others do without.
-pub(super) const MANY: u32 = 10;
-
-/// Which part of the limit the oldest process behind a step may wait, and nobody takes it. All that were there at once
-/// are to be taken within the limit.
-pub(super) const PART: u32 = 4;
-
-/// A thread of the scheduler, as it was at the last look.
+/// A thread of the scheduler, as the monitor saw it at its last look.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Watched {
     /// The turns that it had begun.
     pub(super) turns: u64,
-    /// When that was seen first.
+    /// When the monitor first saw that number.
     pub(super) since: Duration,
     /// Whether it was asleep in its turn.
     was_asleep: bool,
-    /// How long its thread had computed when the turn was first looked at closely, if the system says.
+    /// How long its thread had computed when the monitor first looked at the turn closely, if the
+    /// system says.
     computed_before: Option<Option<Duration>>,
-    /// Since when it computes, for all that is known: what it does while it is about to block does not count.
+    /// Since when it computes, as far as the monitor knows. Time inside `blocking` does not count.
     computes_since: Duration,
-    /// What its steps had announced then.
+    /// How often its steps had announced that they block, and ceased to.
     announcements: u64,
     /// The turn has been reported.
     pub(super) is_reported: bool,
-    /// What waits behind the turn, once somebody has looked.
-    behind: Option<Behind>,
 }
 
 impl Watched {
@@ -60,13 +40,6 @@ impl Watched {
     pub(super) fn begin(&mut self, now: Duration) {
         (self.since, self.computes_since) = (now, now);
         (self.was_asleep, self.computed_before) = (false, None);
-        self.behind = None;
-    }
-
-    /// How long processes behind the turn have waited, at the longest.
-    pub(super) fn look_behind(&mut self, deque: &Stealer<Token>, now: Duration) -> Waits {
-        let behind = self.behind.get_or_insert_with(|| Behind::new(deque, now));
-        behind.look(deque, now)
     }
 
     /// Whether the worker is still in that turn, or has not begun another since.
@@ -74,13 +47,11 @@ impl Watched {
         shared.counters.of(Some(worker)).turns.get() == self.turns
     }
 
-    /// What is wrong with the turn, if something is, and whether its step has said so. So long have processes waited
-    /// behind this and other turns.
+    /// What is wrong with the turn, if something is, and whether its step has said so.
     pub(super) fn fault(
         &mut self,
         shared: &Shared,
         worker: usize,
-        waits: Waits,
         now: Duration,
     ) -> Option<(LongStepKind, bool)> {
         let crew = &shared.crew;
@@ -92,63 +63,39 @@ impl Watched {
         if blocks || is_announced {
             return Some((LongStepKind::Blocked, is_announced));
         }
-        let computed = self.computed(shared, worker, now);
-        let is_long = computed >= shared.config.long_step;
-        (is_long && !self.is_done_without(shared, waits, lasted))
-            .then_some((LongStepKind::Computing, false))
+        let computes = self.computes(shared, worker, now);
+        computes.then_some((LongStepKind::Computing, false))
     }
 
-    /// Whether others do well without the worker of a step that has computed for long: where the system does not say
-    /// that it has, it may as well sleep.
-    fn is_done_without(&self, shared: &Shared, waits: Waits, lasted: Duration) -> bool {
-        let limit = shared.config.long_step;
-        shared.config.processors <= shared.crew.workers()
-            && self.is_accounted_for()
-            && lasted < limit.saturating_mul(MANY)
-            && waits.oldest < limit / PART
-            && waits.all < limit
-            && shared.global.is_empty()
-            && shared.urgent.is_empty()
-    }
-
-    /// Whether the system says how long its thread computes.
-    fn is_accounted_for(&self) -> bool {
-        self.computed_before.flatten().is_some()
-    }
-
-    /// Whether it has computed for long, without a word.
+    /// Whether it has computed for long, outside of `blocking`.
     pub(super) fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
-        self.computed(shared, worker, now) >= shared.config.long_step
-    }
-
-    /// For how long it has computed without a word.
-    fn computed(&mut self, shared: &Shared, worker: usize, now: Duration) -> Duration {
         let announcements = shared.crew.announcements(worker);
         if self.announcements != announcements {
             self.announcements = announcements;
             (self.computes_since, self.computed_before) = (now, None);
         }
         if is_odd(announcements) {
-            return Duration::ZERO;
+            return false;
         }
-        // Not by the clock on the wall: where many threads share a processor all steps would take long,
-        // and more threads would make them longer.
+        // Not by the clock on the wall: where many threads share a processor all steps would take
+        // long, and more threads would make them longer.
         let computed = shared.crew.computed(worker);
         let before = *self.computed_before.get_or_insert(computed);
-        match (before, computed) {
+        let computed = match (before, computed) {
             (Some(before), Some(now)) => now.saturating_sub(before),
             _ => now.saturating_sub(self.computes_since),
-        }
+        };
+        computed >= shared.config.long_step
     }
 
-    /// What there is to report of the turn, when a process runs.
-    pub(super) fn relief(
+    /// The step of the turn, with what is wrong with it, when the worker runs a process.
+    pub(super) fn notice(
         &self,
         shared: &Shared,
         worker: usize,
         (kind, is_announced): (LongStepKind, bool),
         lasted: Duration,
-    ) -> Option<Relief> {
+    ) -> Option<NoticedStep> {
         let pid = shared.running_on(worker)?;
         let step = LongStep {
             pid,
@@ -160,35 +107,8 @@ impl Watched {
             is_over: false,
             backtrace: None,
         };
-        Some(Relief {
-            line: shared.reports.line(&step, shared.config.report_interval),
-            turn: self.turns,
-            step,
-        })
-    }
-
-    /// Reports the turn of a worker whose place has been taken already, because it computes for long. Returns
-    /// whether it was still in that turn.
-    pub(super) fn report(&self, shared: &Shared, worker: usize, lasted: Duration) -> bool {
-        let relief = self.relief(shared, worker, (LongStepKind::Computing, false), lasted);
-        let is_in_turn = |relief: &Relief| shared.is_in_turn(worker, self.turns, relief.step.pid);
-        let Some(relief) = relief.filter(is_in_turn) else {
-            return false;
-        };
-        let Relief { step, turn, line } = relief.clone();
-        let interval = shared.config.report_interval;
-        shared.reports.add(step, turn, line, interval);
-        if !is_in_turn(&relief) {
-            // The worker may have said that it is over before it was known.
-            shared.reports.end(worker);
-        }
-        count(shared, LongStepKind::Computing);
-        if line != Line::Suppress {
-            shared.crew.have_told(Untold::Step(relief));
-            // Who sleeps since the last look may not have seen it.
-            shared.idle.notify();
-        }
-        true
+        let turn = self.turns;
+        Some(NoticedStep { turn, step })
     }
 }
 

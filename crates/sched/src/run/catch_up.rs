@@ -164,7 +164,7 @@ fn events_of(token: Token) -> (Token, usize) {
 fn goes_on(queue: &LocalQueue, noted: &Noted, events: usize, turns: u32) -> bool {
     let shared = &queue.shared;
     let has_to_look = !shared.urgent.is_empty()
-        || shared.crew.calls(queue.index).is_any()
+        || shared.crew.is_relieved(queue.index)
         || shared.shutdown.is_halted();
     events >= shared.config.event_batch
         && turns < TURNS

@@ -53,7 +53,6 @@ impl<'a> Simulated<'a> {
     pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
         worker.look_on();
-        worker.report();
         queue.shared.check.begin_pick(queue.index);
         Self {
             queue,
@@ -149,9 +148,8 @@ impl<'a> Simulated<'a> {
             }
             Phase::Runs(token) => self.run(token),
             Phase::Relieved => {
-                shared.reports.end(index);
+                shared.long_steps.end(index);
                 self.worker.give_away();
-                self.worker.keep_nothing();
                 shared.crew.step_back(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
                 self.phase = Phase::OffDuty(until);
@@ -183,7 +181,6 @@ impl<'a> Simulated<'a> {
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
-                self.worker.keep_nothing();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;
@@ -226,9 +223,6 @@ impl<'a> Simulated<'a> {
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved
         } else {
-            if self.worker.calls.is_any() {
-                self.worker.report_untold();
-            }
             Phase::Looks(0)
         };
         did

@@ -5,9 +5,9 @@
 
 use super::Hands;
 use crate::config::Config;
-use crate::crew::{Crew, Relief, Untold};
+use crate::crew::Crew;
+use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::monitor::Monitor;
-use crate::reports::{Line, LongStep, LongStepKind};
 use crate::shared::Shared;
 use crate::still::Still;
 use crate::{ProcessHandle, Scheduler};
@@ -106,17 +106,9 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
     bench.look(&mut monitor, 100);
     assert_eq!(bench.reported(), reported);
     assert_eq!(bench.scheduler.stats().total.long_steps, 1);
-    // Whoever is the first to end a turn tells it, once.
-    assert!(bench.crew().calls(1).is_any());
-    let Some(Untold::Step(told)) = bench.crew().take_untold(1) else {
-        panic!("nothing is to be told");
-    };
-    assert_eq!(told.step, reported[0]);
-    assert!(!bench.crew().calls(1).is_any());
-    assert!(bench.crew().take_untold(0).is_none());
     // The next turn is another.
     drop(running);
-    bench.shared.reports.end(0);
+    bench.shared.long_steps.end(0);
     let _running = bench.begin(&mut monitor, 8);
     bench.look(&mut monitor, 1 + almost());
     let pids: Vec<_> = bench.reported().iter().map(|step| step.pid.id()).collect();
@@ -150,7 +142,6 @@ fn what_a_step_does_while_it_is_about_to_block_is_not_reported() {
         drop(bench.crew().announce(0));
     }
     assert_eq!(bench.reported(), []);
-    assert!(!bench.crew().calls(1).is_any());
 }
 
 // pins: G6
@@ -203,19 +194,14 @@ fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
         is_over: false,
         backtrace: None,
     };
-    let line = Line::Tell { suppressed: 0 };
     drop(running);
     let running = bench.begin(&mut monitor, 8);
-    let relief = Some(Relief {
-        step,
-        turn: 1,
-        line,
-    });
-    assert!(bench.crew().relieve(&bench.shared, 0, relief));
+    let noticed = NoticedStep { turn: 1, step };
+    assert!(bench.crew().relieve(&bench.shared, 0, Some(noticed)));
     bench.look(&mut monitor, 2 * almost());
     drop(running);
     // As the worker does when it stands down.
-    bench.shared.reports.end(0);
+    bench.shared.long_steps.end(0);
     let reported = bench.reported();
     assert_eq!(reported.len(), 2, "{reported:?}");
     assert!(reported.iter().all(|step| step.is_over), "{reported:?}");
