@@ -11,7 +11,7 @@
 //! moves to the heap before its next step: it is likely to stay, and moves once. A process that
 //! begins on the heap ([`Home::boxed`]) stays at its address for life.
 
-use crate::small_box::SmallBox;
+use ganger_nodes::SmallBox;
 use ganger_proc_api::{BoxError, Events, Process, StepOutput};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;

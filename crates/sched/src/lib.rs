@@ -49,7 +49,6 @@ mod sending;
 mod shared;
 mod shown;
 mod slots;
-mod small_box;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
