@@ -5,7 +5,8 @@ use std::{fmt, io};
 
 /// Says where threads are: one for each slot.
 pub trait Sampler: fmt::Debug + Send + Sync {
-    /// The calling thread, which has that slot, can be asked where it is, until the result is dropped.
+    /// The calling thread, which has that slot, can be asked where it is, until the result is
+    /// dropped.
     fn enter(&self, slot: usize) -> Box<dyn Entered + '_>;
 
     /// Where the thread with that slot is: a line for each function, the innermost first.
@@ -42,8 +43,8 @@ pub enum SamplerError {
         /// The signal.
         signal: i32,
     },
-    /// The system can't interrupt a thread to see where it is: it is not Linux on x86-64 or AArch64, or
-    /// the crate was built without the feature `backtraces`.
+    /// The system can't interrupt a thread to see where it is: it is not Linux on x86-64 or
+    /// AArch64, or the crate was built without the feature `backtraces`.
     #[error("the system can't interrupt a thread to see where it is: {0}")]
     System(io::Error),
 }

@@ -4,16 +4,16 @@
 //! thread in each step must not fill the log.
 //!
 //! **Rejected.** The monitor as the writer: it would wait with the subscriber, and no other step
-//! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process: a
-//! crowd of processes does the same thing.
+//! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process:
+//! a crowd of processes does the same thing.
 //!
 //! **Rule.** A method has one line an interval. The next line says how many steps had none.
 //!
-//! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded queue
-//! and starts the reporter if there is none. The reporter empties the queue and ends. The lock of the
-//! queue decides both: a reporter that finds the queue empty has ended for the next one that puts a
-//! report there. Where the system refuses the thread, the monitor tries again at each look. When all
-//! workers sleep, no step holds anything, and the monitor writes the reports itself.
+//! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded
+//! queue and starts the reporter if there is none. The reporter empties the queue and ends. The
+//! lock of the queue decides both: a reporter that finds the queue empty has ended for the next one
+//! that puts a report there. Where the system refuses the thread, the monitor tries again at each
+//! look. When all workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::clock::Since;
 use crate::contain::{contain, is_heard, log};
@@ -103,8 +103,8 @@ impl Reports {
         queue.pending.push_back(report);
     }
 
-    /// Queues a report that no spare is left, unless there has been one in this interval, or one has
-    /// not been written yet.
+    /// Queues a report that no spare is left, unless there has been one in this interval, or one
+    /// has not been written yet.
     fn queue_no_spare(&self, error: NoSpare, interval: Duration) {
         let mut queue = lock(&self.0);
         let is_due = (queue.no_spare).is_none_or(|at| at.elapsed() >= interval);
@@ -136,8 +136,8 @@ impl Reports {
         lock(&self.0).has_reporter = false;
     }
 
-    /// What the reporter writes next, after the last one; none when the queue is empty, and the caller the reporter no
-    /// longer.
+    /// What the reporter writes next, after the last one; none when the queue is empty, and the
+    /// caller the reporter no longer.
     fn next(&self) -> Option<PendingReport> {
         let mut queue = lock(&self.0);
         let next = queue.pending.pop_front();
