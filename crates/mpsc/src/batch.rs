@@ -84,26 +84,6 @@ impl<T> Batch<T> {
         }
     }
 
-    /// As [`of`](Self::of), for an item that goes to the queue with that key, which may be any number. The nodes of
-    /// each queue lie side by side if the thread sends to many in turn and [notes](Self::note_behind) that they
-    /// are behind. Then it keeps nodes for up to 2,048 of them, and whole slabs with those, until
-    /// `node_cache::end_runs` or `clear` is called, or it ends, or it no longer sends like that.
-    #[doc(hidden)]
-    #[inline]
-    #[must_use]
-    pub fn of_near(item: T, key: u64) -> Self {
-        // SAFETY: a fresh node, which is ours.
-        unsafe { Self::of_node(Node::alloc_near(item, key)) }
-    }
-
-    /// Notes that the consumer of the queue with that key had not been waiting for the item that the calling thread
-    /// has just pushed.
-    #[doc(hidden)]
-    #[inline]
-    pub fn note_behind(key: u64) {
-        Node::<T>::note_behind(key);
-    }
-
     /// Whether there is no item. O(1).
     #[must_use]
     pub const fn is_empty(&self) -> bool {

@@ -3,28 +3,19 @@
 
 mod backlog;
 mod batch;
-mod blocks;
 mod bounded;
-mod cache;
 mod channel;
 mod error;
-mod exchange;
 mod iter;
 #[cfg(test)]
-mod loom_exchange;
-#[cfg(test)]
 mod loom_room;
-#[cfg(test)]
-mod loom_slab;
 mod node;
 mod outcome;
 mod queue;
 mod receiver;
 mod room;
-mod runs;
 mod sender;
 mod single;
-mod slab;
 #[cfg(feature = "async")]
 mod task;
 mod word;
@@ -44,10 +35,5 @@ pub use task::AsyncReceiver;
 
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {
-    pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
-
-    #[doc(hidden)]
-    pub use crate::cache::{allocate, deallocate, end_runs};
-    #[doc(hidden)]
-    pub use crate::runs::TABLE;
+    pub use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
 }

@@ -12,13 +12,9 @@
 //! and whoever walks the chain takes only the address from a link. Both compile to nothing.
 
 use crate::Batch;
-use crate::blocks::Set;
-use crate::cache;
-use crate::slab::Size;
 use crate::word;
+use ganger_nodes::Returns;
 use ganger_sync::cell::UnsafeCell;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// One item and a link. `next` is written by whoever owns the list that the node is in, and the
@@ -33,65 +29,18 @@ impl<T> Node<T> {
     /// The word keeps its tags in the low bits of a node's address.
     const TAGS_FIT: () = assert!(align_of::<Self>() > word::TAGS);
 
-    const LAYOUT: Layout = Layout::new::<Self>();
-
-    /// The size of the blocks that nodes live in; `None` for nodes that the cache does not keep.
-    const SIZE: Option<Size> = if cfg!(loom) {
-        None
-    } else {
-        Size::of(Self::LAYOUT)
-    };
-
-    /// From the cache, or one allocation. The caller owns the node and must [`free`](Self::free) it.
+    /// Makes a node. The caller owns it, and must [`free`](Self::free) it.
     #[inline]
     pub(crate) fn alloc(item: T) -> *mut Self {
         const { Self::TAGS_FIT };
-        let memory = match Self::SIZE {
-            Some(size) => cache::take(size),
-            None => Self::allocate(),
-        };
-        Self::write(memory, item)
-    }
-
-    /// As [`alloc`](Self::alloc), for an item that goes to the queue with that key: the nodes of one queue are
-    /// near each other.
-    #[inline]
-    pub(crate) fn alloc_near(item: T, key: u64) -> *mut Self {
-        const { Self::TAGS_FIT };
-        let memory = match Self::SIZE {
-            Some(size) => cache::take_near(size, key),
-            None => Self::allocate(),
-        };
-        Self::write(memory, item)
-    }
-
-    /// Notes that the consumer of the queue with that key had not been waiting for the item that was just pushed:
-    /// see [`alloc_near`](Self::alloc_near).
-    #[inline]
-    pub(crate) fn note_behind(key: u64) {
-        if let Some(size) = Self::SIZE {
-            cache::note_behind(size, key);
-        }
-    }
-
-    /// Makes a node of fresh memory.
-    #[inline]
-    fn write(memory: NonNull<u8>, item: T) -> *mut Self {
-        let node = memory.cast::<Self>().as_ptr();
+        let node = ganger_nodes::allocate::<Self>().as_ptr();
         let value = Self {
             next: UnsafeCell::new(ptr::null_mut()),
             item: UnsafeCell::new(item),
         };
-        // SAFETY: fresh memory of a sufficient layout.
+        // SAFETY: fresh memory for a node.
         unsafe { node.write(value) };
         node
-    }
-
-    /// Memory for a node that is too large or too wide for the cache.
-    fn allocate() -> NonNull<u8> {
-        // SAFETY: a node has a link, so its size is not zero.
-        let memory = unsafe { alloc(Self::LAYOUT) };
-        NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(Self::LAYOUT))
     }
 
     /// Gives the node's memory back and moves the item out.
@@ -113,18 +62,8 @@ impl<T> Node<T> {
     /// As for [`free`](Self::free), and the item has been moved out.
     #[inline]
     pub(crate) unsafe fn free_memory(node: *mut Self) {
-        match Self::SIZE {
-            // SAFETY: it came from `take` with this size, and is not used any longer.
-            Some(size) => unsafe { cache::give(Set::of(Self::block(node), size), size) },
-            // SAFETY: it came from `allocate` with this layout.
-            None => unsafe { dealloc(node.cast(), Self::LAYOUT) },
-        }
-    }
-
-    /// The memory that a node is in.
-    fn block(node: *mut Self) -> NonNull<u8> {
-        // SAFETY: a node is not at zero.
-        unsafe { NonNull::new_unchecked(node.cast()) }
+        // SAFETY: a node is not at zero; its memory is from `allocate`, and nothing uses it any longer.
+        unsafe { ganger_nodes::free(NonNull::new_unchecked(node)) };
     }
 
     /// How many nodes a chain has; none for null.
@@ -145,7 +84,7 @@ impl<T> Node<T> {
     /// Where the node that was made before this one would be if they were neighbours.
     #[inline]
     pub(crate) fn before(node: *mut Self) -> *mut Self {
-        node.wrapping_byte_sub(Self::SIZE.map_or(0, Size::bytes))
+        node.wrapping_byte_sub(ganger_nodes::stride::<Self>())
     }
 
     /// Where the node would be that is so many links behind `older`, if all were as far apart as `node` and
@@ -204,20 +143,13 @@ impl<T> Node<T> {
     }
 }
 
-/// Memory of nodes on its way back to the cache: that of neighbours goes back at once. What is left
-/// goes back when it is dropped.
-pub(crate) struct Freed<T> {
-    /// All of them free. Empty for nodes that the cache does not keep.
-    blocks: Set,
-    node: PhantomData<*mut Node<T>>,
-}
+/// Memory of nodes on its way back: neighbours go back together, the last of them when this is
+/// dropped.
+pub(crate) struct Freed<T>(Returns<Node<T>>);
 
 impl<T> Freed<T> {
     pub(crate) const fn new() -> Self {
-        Self {
-            blocks: Set::EMPTY,
-            node: PhantomData,
-        }
+        Self(Returns::new())
     }
 
     /// Takes the node's memory and moves the item out.
@@ -228,7 +160,7 @@ impl<T> Freed<T> {
     pub(crate) unsafe fn free(&mut self, node: *mut Node<T>) -> T {
         // SAFETY: a node, and the caller's; the item is not used in it again.
         let item = unsafe { (*node).item.with(|item| item.read()) };
-        // SAFETY: as this function's, and the item has been moved out.
+        // SAFETY: by the contract of this function, and the item has been moved out.
         unsafe { self.forget(node) };
         item
     }
@@ -239,30 +171,8 @@ impl<T> Freed<T> {
     /// As for [`Node::free_memory`].
     #[inline]
     pub(crate) unsafe fn forget(&mut self, node: *mut Node<T>) {
-        let Some(size) = Node::<T>::SIZE else {
-            // SAFETY: by the contract of this function.
-            return unsafe { Node::free_memory(node) };
-        };
-        if let Some(others) = self.blocks.add(Set::of(Node::block(node), size)) {
-            Self::give(others);
-        }
-    }
-
-    #[inline(never)]
-    fn give(blocks: Set) {
-        if let Some(size) = Node::<T>::SIZE {
-            // SAFETY: they came from `take` with this size, and are not used any longer.
-            unsafe { cache::give(blocks, size) };
-        }
-    }
-}
-
-impl<T> Drop for Freed<T> {
-    #[inline]
-    fn drop(&mut self) {
-        if !self.blocks.is_empty() {
-            Self::give(self.blocks);
-        }
+        // SAFETY: a node is not at zero; its memory is from `allocate`, and nothing uses it any longer.
+        unsafe { self.0.add(NonNull::new_unchecked(node)) };
     }
 }
 

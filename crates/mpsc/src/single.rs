@@ -28,14 +28,6 @@ impl<T> Single<T> {
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
-    /// As [`Batch::of_near`].
-    #[inline]
-    #[must_use]
-    pub fn near(item: T, key: u64) -> Self {
-        // SAFETY: a fresh node, which is ours.
-        unsafe { Self::of_node(Node::alloc_near(item, key)) }
-    }
-
     /// The item of that node.
     ///
     /// # Safety
@@ -107,7 +99,7 @@ mod tests {
     #[test]
     fn one_item_goes_in_as_a_batch_of_one_does() {
         let count = Rc::new(());
-        let single = || Single::near(Rc::clone(&count), 7);
+        let single = || Single::of(Rc::clone(&count));
         let queue = Queue::new();
         assert_eq!(queue.push_single(single()).ok(), Some(Pushed::First));
         assert_eq!(queue.push_single(single()).ok(), Some(Pushed::Queued));
@@ -139,7 +131,7 @@ mod tests {
         let queue = Queue::new();
         assert_eq!(queue.park(), crate::Park::Parked);
         assert_eq!(
-            queue.push_single(Single::near(1, 1)).ok(),
+            queue.push_single(Single::of(1)).ok(),
             Some(Pushed::Unparked)
         );
     }

@@ -4,6 +4,7 @@ use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
 use crate::room::MAX_LIMIT;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
+use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
@@ -331,6 +332,7 @@ impl Builder {
             self.config,
             pins,
             backtraces.transpose()?,
+            stop::end_after_halt,
         )))
     }
 

@@ -151,8 +151,8 @@ impl ProcessCell {
         self.core.begin(process);
     }
 
-    /// Has the processor fetch a cell that another one has written last, and that is about to be used here, with whatever
-    /// else it does meanwhile. The address need not be valid.
+    /// Has the processor fetch a cell that another processor has written last and that this thread is
+    /// about to use. The address need not be valid.
     #[inline]
     pub(crate) fn fetch(cell: *const Self) {
         const LINE: usize = 64;

@@ -8,7 +8,7 @@
 //! before its next step it is moved to a box: it has lived for long by then, as far as anybody knows, and
 //! the price is paid once. The block begins with what knows the type.
 
-use ganger_mpsc::node_cache;
+use ganger_nodes::values;
 use ganger_proc_api::Process;
 use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
@@ -44,7 +44,7 @@ impl<P: Process> Block<P> {
         // SAFETY: the caller has such a block to itself, and uses the process in it no more.
         let process = unsafe { (&raw mut (*block.cast::<Self>().as_ptr()).process).read() };
         // SAFETY: it came from `allocate` with this layout, and is empty.
-        unsafe { node_cache::deallocate(block, Layout::new::<Self>()) };
+        unsafe { values::free(block, Layout::new::<Self>()) };
         Box::new(process)
     }
 }
@@ -69,7 +69,7 @@ impl Home {
 
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
-        let Some(memory) = node_cache::allocate(Layout::new::<Block<P>>()) else {
+        let Some(memory) = values::allocate(Layout::new::<Block<P>>()) else {
             return Self::boxed(Box::new(process));
         };
         let block = memory.cast::<Block<P>>();
@@ -149,7 +149,7 @@ impl Drop for Home {
         impl Drop for Memory {
             fn drop(&mut self) {
                 // SAFETY: it came from `allocate` with this layout, and the process is gone.
-                unsafe { node_cache::deallocate(self.0, self.1) };
+                unsafe { values::free(self.0, self.1) };
             }
         }
         if self.is_boxed {

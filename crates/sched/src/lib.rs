@@ -6,11 +6,9 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
-mod answer;
 mod blocking;
 mod builder;
 mod cell;
-mod census;
 #[cfg(not(feature = "check"))]
 #[path = "check_off.rs"]
 mod check;
@@ -19,7 +17,6 @@ mod commands;
 mod config;
 mod contain;
 mod core;
-mod counted;
 mod delivery;
 mod dispatch;
 mod dump;
@@ -27,7 +24,7 @@ mod exit_slot;
 mod factories;
 mod finish;
 mod forced;
-mod gauge;
+mod frames;
 mod global;
 mod handle;
 mod home;
@@ -39,11 +36,9 @@ mod long_steps;
 mod names;
 mod nodes;
 mod outstanding;
-mod pid_cache;
 mod pool;
 mod process_handle;
 mod progress;
-mod reaper;
 mod registry;
 mod room;
 mod routing;
@@ -53,18 +48,17 @@ mod send_all;
 mod sending;
 mod shared;
 mod shown;
-mod shutdown;
 mod slots;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
 mod still;
+mod stop;
 mod submit;
+mod threads;
 mod token;
-mod try_lock;
 mod turns;
 mod upgrade;
-mod urgent;
 mod waiters;
 mod watchers;
 mod worker;
@@ -95,9 +89,9 @@ pub use process_handle::{Address, ProcessHandle};
 pub use scheduler::{Scheduler, StartError};
 pub use send_all::SendAllError;
 pub use sending::SendAsync;
-pub use shutdown::StopReport;
 pub use state::ProcessState;
 pub use stats::{Stats, WorkerStats};
+pub use stop::{StopError, StopReport};
 
 /// A process, shared by registry and handles.
 type Task = std::sync::Arc<cell::ProcessCell>;

@@ -14,11 +14,9 @@
 //! the pool takes nothing any more once it is closed, and each thread that ends after the halt empties it.
 
 use crate::Task;
-use crate::cell::ProcessCell;
-use crate::try_lock::TryLock;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
-use ganger_sync::{CachePadded, thread};
+use ganger_sync::{CachePadded, TryLock, thread};
 use std::cell::Cell;
 use std::mem;
 use std::sync::Arc;
@@ -134,10 +132,6 @@ impl Cache {
     /// A cell to be used again, which nobody else refers to.
     pub(crate) fn take_cell(&mut self, pool: &Pool) -> Option<Task> {
         if let Some(cell) = self.cells.pop() {
-            // Who starts processes from outside has cells that workers have used last.
-            if let Some(next) = self.cells.last() {
-                ProcessCell::fetch(Arc::as_ptr(next));
-            }
             return Some(cell);
         }
         // To look whether there are any is cheaper than to find that there are none: that takes a full fence.

@@ -10,6 +10,7 @@ use crate::Task;
 use crate::commands::OwnHandlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
+use crate::frames::{self, Frame};
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::state::{Begin, Leave};
@@ -79,27 +80,24 @@ impl<'a> Runner<'a> {
         }
         self.catch_up = CatchUp::default();
         // Each alone: a second panic on the way out of one would end the program.
-        let Buffers {
-            mut out,
-            inline,
-            end,
-        } = mem::take(&mut self.buffers);
+        let Buffers { mut out, end, .. } = mem::take(&mut self.buffers);
         discard_each(None, counters, out.drain_yields());
         discard(None, counters, out.take_outcome());
-        discard(None, counters, inline);
         discard(None, counters, end);
     }
 
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        let handlers = OwnHandlers::default();
-        let place = Elsewhere {
-            shared: self.shared,
-            handlers: &handlers,
-        };
-        self.turn(place, token);
-        handlers.leave(self.counters);
+        frames::within(self.shared, Frame::Turn, || {
+            let handlers = OwnHandlers::default();
+            let place = Elsewhere {
+                shared: self.shared,
+                handlers: &handlers,
+            };
+            self.turn(place, token);
+            handlers.leave(self.counters);
+        });
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.

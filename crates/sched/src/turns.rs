@@ -1,8 +1,7 @@
-//! The turns that threads are in, as others see them: which process runs, and what a `stop` inside a turn
-//! must not wait for.
+//! The turns that threads are in, as others see them: which process runs.
 
 use crate::commands::OwnHandlers;
-use crate::local::{self, Held, Hold, LocalQueue};
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::stats::Counter;
 use crate::token::Token;
@@ -190,7 +189,7 @@ pub(crate) struct Elsewhere<'a> {
 }
 
 impl Turning for Elsewhere<'_> {
-    type Guard<'a> = (Hold, Running<'a>);
+    type Guard<'a> = Running<'a>;
 
     fn worker(self) -> Option<usize> {
         None
@@ -216,8 +215,7 @@ impl Turning for Elsewhere<'_> {
     }
 
     fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_> {
-        let running = shared.turns.begin(None, pid);
-        (local::hold(shared, Held::Turn), running)
+        shared.turns.begin(None, pid)
     }
 
     fn end(self, guard: Self::Guard<'_>) {

@@ -2,24 +2,22 @@
 //!
 //! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
 //!
-//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, unless that has been in vain for long
-//! (`worker/courtesy.rs`), then it sleeps; `idle.rs` says how, and why no process is left lying beside a sleeper. So
-//! does one that may not search, because enough others do: it looks at its own deque and the global queue alone. Were
-//! it to sleep at once, somebody who pushes one process after the other would find it asleep each time that the
-//! searcher has found the last one.
+//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then sleeps.
+//! `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A worker that may
+//! not search, because enough others do, rests in the same way: it looks at its own deque and the
+//! global queue alone. If it slept at once, a thread that pushes one process after the other would
+//! find it asleep each time that the searcher has found the last one.
 
 mod balance;
-mod courtesy;
 pub(crate) mod ladder;
 mod retire;
 mod rotation;
 
-use self::courtesy::{Courtesy, GaveWay};
 use self::rotation::Rotation;
 use crate::contain::or_abort;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
-use crate::reaper::fence_after_halt;
+use crate::progress::fence_after_halt;
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
@@ -27,11 +25,9 @@ use crate::token::Token;
 use crate::turns::Seat;
 use crate::worker_slots::{Next, WorkerSlot};
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
-use ganger_sync::hint;
+use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Runs on the calling thread until the scheduler halts. What it returns is to be called when nobody waits for this
 /// thread any more: it drops the handlers, if this is the last worker.
@@ -62,11 +58,9 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         shared,
         deque,
         cache,
-        pids,
         handlers,
         ..
     } = queue;
-    drop(pids);
     cache.into_inner().leave(&shared.pool);
     let is_halted = shared.shutdown.is_halted();
     if is_halted {
@@ -93,6 +87,7 @@ enum Looked {
 }
 
 /// What comes before the next look.
+#[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Spin,
     Yield,
@@ -116,7 +111,6 @@ struct Worker<'a> {
     is_looking: bool,
     /// It was a spare that nobody has needed for a while.
     has_left: bool,
-    courtesy: Courtesy,
 }
 
 impl<'a> Worker<'a> {
@@ -134,7 +128,6 @@ impl<'a> Worker<'a> {
             urgent_streak: 0,
             is_looking: false,
             has_left: false,
-            courtesy: Courtesy::default(),
         }
     }
 
@@ -179,12 +172,16 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after so many empty looks, and retires if it was replaced meanwhile. Returns after how
-    /// many the next one comes; none when the thread is to leave.
+    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile.
+    /// Returns after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
-        let has_slept = self.rest_only(rest, empty_looks);
+        match rest {
+            Rest::Spin => hint::spin_loop(),
+            Rest::Yield => thread::yield_now(),
+            Rest::Sleep => self.sleep(),
+        }
         if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
                 self.shared.idle.end_search(|| self.shared.has_work());
@@ -195,36 +192,10 @@ impl<'a> Worker<'a> {
             }
             return Some(0);
         }
-        Some(if has_slept { 0 } else { empty_looks })
-    }
-
-    /// Spins, yields or sleeps; whether it has slept.
-    fn rest_only(&mut self, rest: &Rest, empty_looks: u32) -> bool {
-        match rest {
-            Rest::Spin => hint::spin_loop(),
-            Rest::Yield => {
-                let is_first = empty_looks <= self.shared.config.spin_looks.max(1);
-                match self.courtesy.give_way(is_first) {
-                    GaveWay::Yielded(lasted) => self.come_back_after(lasted),
-                    GaveWay::Paused => {}
-                    GaveWay::Declined => {
-                        self.sleep();
-                        return true;
-                    }
-                }
-            }
-            Rest::Sleep => {
-                self.sleep();
-                return true;
-            }
-        }
-        false
-    }
-
-    /// It has yielded its thread for so long.
-    fn come_back_after(&mut self, lasted: Duration) {
-        let (shared, is_relied_on) = (self.shared, self.searching);
-        (self.courtesy).come_back(lasted, || is_relied_on && shared.has_kept_waiting());
+        Some(match rest {
+            Rest::Sleep => 0,
+            Rest::Spin | Rest::Yield => empty_looks,
+        })
     }
 
     /// One look, after so many that found nothing.
@@ -293,9 +264,7 @@ impl<'a> Worker<'a> {
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
-        self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
-        self.keep_nothing();
         let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
@@ -305,12 +274,6 @@ impl<'a> Worker<'a> {
             || self.fall_asleep(),
         );
         self.wake_up(woken);
-    }
-
-    /// It is about to send nothing for a while: gives up what it keeps for that.
-    fn keep_nothing(&self) {
-        node_cache::end_runs();
-        self.shared.forget_known(self.queue);
     }
 
     /// It is about to block.
@@ -323,11 +286,9 @@ impl<'a> Worker<'a> {
         self.shared.check.begin_pick(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
-            Woken::Withdrawn => {
-                self.courtesy.stay_awake();
-                // For what it withdraws for need not be all that others rely on it for.
-                self.shared.idle.begin_search()
-            }
+            // Search again: pushers that saw this worker search may have queued more than the item
+            // that kept it awake.
+            Woken::Withdrawn => self.shared.idle.begin_search(),
         };
         self.rotation.restart(self.shared.time.nanos());
     }

@@ -29,8 +29,9 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "ganger-deque",
+    "ganger-nodes",
     "ganger-mpsc",
     "ganger-os",
     "ganger-sync",

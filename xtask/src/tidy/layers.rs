@@ -4,17 +4,18 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with those that it, or a test of it, may use.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
-    ("mpsc", &["sync", "soak"]),
+    ("nodes", &["sync"]),
+    ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
     ("proc-api", &[]),
     ("relay", &["sync", "mpsc", "proc-api"]),
     (
         "sched",
-        &["sync", "deque", "mpsc", "os", "proc-api", "relay"],
+        &["sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay"],
     ),
     ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
     ("soak-sched", &["soak"]),

@@ -107,7 +107,7 @@ fn close_against_an_item_in_its_node() {
         let single = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
-                let pushed = queue.push_single(Single::near(0, 1));
+                let pushed = queue.push_single(Single::of(0));
                 // Whatever it was linked to, it comes back alone.
                 let refused = pushed.err().map(Closed::into_inner);
                 let batches = refused.into_iter().map(Single::into_batch);

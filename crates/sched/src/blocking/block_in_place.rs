@@ -3,6 +3,7 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
+use crate::frames;
 use crate::local;
 use crate::shared::Shared;
 use ganger_proc_api::Pid;
@@ -42,7 +43,7 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
 /// is no worker and ends processes in a shutdown: it may be the last one that could end the
 /// process.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
-    if local::ends_processes(shared) || local::starts(shared, pid.id()) {
+    if frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
         return false;
     }
     local::with_any(|queue| {
@@ -75,7 +76,8 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::local::{Held, LocalQueue};
+    use crate::frames::Frame;
+    use crate::local::LocalQueue;
 
     /// It may be the last one that could end the process.
     // pins: D3, D4
@@ -85,10 +87,7 @@ mod tests {
         let [here, there] = [(); 2].map(|()| scheduler().build().unwrap());
         let pid = Pid::new(there.host_name(), 7);
         let may_wait = || may_wait_for(&there.shared, pid);
-        let and_when_it_ends_others = || {
-            let _turn = local::hold(&there.shared, Held::Turn);
-            may_wait()
-        };
+        let and_when_it_ends_others = || frames::within(&*there.shared, Frame::Turn, may_wait);
         assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
         // On a worker of another scheduler, which has been replaced.
         here.shared.worker_slots.mark_spare(1);

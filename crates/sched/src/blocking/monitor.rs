@@ -32,9 +32,9 @@ use super::sample::WorkerSample;
 use crate::clock::{Clock, MonotonicClock};
 use crate::config::MAX_LOOK_INTERVAL;
 use crate::contain::or_abort;
-use crate::counted;
 use crate::long_steps::LongStepKind;
 use crate::shared::Shared;
+use crate::threads;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -53,7 +53,7 @@ const QUIET: Duration = Duration::from_millis(10);
 pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
-    counted::spawn(builder, shared, |shared| {
+    threads::spawn(builder, shared, |shared| {
         or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
     })
 }

@@ -17,9 +17,9 @@
 
 use crate::clock::Since;
 use crate::contain::{contain, is_heard, log};
-use crate::counted;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
+use crate::threads;
 use crate::worker_slots::NoSpare;
 use ganger_proc_api::Symbol;
 use ganger_sync::sync::{Mutex, lock};
@@ -180,7 +180,7 @@ impl Shared {
         }
         let name = format!("{}-warning", self.config.thread_name);
         let builder = thread::Builder::new().name(name);
-        if counted::spawn_beside(builder, self, move || reporter.write_all()).is_err() {
+        if threads::spawn_detached(builder, self, move || reporter.write_all()).is_err() {
             self.reports.resign();
         }
     }

@@ -1,8 +1,8 @@
 //! The threads of workers: how they start, and how a spare replaces a worker.
 
-use crate::counted;
 use crate::long_steps::NoticedStep;
 use crate::shared::Shared;
+use crate::threads;
 use crate::token::Token;
 use crate::worker;
 use crate::worker_slots::Spawned;
@@ -52,11 +52,11 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Toke
     let Some(deque) = crate::sim::hire(index, deque) else {
         return Ok(());
     };
-    let builder = counted::builder(shared, index);
+    let builder = threads::builder(shared, index);
     // What a refused thread was to have is dropped with it.
     let parcel = Arc::new(Mutex::new(Some(deque)));
     let theirs = Arc::clone(&parcel);
-    let spawned = counted::spawn_and_then(builder, shared, move |shared| {
+    let spawned = threads::spawn_and_then(builder, shared, move |shared| {
         let deque = lock(&theirs).take();
         let then = deque.map(|deque| worker::work(Arc::clone(shared), index, deque));
         |shared: &Shared| then.into_iter().for_each(|then| then(shared))

@@ -8,7 +8,7 @@
 use crate::Task;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::{Inline, dispatch};
+use crate::dispatch::dispatch;
 use crate::shared::Shared;
 use crate::shown::Shown;
 use crate::state::Waiting;
@@ -22,7 +22,8 @@ use std::mem;
 #[derive(Default)]
 pub(super) struct Buffers {
     pub(super) out: StepOutput,
-    pub(super) inline: Inline,
+    /// So many of what is pending are answers that have come before their handlers returned, since the last step.
+    answers: usize,
     /// Why the process has ended, after [`Turn::End`].
     pub(super) end: Option<ExitReason>,
 }
@@ -57,7 +58,8 @@ enum Stepped {
 }
 
 impl Buffers {
-    /// Runs the process, whose run token this thread owns, for a turn.
+    /// Runs the process, whose run token this thread owns, for a turn: one step, and more of them as long as its handlers
+    /// answer at once and nothing else happens.
     #[inline(always)]
     pub(super) fn turn(
         &mut self,
@@ -67,61 +69,30 @@ impl Buffers {
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
-        core.receive(&task.state);
-        match self.advance::<true>(shared, place, task, core, counters) {
-            Stepped::Waits if self.has_nothing_for(core) => wait(core),
-            Stepped::Waits => self.go_on(shared, place, task, core, counters),
-            Stepped::Ready => self.turn_ends(core, Turn::Ready),
-            Stepped::End => self.turn_ends(core, Turn::End),
-        }
-    }
-
-    /// There is something for a process that would wait. When that is no more than answers to its last step, has
-    /// it step again.
-    #[inline(never)]
-    fn go_on(
-        &mut self,
-        shared: &Shared,
-        place: impl Turning,
-        task: &Task,
-        core: &mut Core,
-        counters: &Counters,
-    ) -> Turn {
         let must_end =
             move || place.keeps_waiting() || task.state.must_leave() || shared.shutdown.is_halted();
+        core.receive(&task.state);
         let mut steps = 1;
-        while core.pending.len() == self.inline.answers {
+        loop {
+            match self.advance(shared, place, task, core, counters) {
+                Stepped::Waits if core.pending.is_empty() => return wait(core),
+                Stepped::Waits => {}
+                Stepped::Ready => return Turn::Ready,
+                Stepped::End => return Turn::End,
+            }
+            if core.pending.len() > self.answers {
+                return Turn::Behind;
+            }
             if steps == INLINE_STEPS || must_end() {
-                return self.turn_ends(core, Turn::Ready);
+                return Turn::Ready;
             }
             steps += 1;
-            match self.advance::<false>(shared, place, task, core, counters) {
-                Stepped::Waits if self.has_nothing_for(core) => return wait(core),
-                Stepped::Waits => {}
-                Stepped::Ready => return self.turn_ends(core, Turn::Ready),
-                Stepped::End => return self.turn_ends(core, Turn::End),
-            }
         }
-        self.turn_ends(core, Turn::Behind)
     }
 
-    /// Whether a process that waits has nothing to do.
-    #[inline]
-    fn has_nothing_for(&self, core: &Core) -> bool {
-        !self.inline.place.is_full() && core.pending.is_empty()
-    }
-
-    /// As `turn`, with what its handlers have answered left to the next one.
-    #[inline]
-    fn turn_ends(&mut self, core: &mut Core, turn: Turn) -> Turn {
-        self.inline.end(core);
-        turn
-    }
-
-    /// Gathers events, steps the process if there is something for it, and applies the outcome. It is not the turn's first
-    /// step when handlers have answered the one before.
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
     #[inline(always)]
-    fn advance<const IS_FIRST: bool>(
+    fn advance(
         &mut self,
         shared: &Shared,
         place: impl Turning,
@@ -129,25 +100,19 @@ impl Buffers {
         core: &mut Core,
         counters: &Counters,
     ) -> Stepped {
-        // A turn goes on for answers alone. One that is in its place is the only one, and there is nothing to gather.
-        let events = if !IS_FIRST && self.inline.place.is_full() {
-            debug_assert!(core.pending.is_empty() && !core.has_system() && !core.must_step);
-            1
-        } else {
-            let limit = shared.config.event_batch;
-            self.inline.begin();
-            match core.gather(&task.state, limit, &mut self.inline, counters) {
-                Gathered::Step(events) => events,
-                Gathered::Nothing => return Stepped::Waits,
-                Gathered::Upgrade(request) => {
-                    match self.gather_behind(shared, task, core, *request, counters) {
-                        Ok(events) => events,
-                        Err(stepped) => return stepped,
-                    }
+        self.answers = 0;
+        let limit = shared.config.event_batch;
+        let events = match core.gather(&task.state, limit, counters) {
+            Gathered::Step(events) => events,
+            Gathered::Nothing => return Stepped::Waits,
+            Gathered::Upgrade(request) => {
+                match self.gather_behind(shared, task, core, *request, counters) {
+                    Ok(events) => events,
+                    Err(stepped) => return stepped,
                 }
             }
         };
-        if !self.step::<IS_FIRST>(shared, place, task, core, events, counters) {
+        if !self.step(shared, place, task, core, events, counters) {
             return Stepped::End;
         }
         if self.out.take_wait() {
@@ -180,7 +145,7 @@ impl Buffers {
                 return Err(self.end(ExitReason::Terminated));
             }
             let limit = shared.config.event_batch;
-            match core.gather(&task.state, limit, &mut self.inline, counters) {
+            match core.gather(&task.state, limit, counters) {
                 Gathered::Nothing => return Err(Stepped::Waits),
                 Gathered::Step(events) => return Ok(events),
                 Gathered::Upgrade(next) => request = *next,
@@ -200,13 +165,10 @@ impl Buffers {
     ) -> Stepped {
         match self.out.take_outcome() {
             Outcome::Done(result) => self.end(ExitReason::Done(result)),
-            Outcome::Upgrade(request) => {
-                self.inline.put_back(core);
-                match upgrade(shared, task, core, *request, counters) {
-                    Ok(()) => Stepped::Ready,
-                    Err(error) => self.end(ExitReason::UpgradeFailed(error)),
-                }
-            }
+            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
+                Ok(()) => Stepped::Ready,
+                Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+            },
             _ => Stepped::Ready,
         }
     }
@@ -218,7 +180,7 @@ impl Buffers {
 
     /// One step, and the dispatch of what it yielded. Says whether the process goes on.
     #[inline(always)]
-    fn step<const IS_FIRST: bool>(
+    fn step(
         &mut self,
         shared: &Shared,
         place: impl Turning,
@@ -228,11 +190,11 @@ impl Buffers {
         counters: &Counters,
     ) -> bool {
         place.count(&counters.steps);
-        let Self { out, inline, end } = self;
-        let lent = core.lend(&inline.place, events);
-        let Some((process, mut shown)) = core.shown(&inline.place, &lent) else {
+        let out = &mut self.out;
+        let lent = core.lend(events);
+        let Some((process, mut shown)) = core.shown(&lent) else {
             // Only a completed process has none, and a completed process is not queued.
-            *end = Some(ExitReason::Terminated);
+            self.end = Some(ExitReason::Terminated);
             return false;
         };
         shared.accounts.show(task.pid, &shown);
@@ -254,10 +216,10 @@ impl Buffers {
             return false;
         }
         let left = end_step(shared, task, &mut shown);
-        core.keep(&mut inline.place, left);
+        core.keep(left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
-        dispatch::<IS_FIRST>(place, task, core, out, inline, counters);
+        self.answers = dispatch(place, task, core, out, counters);
         true
     }
 
@@ -273,13 +235,13 @@ impl Buffers {
         reason: ExitReason,
         counters: &Counters,
     ) {
-        core.keep(&mut self.inline.place, left);
+        core.keep(left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
         if let ExitReason::Panicked(_) = reason {
             counters.panics.bump();
         } else {
-            dispatch::<true>(place, task, core, &mut self.out, &mut self.inline, counters);
+            dispatch(place, task, core, &mut self.out, counters);
         }
         self.end = Some(reason);
         // Whatever a panic left in it is not for the next process to see.

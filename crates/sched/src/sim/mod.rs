@@ -12,7 +12,7 @@ pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{
     before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun,
 };
-pub(crate) use moment::moment;
+pub(crate) use moment::{begin_stop, moment};
 pub use moment::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
@@ -24,7 +24,7 @@ use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
-use crate::shutdown::StopReport;
+use crate::stop::StopReport;
 use crate::token::Token;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
@@ -308,7 +308,13 @@ impl Machine<'_> {
 
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        moment::begin_stop(self.shared);
+        moment::tell_of_stop(self.shared);
+    }
+
+    /// The deadline that `begin_stop` has been given since the last call of this.
+    #[must_use]
+    pub fn take_deadline(&mut self) -> Option<Duration> {
+        moment::take_deadline()
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
@@ -332,8 +338,9 @@ impl Machine<'_> {
     /// What became of the processes that were alive when it was stopped.
     #[must_use]
     pub fn report(&self) -> StopReport {
-        let before = moment::before().unwrap_or_else(|| self.shared.counters.total());
-        self.shared.report_since(&before)
+        let before = self.shared.stopper.before();
+        let before = before.unwrap_or_else(|| self.shared.counters.total());
+        StopReport::since(&before, self.shared)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

@@ -176,7 +176,7 @@ impl Worker<'_> {
         let most = 1 + self.shared.config.global_batch;
         self.shared.global.take(most, |token| taken.push(token));
         self.counters.global_picks.add(taken.len() as u64);
-        // Somebody else has started or woken them.
+        // Other threads have written the cells last: the processor fetches all of them at once.
         taken.iter().for_each(Token::fetch);
         // The last one pushed is the first one popped: the order of the global queue is kept.
         while taken.len() > 1

@@ -15,7 +15,6 @@ impl Worker<'_> {
             return Next::Active;
         }
         self.give_away();
-        self.keep_nothing();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
         let next = shared
             .worker_slots

@@ -150,7 +150,6 @@ impl<'a> Simulated<'a> {
             Phase::Relieved => {
                 shared.long_steps.end(index);
                 self.worker.give_away();
-                self.worker.keep_nothing();
                 shared.worker_slots.mark_spare(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
                 self.phase = Phase::OffDuty(until);
@@ -183,7 +182,6 @@ impl<'a> Simulated<'a> {
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
-                self.worker.keep_nothing();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;

@@ -114,73 +114,25 @@ fn the_lane_is_passed_over_only_for_something_else() {
     std::mem::forget(scheduler);
 }
 
-/// A worker of two that has yielded its thread for so long, while a process waited, and another worker slept.
-fn refrains_after(lasted: Duration, is_searching: bool) -> bool {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let shared = &scheduler.shared;
-    let deque = shared.take_deques().unwrap().remove(0);
-    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
-    let mut worker = Worker::new(&queue);
-    worker.searching = is_searching && shared.idle.begin_search();
-    shared.idle.announce(1, false);
-    drop(scheduler.submit(Still, "main", ()).unwrap());
-    worker.come_back_after(lasted);
-    let refrains = worker.courtesy.refrains();
-    if refrains {
-        // It finds what waits, and does not block: that counts as well.
-        (0..1_000).for_each(|_| worker.sleep());
-        assert!(!worker.courtesy.refrains(), "for ever");
-    }
-    // Nobody has the process's token any more: there is nothing that would end it.
-    assert!(shared.global.pop().is_some());
-    std::mem::forget(scheduler);
-    refrains
-}
-
 // pins: G5
 #[test]
-fn a_searcher_that_was_away_while_something_waited_yields_no_more_for_a_while() {
-    assert!(refrains_after(Duration::from_millis(1), true));
-    assert!(!refrains_after(Duration::from_millis(1), false));
-    assert!(!refrains_after(Duration::from_micros(1), true));
-}
-
-// pins: G5
-#[test]
-fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_something() {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let shared = &scheduler.shared;
-    let deque = shared.take_deques().unwrap().remove(0);
-    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+fn a_worker_without_work_spins_then_yields_then_sleeps() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let queue = LocalQueue::of_first(&scheduler.shared);
     let mut worker = Worker::new(&queue);
-    // So that it withdraws.
-    drop(scheduler.submit(Still, "main", ()).unwrap());
-    let yields = |worker: &mut Worker<'_>| {
-        let looks = [4, 5].map(|looks| worker.rest(&Rest::Yield, looks) == Some(looks));
-        looks == [true; 2]
-    };
-    // It would block.
-    let sleeps = |worker: &mut Worker<'_>, times: u32| {
-        (0..times).all(|_| {
-            let has_yielded = yields(worker);
-            worker.courtesy.fall_asleep();
-            has_yielded
-        })
-    };
-    let in_vain = courtesy::VAIN_SLEEPS;
-    for times in [in_vain - 1, in_vain] {
-        // And then it finds something, the first time.
-        assert!(sleeps(&mut worker, times) && (times == in_vain || yields(&mut worker)));
+    let mut empty_looks = 0;
+    for look in 1..=20 {
+        let rest = match worker.look_once(&mut empty_looks) {
+            Looked::Nothing(rest) => rest,
+            Looked::Found(_) | Looked::Halted => panic!("there is nothing"),
+        };
+        let expected = match look {
+            ..4 => Rest::Spin,
+            4..16 => Rest::Yield,
+            16.. => Rest::Sleep,
+        };
+        assert_eq!((rest, empty_looks), (expected, look));
     }
-    let before = worker.counters.sleeps.get();
-    assert_eq!(worker.rest(&Rest::Yield, 4), Some(0), "it has slept");
-    assert_eq!(worker.counters.sleeps.get(), before + 1);
-    assert!(
-        yields(&mut worker),
-        "there was something: it has not slept in the end"
-    );
-    assert!(shared.global.pop().is_some());
-    std::mem::forget(scheduler);
 }
 
 /// Runs itself again, to see the program end.

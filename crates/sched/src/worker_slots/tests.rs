@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::Scheduler;
-use crate::clock::Deadline;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::state::ProcessState;
 use ganger_proc_api::{
@@ -84,7 +83,7 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
         assert!(!slots.is_replaced(0));
         assert_eq!(shared.long_steps.last(), []);
         assert_eq!(slots.spares(), 0);
-        let now = || Deadline::after(Duration::ZERO);
+        let now = || Duration::ZERO;
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
         assert_eq!(lock(&slots.spares).free.len(), 1);
     }
@@ -169,7 +168,8 @@ fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let other = scheduler.submit(Closes(None), "main", ()).unwrap();
     let (has_stopped, stopped) = mpsc::channel();
     let handle = scheduler.handle();
-    let stop = thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20))));
+    let stop =
+        thread::spawn(move || has_stopped.send(handle.stop(Duration::from_millis(20)).unwrap()));
     let report = stopped.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(
         report.forced + report.completed + report.stuck.len() as u64,
