@@ -28,7 +28,7 @@ mod signal;
 mod symbols;
 mod unwind;
 
-use crate::sampler::{Entered, Sampler, SamplerError};
+use crate::sampler::{Entered, Sampler, SamplerError, WithId};
 use sample::{Copied, Sample};
 use std::fmt;
 use std::marker::PhantomData;
@@ -130,7 +130,7 @@ impl Sampler for Backtraces {
         &self,
         slot: usize,
         is_current: &dyn Fn() -> bool,
-        with_thread: &dyn Fn(&dyn Fn(u32) -> bool) -> bool,
+        with_thread: &dyn Fn(&WithId<'_>) -> bool,
     ) -> Option<Arc<str>> {
         let send = || with_thread(&|id| signal::send(self.signal, id));
         self.text(&self.copy(slot, is_current, send)?)

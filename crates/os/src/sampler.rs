@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::{fmt, io};
 
+/// What is done with a thread's id, while that thread can't end; it says whether it was done.
+pub type WithId<'a> = dyn Fn(u32) -> bool + 'a;
+
 /// Says where threads are: one for each slot.
 pub trait Sampler: fmt::Debug + Send + Sync {
     /// The calling thread, which has that slot, can be asked where it is, until the result is
@@ -17,7 +20,7 @@ pub trait Sampler: fmt::Debug + Send + Sync {
         &self,
         slot: usize,
         is_current: &dyn Fn() -> bool,
-        with_thread: &dyn Fn(&dyn Fn(u32) -> bool) -> bool,
+        with_thread: &dyn Fn(&WithId<'_>) -> bool,
     ) -> Option<Arc<str>>;
 }
 
