@@ -68,7 +68,7 @@ pub enum Did {
     /// It has left, because the scheduler has halted.
     Left,
     /// The monitor has looked.
-    WorkerSample,
+    Watched,
     /// The monitor sleeps until something waits.
     Dozed,
     /// The monitor has been woken.

@@ -68,7 +68,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                 self.monitor.look();
                 if self.monitor.quiet < QUIET {
                     self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
-                    Did::WorkerSample
+                    Did::Watched
                 } else {
                     shared.check.begin_look();
                     shared
