@@ -49,6 +49,7 @@ mod sending;
 mod shared;
 mod shown;
 mod slots;
+mod small_box;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]

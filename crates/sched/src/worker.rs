@@ -22,7 +22,7 @@ use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::token::Token;
-use crate::turns::Seat;
+use crate::turns::OnWorker;
 use crate::worker_slots::{Next, WorkerSlot};
 use ganger_deque::Worker as Deque;
 use ganger_sync::{hint, thread};
@@ -41,7 +41,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let seat = Seat::new(&queue);
+        let seat = OnWorker::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         if or_abort(|| worker.begin()) == Next::Active {
@@ -172,8 +172,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile.
-    /// Returns after how many the next look comes; none when the thread is to leave.
+    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile. Returns
+    /// after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {

@@ -8,7 +8,7 @@ use super::source::Source;
 /// for another thread's answer to a signal.
 const MAY_ASK_THE_CLOCK: [&str; 3] = [
     "crates/sched/src/clock.rs",
-    "crates/mpsc/src/receiver.rs",
+    "crates/mpsc/src/channel/receiver.rs",
     "crates/os/src/backtraces/sample.rs",
 ];
 

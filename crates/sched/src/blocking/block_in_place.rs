@@ -3,9 +3,8 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
-use crate::frames;
-use crate::local;
 use crate::shared::Shared;
+use crate::{frames, local};
 use ganger_proc_api::Pid;
 use ganger_sync::atomic::{Ordering, fence};
 use std::sync::Arc;

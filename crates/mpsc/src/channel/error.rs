@@ -1,28 +1,10 @@
-//! The errors. Named, and behaving, as those of `std::sync::mpsc`; what was rejected is inside.
+//! The errors of channels, with the names and the behaviour of those of `std::sync::mpsc`. An error
+//! of a send has the rejected item inside.
 
 use std::fmt;
 use thiserror::Error;
 
-/// The queue is closed; here is what was to be pushed.
-#[derive(Error, Clone, Copy, PartialEq, Eq)]
-#[error("pushing on a closed queue")]
-pub struct Closed<T>(pub T);
-
-impl<T> Closed<T> {
-    /// What was to be pushed.
-    #[must_use]
-    pub fn into_inner(self) -> T {
-        self.0
-    }
-}
-
-impl<T> fmt::Debug for Closed<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Closed").finish_non_exhaustive()
-    }
-}
-
-/// The receiver is gone or has closed the channel; here is what was to be sent.
+/// The receiver is gone or has closed the channel. What was to be sent is inside.
 #[derive(Error, Clone, Copy, PartialEq, Eq)]
 #[error("sending on a closed channel")]
 pub struct SendError<T>(pub T);
@@ -42,10 +24,10 @@ impl<T> fmt::Debug for SendError<T> {
 }
 
 /// Why [`BoundedSender::try_send`](crate::BoundedSender::try_send) has not sent the item, which is
-/// here.
+/// inside.
 #[derive(Error, Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no room for it now.
+    /// There is no room for the item at this moment.
     #[error("sending on a full channel")]
     Full(T),
     /// The receiver is gone or has closed the channel.
@@ -78,7 +60,7 @@ impl<T> fmt::Debug for TrySendError<T> {
     }
 }
 
-/// Nothing is left in the channel and nothing will come.
+/// Nothing is left in the channel, and nothing comes any more.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 #[error("receiving on a closed channel")]
 pub struct RecvError;
@@ -86,10 +68,10 @@ pub struct RecvError;
 /// Why [`Receiver::try_recv`](crate::Receiver::try_recv) has no item.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// Nothing is there yet.
+    /// There is no item yet.
     #[error("receiving on an empty channel")]
     Empty,
-    /// Nothing is left and nothing will come.
+    /// Nothing is left, and nothing comes any more.
     #[error("receiving on a closed channel")]
     Disconnected,
 }
@@ -103,10 +85,10 @@ impl From<RecvError> for TryRecvError {
 /// Why [`Receiver::recv_timeout`](crate::Receiver::recv_timeout) has no item.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum RecvTimeoutError {
-    /// Nothing came in time.
+    /// No item came in time.
     #[error("timed out waiting on a channel")]
     Timeout,
-    /// Nothing is left and nothing will come.
+    /// Nothing is left, and nothing comes any more.
     #[error("receiving on a closed channel")]
     Disconnected,
 }
@@ -128,8 +110,5 @@ mod tests {
         let error: Box<dyn std::error::Error> = Box::new(SendError(NoDebug));
         assert_eq!(error.to_string(), "sending on a closed channel");
         assert_eq!(format!("{error:?}"), "SendError { .. }");
-        let error: Box<dyn std::error::Error> = Box::new(Closed(NoDebug));
-        assert_eq!(error.to_string(), "pushing on a closed queue");
-        assert_eq!(format!("{error:?}"), "Closed { .. }");
     }
 }

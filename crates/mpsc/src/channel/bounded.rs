@@ -1,22 +1,22 @@
 //! The sending side of a bounded channel.
 
-use crate::Sender;
-use crate::error::{SendError, TrySendError};
-use crate::room::Room;
+use super::error::{SendError, TrySendError};
+use super::room::Room;
+use super::sender::Sender;
 use std::fmt;
 
-/// Sends to one [`Receiver`](crate::Receiver), as far as there is room. Clone it for every thread, or
+/// Sends to one [`Receiver`](crate::Receiver) while there is room. Clone it for every thread, or
 /// share it.
 ///
-/// Items of one thread arrive in the order in which it sent them. When the last sender is dropped, the
-/// receiver gets what is left and then sees the end.
+/// Items of one thread arrive in the order in which it sent them. When the last sender is dropped,
+/// the receiver gets what is left and then sees the end.
 pub struct BoundedSender<T> {
     sender: Sender<T>,
 }
 
 impl<T> BoundedSender<T> {
-    /// The channel has a [`Room`].
-    pub(crate) fn new(sender: Sender<T>) -> Self {
+    /// The sender's channel has a [`Room`].
+    pub(super) fn new(sender: Sender<T>) -> Self {
         Self { sender }
     }
 
@@ -48,12 +48,12 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// Sends one item, and blocks until there is room for it. It sleeps while it waits; those that
-    /// wait get room in no particular order.
+    /// Sends one item, and blocks until there is room for it. The sender sleeps while it waits;
+    /// several that wait get room in no particular order.
     ///
     /// # Errors
     /// [`SendError`] with the item if the receiver is gone or has closed the channel, also if that
-    /// happens while this waits.
+    /// happens while the sender waits.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::bounded(1);
@@ -70,7 +70,7 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// Whether the receiver is gone or has closed the channel. Once true, it stays true.
+    /// Whether the receiver is gone or has closed the channel. Once true, it stays true. O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()

@@ -1,30 +1,29 @@
 //! One item in its node: a batch of one, as thin as a pointer.
 
-use crate::Batch;
-use crate::node::Node;
+use super::{Batch, Node};
 use std::marker::PhantomData;
 use std::mem;
 use std::ptr::NonNull;
 
-/// One item, in the node in which it goes into a queue: a [`Batch`] of one that goes from function to function in a
-/// register.
+/// One item, in the node in which it goes into a queue: a [`Batch`] of one that goes from function
+/// to function in a register.
 #[doc(hidden)]
 pub struct Single<T> {
     node: NonNull<Node<T>>,
     item: PhantomData<T>,
 }
 
-// SAFETY: it owns the node and the item in it, and nobody else has a pointer to them.
+// SAFETY: it owns the node and the item in it, and there is no other pointer to them.
 unsafe impl<T: Send> Send for Single<T> {}
-// SAFETY: a shared one gives out shared references to the item and nothing else.
+// SAFETY: a shared one gives out shared references to the item, and nothing else.
 unsafe impl<T: Sync> Sync for Single<T> {}
 
 impl<T> Single<T> {
-    /// As [`Batch::of`].
+    /// Puts an item into a node. O(1); allocates one node.
     #[inline]
     #[must_use]
     pub fn of(item: T) -> Self {
-        // SAFETY: a fresh node, which is ours.
+        // SAFETY: a fresh node, whose link is null.
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
@@ -45,7 +44,7 @@ impl<T> Single<T> {
     #[inline]
     #[must_use]
     pub fn item(&self) -> &T {
-        // SAFETY: a node of ours; it is borrowed for as long as this.
+        // SAFETY: the node is this one's, and borrowed for as long as the reference.
         unsafe { Node::item(self.node.as_ptr()) }
     }
 
@@ -53,7 +52,7 @@ impl<T> Single<T> {
     #[inline]
     #[must_use]
     pub fn item_mut(&mut self) -> &mut T {
-        // SAFETY: as in `item`.
+        // SAFETY: the node is this one's, and borrowed alone for as long as the reference.
         unsafe { Node::item_mut(self.node.as_ptr()) }
     }
 
@@ -61,7 +60,7 @@ impl<T> Single<T> {
     #[inline]
     #[must_use]
     pub fn into_item(self) -> T {
-        // SAFETY: a node of ours, which is not used again.
+        // SAFETY: the node is this one's, and nothing uses it again.
         unsafe { Node::free(self.into_node()) }
     }
 
@@ -69,11 +68,11 @@ impl<T> Single<T> {
     #[inline]
     #[must_use]
     pub fn into_batch(self) -> Batch<T> {
-        // SAFETY: a node of ours, whose link is null.
+        // SAFETY: the node is this one's, and its link is null.
         unsafe { Batch::of_node(self.into_node()) }
     }
 
-    /// The node, which is the caller's from now on.
+    /// The node, which the caller owns from here on.
     #[inline]
     pub(crate) fn into_node(self) -> *mut Node<T> {
         let node = self.node.as_ptr();
@@ -85,7 +84,7 @@ impl<T> Single<T> {
 impl<T> Drop for Single<T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: a node of ours, which is not used again.
+        // SAFETY: the node is this one's, and nothing uses it again.
         drop(unsafe { Node::free(self.node.as_ptr()) });
     }
 }
@@ -93,17 +92,12 @@ impl<T> Drop for Single<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::{Pushed, Queue};
     use std::rc::Rc;
 
     #[test]
-    fn one_item_goes_in_as_a_batch_of_one_does() {
+    fn an_item_is_dropped_once_or_comes_out() {
         let count = Rc::new(());
         let single = || Single::of(Rc::clone(&count));
-        let queue = Queue::new();
-        assert_eq!(queue.push_single(single()).ok(), Some(Pushed::First));
-        assert_eq!(queue.push_single(single()).ok(), Some(Pushed::Queued));
-        assert_eq!(queue.drain().len(), 2);
         let mut batch = single().into_batch();
         batch.push_back(Rc::clone(&count));
         assert_eq!((batch.len(), Rc::strong_count(&count)), (2, 3));
@@ -112,27 +106,9 @@ mod tests {
         assert!(Rc::ptr_eq(one.item(), &count));
         drop(one);
         assert_eq!(Rc::strong_count(&count), 1);
-
-        let _ = queue.close();
-        let refused = queue.push_single(single()).err().unwrap().into_inner();
-        assert!(Rc::ptr_eq(refused.item(), &count));
-        assert_eq!(Rc::strong_count(&count), 2);
-        // Wherever its link led: it is one item again.
-        assert_eq!(refused.into_batch().len(), 1);
-        assert_eq!(Rc::strong_count(&count), 1);
-        let mut single = Single::of(Rc::clone(&count));
+        let mut single = single();
         *single.item_mut() = Rc::new(());
         assert_eq!(Rc::strong_count(&count), 1);
         assert!(!Rc::ptr_eq(&single.into_item(), &count));
-    }
-
-    #[test]
-    fn one_item_unparks() {
-        let queue = Queue::new();
-        assert_eq!(queue.park(), crate::Park::Parked);
-        assert_eq!(
-            queue.push_single(Single::of(1)).ok(),
-            Some(Pushed::Unparked)
-        );
     }
 }

@@ -1,6 +1,6 @@
 //! The queue's word: a copy of its value, and what the values mean.
 
-use crate::node::Node;
+use crate::list::Node;
 use std::fmt;
 use std::ptr;
 
@@ -9,22 +9,25 @@ const CLOSED: usize = 0b01;
 /// The consumer sleeps. Never together with anything else.
 const PARKED: usize = 0b10;
 /// The bits of an address that a node leaves free.
-pub(crate) const TAGS: usize = CLOSED | PARKED;
+const TAGS: usize = CLOSED | PARKED;
 
 /// One value of a queue's word.
 ///
-/// What each operation turns each value into, and what it answers. `push` is a pusher's, anybody
-/// may `drain`, `seal` and `close`, and only the consumer may `park` and `cancel_park`. A dash: the
-/// value stays.
+/// The table says what each operation turns each value into, and what it answers. A dash: the value
+/// stays. Only the consumer parks and takes a park back; the other operations are for any thread.
 ///
-/// | value | queue | `push` | `drain` | `park` | `cancel_park` | `seal` | `close` |
-/// |---|---|---|---|---|---|---|---|
-/// | `EMPTY` (0) | open, nothing in it | node, `First` | -, nothing | `PARKED`, `Parked` | -, `false` | `CLOSED`, `Awake` | `CLOSED`, nothing |
-/// | `PARKED` (2) | open, nothing in it, the consumer sleeps | node, `Unparked` | -, nothing | `PARKED`, `Parked` | `EMPTY`, `true` | `CLOSED`, `Unparked` | `CLOSED`, nothing, `parked` |
-/// | node | open, a chain of items | node, `Queued` | `EMPTY`, the chain | -, `NotEmpty` | -, `false` | node + 1, `Awake` | `CLOSED`, the chain |
-/// | node + 1 | closed, a chain of items | -, refused | `CLOSED`, the chain | -, `NotEmpty` | -, `false` | -, `Awake` | `CLOSED`, the chain |
-/// | `CLOSED` (1) | closed, nothing in it: final | -, refused | -, nothing | -, `Closed` | -, `false` | -, `Awake` | -, nothing |
-pub(crate) struct Word<T>(*mut Node<T>);
+/// | | `EMPTY` (0) | `PARKED` (2) | node | node+1 | `CLOSED` (1) |
+/// |---|---|---|---|---|---|
+/// | queue | open, empty | open, empty, asleep | open, items | closed, items | closed, empty |
+/// | `push` | node, `First` | node, `Unparked` | node, `Queued` | -, refused | -, refused |
+/// | `drain` | -, nothing | -, nothing | `EMPTY`, chain | `CLOSED`, chain | -, nothing |
+/// | `park` | `PARKED`, `Parked` | -, `Parked` | -, `NotEmpty` | -, `NotEmpty` | -, `Closed` |
+/// | `cancel_park` | -, `false` | `EMPTY`, `true` | -, `false` | -, `false` | -, `false` |
+/// | `seal` | `CLOSED`, `Awake` | `CLOSED`, `Unparked` | node+1, `Awake` | -, `Awake` | the same |
+/// | `close` | `CLOSED`, nothing | `CLOSED`, `parked` | `CLOSED`, chain | the same | -, nothing |
+///
+/// `CLOSED` is final.
+pub(super) struct Word<T>(*mut Node<T>);
 
 impl<T> Clone for Word<T> {
     fn clone(&self) -> Self {
@@ -41,41 +44,44 @@ impl<T> PartialEq for Word<T> {
 }
 
 impl<T> Word<T> {
-    pub(crate) const EMPTY: Self = Self(ptr::null_mut());
-    pub(crate) const PARKED: Self = Self(ptr::without_provenance_mut(PARKED));
-    pub(crate) const CLOSED: Self = Self(ptr::without_provenance_mut(CLOSED));
+    /// The word keeps its tags in the low bits of a node's address.
+    pub(super) const TAGS_FIT: () = assert!(align_of::<Node<T>>() > TAGS);
+
+    pub(super) const EMPTY: Self = Self(ptr::null_mut());
+    pub(super) const PARKED: Self = Self(ptr::without_provenance_mut(PARKED));
+    pub(super) const CLOSED: Self = Self(ptr::without_provenance_mut(CLOSED));
 
     #[inline(always)]
-    pub(crate) fn from_raw(raw: *mut Node<T>) -> Self {
+    pub(super) fn from_raw(raw: *mut Node<T>) -> Self {
         Self(raw)
     }
 
     #[inline(always)]
-    pub(crate) const fn raw(self) -> *mut Node<T> {
+    pub(super) const fn raw(self) -> *mut Node<T> {
         self.0
     }
 
-    /// No push gets in any more.
+    /// Whether the queue is closed: no push gets in.
     #[inline(always)]
-    pub(crate) fn is_closed(self) -> bool {
+    pub(super) fn is_closed(self) -> bool {
         self.0.addr() & CLOSED != 0
     }
 
-    /// There are items.
+    /// Whether there are items.
     #[inline(always)]
-    pub(crate) fn has_items(self) -> bool {
+    pub(super) fn has_items(self) -> bool {
         self.0.addr() & !TAGS != 0
     }
 
-    /// The newest node, or null. Only its address counts (see `node.rs`).
+    /// The newest node, or null. Only its address counts: see `list/node.rs`.
     #[inline(always)]
-    pub(crate) fn newest(self) -> *mut Node<T> {
+    pub(super) fn newest(self) -> *mut Node<T> {
         self.0.map_addr(|addr| addr & !TAGS)
     }
 
-    /// This value without its items: what a drain leaves.
+    /// This value without its items, which a drain leaves.
     #[inline(always)]
-    pub(crate) fn drained(self) -> Self {
+    pub(super) fn drained(self) -> Self {
         if self.is_closed() {
             Self::CLOSED
         } else {
@@ -83,9 +89,9 @@ impl<T> Word<T> {
         }
     }
 
-    /// This value closed, with the items that it has.
+    /// This value closed, with its items, which a seal leaves.
     #[inline(always)]
-    pub(crate) fn sealed(self) -> Self {
+    pub(super) fn sealed(self) -> Self {
         if self.has_items() {
             Self(self.0.map_addr(|addr| addr | CLOSED))
         } else {
@@ -110,7 +116,7 @@ impl<T> fmt::Debug for Word<T> {
 mod tests {
     use super::*;
 
-    /// A value that holds a node, which nobody looks at.
+    /// A value that holds a node, which is only an address.
     fn node() -> Word<u8> {
         Word(ptr::without_provenance_mut(64))
     }

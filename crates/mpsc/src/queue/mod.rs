@@ -1,83 +1,85 @@
-//! The queue: one word that any thread pushes to, and that says who has to wake the consumer.
+//! The queue: one word that any thread pushes to, and that says which thread wakes the consumer.
 //!
-//! **Problem.** Every process has a mailbox. There may be a million of them, most of them empty, so
-//! an empty one must cost a word and no allocation. Any thread pushes; one consumer takes
-//! everything there is, in order. The consumer sleeps in between, and must be woken by exactly one
-//! of the pushers that race with its falling asleep: none is a hang, two are a wasted wake-up or,
-//! where the wake-up is the right to run a process, one process running twice. And a queue that is
-//! closed must lose nothing: each item is delivered, or handed to the closer, or handed back to the
-//! pusher.
+//! **Problem.** Every process has a mailbox. There may be a million of them, most of them empty: an
+//! empty one must cost a word and no allocation. Any thread pushes, and one consumer takes
+//! everything there is, in order. The consumer sleeps in between, and exactly one of the pushers
+//! that race with its falling asleep must wake it. No wake-up is a hang; two are a wasted one or,
+//! where a wake-up is the right to run a process, one process running twice. And a queue that is
+//! closed must lose nothing: each item is drained, or goes to the closer, or back to its pusher.
 //!
 //! **Rejected.**
 //! - *Vyukov's linked queue*: a pusher that is suspended between its swap and its link hides every
-//!   item behind its own. It needs a stub node as well, and a second word for sleeping, hence a
-//!   full fence between the two on both sides.
+//!   item behind its own. It also needs a stub node, and a second word for sleeping, hence a full
+//!   fence between the two on both sides.
 //! - *A ring*: its size is either a limit or a waste, times a million.
-//! - *A lock around a deque*: a pusher that is preempted inside it stops all others and the
-//!   consumer.
+//! - *A lock around a deque*: a pusher that is preempted inside stops all others and the consumer.
 //! - *Draining by a plain swap*: it would displace `CLOSED` and `PARKED` too. Putting them back
-//!   afterwards leaves a gap in which a push gets into a closed queue, or a park is lost. A compare
-//!   and swap costs the same when nobody interferes.
+//!   afterwards leaves a gap in which a push gets into a closed queue, or a park is lost. A
+//!   compare-and-swap costs the same when no other thread interferes.
 //!
 //! **The word** holds one of `EMPTY`, `PARKED`, `CLOSED`, or the newest node of a chain, which may
-//! be tagged as closed: see the table at [`Word`]. Nobody ever stores to it: every change is a
+//! be tagged as closed: see the table at [`Word`]. No thread stores to it: every change is a
 //! read-modify-write that starts from the value it displaces.
 //!
 //! **Pusher**
-//! 1. Build a node (or a chain of them) that nobody else sees.
-//! 2. Read the word. Closed: give the items back.
-//! 3. Link the chain's oldest node to what was read, and compare-and-swap its newest node in. Lost:
-//!    back to 2 with the value that won.
-//! 4. What was displaced says what is owed: see [`Pushed`](crate::Pushed).
+//! 1. Build a node (or a chain of them) that no other thread sees.
+//! 2. Read the word. If it is closed, give the items back.
+//! 3. Link the chain's oldest node to the value read, and compare-and-swap its newest node in. If
+//!    that fails, go back to 2 with the value that won.
+//! 4. The value displaced says what the pusher owes: see [`Pushed`].
 //!
 //! **Consumer**
-//! 1. `drain`: nothing in the word, nothing to do. Else compare-and-swap the chain out, leaving
-//!    `EMPTY` or `CLOSED`, and turn it round.
-//! 2. Nothing came: `park`, which swaps `PARKED` for `EMPTY` and for nothing else. If there is
-//!    something else, back to 1.
-//! 3. Sleep until the holder of the token says so. Waking for another reason, a deadline for
-//!    instance: `cancel_park`, which fails if a pusher already has the token.
+//! 1. `drain`: if there is a chain in the word, compare-and-swap it out, leaving `EMPTY` or
+//!    `CLOSED`, and turn it round.
+//! 2. If nothing has come: `park`, which puts `PARKED` in the place of `EMPTY`, and of nothing
+//!    else. If there is something else, go back to 1.
+//! 3. Sleep until the holder of the token says so. After waking for another reason, such as a
+//!    deadline: `cancel_park`, which fails if a pusher or closer has the token already.
 //!
 //! **Closer**
-//! 1. `close` swaps `CLOSED` in and takes the rest. `seal` closes and leaves the rest to be
-//!    drained.
+//! 1. `close` swaps `CLOSED` in and takes the rest. `seal` closes, and leaves the rest to a drain.
 //! 2. If it displaced `PARKED`, it has the token.
 //!
-//! **Why exactly one token.** All changes of one word have one order. `PARKED` enters it by a park,
-//! and the next change displaces it: a push, a seal, a close or a cancelled park, one of them.
+//! **Proof sketch.** *One token*: all changes of the word have one order. `PARKED` enters it by a
+//! park, and the next change displaces it: a push, a seal, a close or a park that is taken back.
 //!
-//! **Why nothing is lost.** A node enters the word by a swap that starts from an open value, and
-//! leaves it by the one swap that displaces it: to whoever drains or closes. After a closed value
-//! comes no open one.
+//! *Nothing is lost*: a node enters the word by a swap that starts from an open value. It leaves by
+//! the one swap that displaces it, which gives it to a drain or a closer. No open value comes after
+//! a closed one.
 //!
-//! **Why a drain sees what every pusher wrote.** It reads the newest node, whose swap continues the
-//! release sequence of all swaps before it, since nothing but read-modify-writes change the word.
+//! *A drain sees what every pusher wrote*: it reads the newest node, whose swap continues the
+//! release sequence of all swaps before it, because nothing but read-modify-writes changes the
+//! word.
+//!
+//! **Layers.** `word` is the state machine, `outcome` what callers owe, `push` the pusher's side.
+//! This folder may import `list`.
 
+mod outcome;
 mod push;
+mod word;
 
-use crate::Batch;
-use crate::node::Node;
-use crate::outcome::{Closing, Park, Sealed};
-use crate::word::Word;
+pub use outcome::{Closed, Closing, Park, Pushed, Sealed};
+
+use crate::list::{Batch, Node};
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use word::Word;
 
 /// An unbounded queue for many producers and one consumer, in one word.
 ///
-/// All methods take `&self` and never block: they are lock-free, which means that one of them runs
-/// again only because another one succeeded. [`park`](Self::park) and
-/// [`cancel_park`](Self::cancel_park) are the consumer's; everything else is for any thread. Two
-/// threads may even drain at the same time: each item goes to one of them, but then the order of
-/// items is only known within each batch.
+/// All methods take `&self` and never block. They are lock-free: a method tries again only because
+/// another thread has succeeded. [`park`](Self::park) and [`cancel_park`](Self::cancel_park) are
+/// the consumer's; the others are for any thread. Two threads may drain at the same time: each item
+/// goes to one of them, and the order of items is known within each batch only.
 ///
 /// Items of one producer come out in the order in which it pushed them. A push happens before the
 /// drain or close that returns the item. A park happens before the push, seal or close that takes
-/// its token; a seal or close happens before the operation that finds the queue closed.
+/// its token. A seal or close happens before the operation that finds the queue closed.
 ///
-/// The queue is one pointer in size, and takes one node an item. Dropping it drops what is left
-/// in it, without recursion.
+/// The queue is one pointer in size, and takes one node an item. Dropping it drops the items that
+/// are left, without recursion.
 ///
 /// ```
 /// use ganger_mpsc::{Park, Pushed, Queue};
@@ -102,12 +104,12 @@ pub struct Queue<T> {
 }
 
 // SAFETY: a queue owns the items in it. Items go in on one thread and come out on another, each to
-// one owner, and no reference to an item inside is ever given out; so `T: Send` is enough for both.
+// one owner, and the queue gives out no reference to an item: so `T: Send` is enough.
 unsafe impl<T: Send> Send for Queue<T> {}
-// SAFETY: as above.
+// SAFETY: a shared queue gives out items by value, each to one owner: so `T: Send` is enough.
 unsafe impl<T: Send> Sync for Queue<T> {}
 
-// Nobody's code runs inside an operation that has begun to change the queue.
+// No foreign code runs inside an operation that has begun to change the queue.
 impl<T> UnwindSafe for Queue<T> {}
 impl<T> RefUnwindSafe for Queue<T> {}
 
@@ -116,6 +118,7 @@ impl<T> Queue<T> {
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
+        const { Word::<T>::TAGS_FIT };
         Self {
             word: AtomicPtr::new(Word::EMPTY.raw()),
             owns: PhantomData,
@@ -134,57 +137,56 @@ impl<T> Queue<T> {
 
     /// Takes everything out, the oldest item first. O(n) in what it takes; allocates nothing.
     ///
-    /// If there is nothing, it reads the word and changes nothing. A park is never disturbed: a
-    /// consumer that drains while it is parked finds nothing, and is still parked. A closed queue
-    /// stays closed.
+    /// If there is nothing, it reads the word and changes nothing. A consumer that drains while it
+    /// is parked finds nothing, and is still parked. A closed queue stays closed.
     #[inline]
-    #[must_use = "what a drain takes out is in the queue no longer"]
+    #[must_use = "the items are in the queue no longer"]
     pub fn drain(&self) -> Batch<T> {
-        self.drain_in_company().0
+        self.drain_contended().0
     }
 
-    /// [`Drain`](Self::drain)s, and says whether a pusher came in between meanwhile.
+    /// [Drains](Self::drain), and says whether another thread changed the word meanwhile.
     #[inline]
-    pub(crate) fn drain_in_company(&self) -> (Batch<T>, bool) {
-        let (chain, company) = self.take_chain();
-        // SAFETY: out of the word, and displaced by nobody else: the chain, or null, is ours. Its
-        // nodes were exposed and linked down to null before they were published.
-        (unsafe { Batch::from_newest(chain) }, company)
+    pub(crate) fn drain_contended(&self) -> (Batch<T>, bool) {
+        let (chain, contended) = self.take_chain();
+        // SAFETY: only the swap that displaced the chain, or null, has it, so it is this thread's.
+        // Its nodes were exposed and linked down to null before they were published.
+        (unsafe { Batch::from_newest(chain) }, contended)
     }
 
-    /// Takes the chain out of the word, or null if there is none; and says whether the word changed
-    /// meanwhile.
+    /// Takes the chain out of the word, or null if there is none. Says whether another thread
+    /// changed the word meanwhile.
     #[inline]
     fn take_chain(&self) -> (*mut Node<T>, bool) {
-        // Ordering: Relaxed, because nothing is read through it before the swap below acquires.
-        // Whoever was told about an item sees it here, since being told orders this read behind
+        // Ordering: Relaxed, because nothing is read through it before the swap acquires. A thread
+        // that has been notified of an item sees it here: the notification orders this read behind
         // the push.
         let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
-        let mut company = false;
+        let mut contended = false;
         while seen.has_items() {
             // Ordering: Acquire pairs with the Release of the swap in `publish`, for every node of
-            // the chain. Relaxed on failure, as for the read above.
+            // the chain. Relaxed on failure, because nothing is read through it.
             match self.word.compare_exchange_weak(
                 seen.raw(),
                 seen.drained().raw(),
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
-                Ok(chain) => return (Word::from_raw(chain).newest(), company),
+                Ok(chain) => return (Word::from_raw(chain).newest(), contended),
                 Err(now) => {
-                    // Some processors refuse now and then though it is the same.
-                    company |= now != seen.raw();
+                    // A weak exchange may fail although the value is the same.
+                    contended |= now != seen.raw();
                     seen = Word::from_raw(now);
                 }
             }
         }
-        (std::ptr::null_mut(), company)
+        (std::ptr::null_mut(), contended)
     }
 
     /// Announces that the consumer is about to sleep. O(1) but for lost races.
     ///
-    /// After [`Park::Parked`] exactly one pusher or closer is told to wake the consumer. Parking
-    /// when parked already is the same as parking once. Only the consumer may call it.
+    /// After [`Park::Parked`] exactly one pusher or closer learns that it has to wake the consumer.
+    /// Parking twice is the same as parking once. Only the consumer may call it.
     pub fn park(&self) -> Park {
         let mut seen = Word::EMPTY;
         loop {
@@ -194,10 +196,10 @@ impl<T> Queue<T> {
             if seen.is_closed() {
                 return Park::Closed;
             }
-            // Ordering: Release pairs with the Acquire of whoever takes the token: the fence in
-            // `publish`, or the swap in `seal`, `close` or `cancel_park`. It is done even where the
-            // value is `PARKED` already, so that the token covers what happened since. Acquire on
-            // failure pairs with the Release in `seal` and `close`.
+            // Ordering: Release pairs with the Acquire of the thread that takes the token: the
+            // fence in `publish`, or the swap in `seal`, `close` or `cancel_park`. The swap is done
+            // even where the value is `PARKED` already, so that the token covers what happened
+            // since. Acquire on failure pairs with the Release in `seal` and `close`.
             match self.word.compare_exchange(
                 seen.raw(),
                 Word::PARKED.raw(),
@@ -212,9 +214,9 @@ impl<T> Queue<T> {
 
     /// Takes a park back. O(1).
     ///
-    /// `true`: the queue was parked, and now nobody gets the token of that park. `false`: it was
-    /// not, or a pusher or closer has the token and will act on it. Only the consumer may call it,
-    /// or whoever else stands in for it.
+    /// `true`: the queue was parked, and no other thread gets the token of that park. `false`: it
+    /// was not, or a pusher or closer has the token and acts on it. Only the consumer may call it,
+    /// or a thread that stands in for it.
     ///
     /// ```
     /// # use ganger_mpsc::{Park, Pushed, Queue};
@@ -227,7 +229,7 @@ impl<T> Queue<T> {
     #[inline]
     #[must_use = "`false` after a park means that a wake-up is on its way"]
     pub fn cancel_park(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `park`, for a caller that stands in for the
+        // Ordering: Acquire pairs with the Release in `park`, for a thread that stands in for the
         // consumer. Relaxed on failure, because a drain follows, which acquires.
         self.word
             .compare_exchange(
@@ -241,22 +243,22 @@ impl<T> Queue<T> {
 
     /// Closes the queue to pushers and takes what is in it. O(n) in what it takes.
     ///
-    /// May be called more than once; the later calls find nothing. A queue never opens again.
+    /// It may be called more than once; the later calls find nothing. A queue never opens again.
     pub fn close(&self) -> Closing<T> {
         // Ordering: Acquire pairs with the Releases in `publish`, for the chain, and in `park`, for
-        // the token. Release pairs with the Acquire of whoever finds the queue closed.
+        // the token. Release pairs with the Acquire of the thread that finds the queue closed.
         let last = Word::from_raw(self.word.swap(Word::CLOSED.raw(), Ordering::AcqRel));
         Closing {
-            // SAFETY: out of the word, and displaced by nobody else: the chain, or null, is ours.
-            // Its nodes were exposed and linked down to null before they were published.
+            // SAFETY: only the swap that displaced the chain, or null, has it, so it is this
+            // thread's. Its nodes were exposed and linked down to null before they were published.
             batch: unsafe { Batch::from_newest(last.newest()) },
             parked: last == Word::PARKED,
         }
     }
 
-    /// Closes the queue to pushers and leaves what is in it to be drained. O(1) but for lost races.
+    /// Closes the queue to pushers and leaves what is in it to a drain. O(1) but for lost races.
     ///
-    /// May be called more than once; the later calls change nothing.
+    /// It may be called more than once; the later calls change nothing.
     ///
     /// ```
     /// # use ganger_mpsc::{Queue, Sealed};
@@ -272,9 +274,9 @@ impl<T> Queue<T> {
         // Ordering: Relaxed, because nothing is read through it.
         let mut seen = Word::from_raw(self.word.load(Ordering::Relaxed));
         while !seen.is_closed() {
-            // Ordering: Release pairs with the Acquire of whoever finds the queue closed. Acquire
-            // pairs with the Release in `park`, for the token. Relaxed on failure, as for the read
-            // above.
+            // Ordering: Release pairs with the Acquire of the thread that finds the queue closed.
+            // Acquire pairs with the Release in `park`, for the token. Relaxed on failure, because
+            // nothing is read through it.
             match self.word.compare_exchange_weak(
                 seen.raw(),
                 seen.sealed().raw(),
@@ -289,7 +291,7 @@ impl<T> Queue<T> {
         Sealed::Awake
     }
 
-    /// Whether there is no item in it at this moment. O(1).
+    /// Whether there is no item at this moment. O(1).
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -297,7 +299,7 @@ impl<T> Queue<T> {
         !Word::from_raw(self.word.load(Ordering::Relaxed)).has_items()
     }
 
-    /// Whether the consumer sleeps at this moment: see [`park`](Self::park). O(1).
+    /// Whether the queue is parked at this moment: see [`park`](Self::park). O(1).
     #[inline]
     #[must_use]
     pub fn is_parked(&self) -> bool {
@@ -308,24 +310,26 @@ impl<T> Queue<T> {
     /// How many items there are. O(n).
     ///
     /// # Safety
-    /// Nobody drains or closes the queue meanwhile.
+    /// No thread drains or closes the queue meanwhile.
     pub(crate) unsafe fn count(&self) -> usize {
         // Ordering: Acquire pairs with the Release in `publish`, for every node of the chain.
         let newest = Word::from_raw(self.word.load(Ordering::Acquire)).newest();
-        // SAFETY: the nodes were exposed and linked down to null before they were published; only
-        // drains and closes take them out and change their links, and there are none.
+        // SAFETY: the nodes were exposed and linked down to null before they were published. Only
+        // drains and closes take them out and change their links, and there are none
+        // (precondition).
         unsafe { Node::count(newest) }
     }
 
-    /// Whether it is closed to pushers; there may be items left. Once true, it stays true. O(1).
+    /// Whether the queue is closed to pushers; there may be items left. Once true, it stays true.
+    /// O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `seal` and `close`.
         Word::from_raw(self.word.load(Ordering::Acquire)).is_closed()
     }
 
-    /// Whether it is closed and nothing is left: no drain will find anything again. Once true, it
-    /// stays true. O(1).
+    /// Whether the queue is closed and nothing is left: no drain finds anything again. Once true,
+    /// it stays true. O(1).
     #[must_use]
     pub fn is_finished(&self) -> bool {
         // Ordering: Acquire pairs with the Release in `seal` and `close`.

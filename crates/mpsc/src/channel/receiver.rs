@@ -1,28 +1,26 @@
 //! The receiving side of a channel.
 
-use crate::Batch;
-use crate::backlog::Backlog;
-use crate::channel::Shared;
-use crate::error::{RecvError, RecvTimeoutError, TryRecvError};
-use crate::iter::{IntoIter, Iter, TryIter};
-use crate::outcome::{Closing, Park};
+use super::backlog::Backlog;
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::shared::Shared;
+use crate::list::Batch;
+use crate::queue::{Closing, Park};
 use ganger_sync::sync::Arc;
 use ganger_sync::{hint, thread};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
-/// How often a receiver that waits pauses before it yields. Models have no time to pass.
+/// How often a receiver that waits pauses before it yields. In a model no time passes.
 const SPINS: u32 = if cfg!(loom) { 0 } else { 7 };
 
-/// How often it yields before it sleeps.
+/// How often a receiver that waits yields before it sleeps.
 const YIELDS: u32 = if cfg!(loom) { 0 } else { 3 };
 
 /// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
 ///
-/// It takes everything there is out of the shared queue in one operation, and then serves itself
-/// from that: most receives touch nothing that is shared. Dropping it closes the channel and drops
-/// what is left.
+/// It takes everything out of the shared queue by one operation into its own backlog. So most
+/// receives touch nothing that is shared. Dropping it closes the channel and drops what is left.
 ///
 /// ```compile_fail
 /// fn shared<T: Sync>() {}
@@ -30,19 +28,19 @@ const YIELDS: u32 = if cfg!(loom) { 0 } else { 3 };
 /// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// Drained and not yet received; all of it is older than what is in the queue.
+    /// Items that are drained and not yet received: all of them older than those in the queue.
     backlog: Backlog<T>,
-    /// Whether there is a bound: said here, too, because senders keep changing the memory beside
-    /// `room`, and a receive from the backlog should not have to wait for that.
+    /// Whether there is a bound. It is kept here, too, because senders keep changing the memory
+    /// beside `room`, for which a receive from the backlog need not wait.
     is_bounded: bool,
 }
 
-// Nobody's code runs while the backlog changes.
+// No foreign code runs while the backlog changes.
 impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self {
             is_bounded: shared.room.is_some(),
             shared,
@@ -50,12 +48,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the oldest item if there is one. Never blocks; O(1), counting the turning round of
-    /// what it drains to the items drained.
+    /// Takes the oldest item if there is one. Never blocks; O(1), amortised over the items that it
+    /// drains.
     ///
     /// # Errors
     /// [`TryRecvError::Empty`] if there is none yet, [`TryRecvError::Disconnected`] if there is
-    /// none and none will come.
+    /// none and none comes any more.
     ///
     /// ```
     /// use ganger_mpsc::TryRecvError;
@@ -74,16 +72,16 @@ impl<T> Receiver<T> {
                 self.give_room(1);
                 Ok(item)
             }
-            // Not `is_closed`: since the drain an item may have come, and after it the end.
+            // Not `is_closed`: an item, and then the end, may have come since the drain.
             None if self.shared.queue.is_finished() => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
         }
     }
 
-    /// Takes the oldest item, and blocks until there is one. It sleeps while it waits.
+    /// Takes the oldest item, and blocks until there is one. The thread sleeps while it waits.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none will come.
+    /// [`RecvError`] if there is none and none comes any more.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -101,12 +99,12 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes the oldest item, and blocks until there is one or `timeout` has passed. It sleeps while
-    /// it waits.
+    /// Takes the oldest item, and blocks until there is one or `timeout` has passed. The thread
+    /// sleeps while it waits.
     ///
     /// # Errors
     /// [`RecvTimeoutError::Timeout`] if none came in time, [`RecvTimeoutError::Disconnected`] if
-    /// there is none and none will come.
+    /// there is none and none comes any more.
     ///
     /// ```
     /// use ganger_mpsc::RecvTimeoutError;
@@ -148,20 +146,9 @@ impl<T> Receiver<T> {
         batch
     }
 
-    /// The items as they come; blocks between them. Ends when none is left and none will come.
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter::new(self)
-    }
-
-    /// The items that are there; ends where [`try_recv`](Self::try_recv) has none.
-    #[must_use]
-    pub fn try_iter(&self) -> TryIter<'_, T> {
-        TryIter::new(self)
-    }
-
-    /// Closes the channel and takes everything there is. From now on senders get their items back,
-    /// and there is nothing to receive. May be called more than once.
+    /// Closes the channel and takes everything there is. From here on senders get their items back,
+    /// and there is nothing to receive. Never blocks; O(n) in what it drains. It may be called more
+    /// than once.
     ///
     /// ```
     /// use ganger_mpsc::TryRecvError;
@@ -178,14 +165,14 @@ impl<T> Receiver<T> {
         rest.append(batch);
         self.end_waits();
         if parked {
-            // Not this caller, which is awake, but a task that shares the receiver with it.
+            // The receiver that had parked is a task, which has not polled since.
             self.shared.wake();
         }
         rest
     }
 
-    /// How many items there are, sent and not yet received. More may come at any moment. O(n) in
-    /// what is not yet drained, so not for every turn of a loop.
+    /// How many items are sent and not yet received. More may come at any moment. O(n) in what is
+    /// not yet drained, so not for every turn of a loop.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -196,7 +183,8 @@ impl<T> Receiver<T> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        // SAFETY: this is the only consumer, and it does nothing else meanwhile.
+        // SAFETY: only the receiver drains and closes the queue, and it does nothing else
+        // meanwhile.
         self.backlog.len() + unsafe { self.shared.queue.count() }
     }
 
@@ -206,26 +194,19 @@ impl<T> Receiver<T> {
         self.backlog.len() == 0 && self.shared.queue.is_empty()
     }
 
-    /// Whether nothing will come but what has been sent already: this side closed the channel, or
-    /// all senders are gone. Once true, it stays true.
+    /// Whether nothing comes any more but what has been sent already: the receiver has closed the
+    /// channel, or all senders are gone. Once true, it stays true. O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.queue.is_closed()
     }
 
-    /// The same receiver for an asynchronous task. Needs the feature `async`.
     #[cfg(feature = "async")]
-    #[must_use]
-    pub fn into_async(self) -> crate::AsyncReceiver<T> {
-        crate::AsyncReceiver::new(self)
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn shared(&self) -> &Shared<T> {
+    pub(super) fn shared(&self) -> &Shared<T> {
         &self.shared
     }
 
-    /// Says that so many items have been received.
+    /// Gives the room of that many items back, which have been received.
     #[inline]
     fn give_room(&self, items: usize) {
         if self.is_bounded && items != 0 {
@@ -233,7 +214,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Out of the way of what most receives do.
+    /// Apart, so that what most receives do stays small.
     #[inline(never)]
     fn give_room_of_bounded(&self, items: usize) {
         if let Some(room) = &self.shared.room {
@@ -241,16 +222,16 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Lets senders that wait for room know that the channel is closed.
+    /// Wakes the senders that wait for room, because the channel is closed.
     fn end_waits(&self) {
         if let Some(room) = &self.shared.room {
             room.wake_all();
         }
     }
 
-    /// Waits for a moment, a few microseconds at the most, with ever longer pauses, in which senders
-    /// have the queue to themselves; and then lets other threads run. Says whether there is something
-    /// to see. It is worth it because a sleep and a wake-up take longer.
+    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
+    /// there is something to see. First it makes longer and longer pauses, in which senders have
+    /// the queue to themselves. Then it lets other threads run.
     fn spin(&self) -> bool {
         let queue = &self.shared.queue;
         let has_changed = || !queue.is_empty() || queue.is_closed();
@@ -263,7 +244,8 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Blocks until there may be something to see, or until `timeout` has passed. May return early.
+    /// Blocks until there may be something to see, or until `timeout` has passed. It may return
+    /// early.
     fn sleep(&self, timeout: Option<Duration>) {
         if self.spin() {
             return;
@@ -273,9 +255,9 @@ impl<T> Receiver<T> {
             Park::NotEmpty | Park::Closed => return,
         }
         self.shared.sleep(timeout);
-        // The deadline came first, or the token was that of an earlier sleep whose deadline came
-        // first. If somebody already has this park's token, it ends the next sleep early: no harm,
-        // and better than waiting here for a sender that may be suspended.
+        // The park is still there if the deadline came first, or if the token was left by an
+        // earlier sleep. If a sender has this park's token already, the token ends the next sleep
+        // early. That does no harm, and waiting for the sender would: it may be suspended.
         let _taken_back = self.shared.queue.cancel_park();
     }
 }
@@ -288,24 +270,6 @@ impl<T> Drop for Receiver<T> {
         self.shared.forget_waker();
         drop(self.backlog.take_own());
         drop(rest);
-    }
-}
-
-impl<T> IntoIterator for Receiver<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter::new(self)
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
     }
 }
 
@@ -324,7 +288,7 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
-    /// Says when it is dropped.
+    /// Notes when it is dropped.
     struct Item<'a>(u8, &'a RefCell<Vec<u8>>);
 
     impl Drop for Item<'_> {

@@ -1,20 +1,21 @@
 //! The receiving side of a channel, for a task.
 
-use crate::error::{RecvError, TryRecvError};
-use crate::outcome::Park;
-use crate::{Batch, Receiver};
+use super::error::{RecvError, TryRecvError};
+use super::receiver::Receiver;
+use crate::list::Batch;
+use crate::queue::Park;
 use futures_core::{FusedStream, Stream};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Receives from any number of senders, in an asynchronous task, under whatever executor: what it
-/// needs is the task's waker. From [`Receiver::into_async`]. Needs the feature `async`.
+/// Receives from any number of senders in an asynchronous task, under any executor: all it needs is
+/// the task's waker. From [`Receiver::into_async`]. Needs the feature `async`.
 ///
-/// It is a [`Stream`] as well, which ends when nothing is left and nothing will come. Items that come
-/// while the task waits wake it once, not each of them. A waker that panics does so in the send that
-/// wakes it, after the item was sent; or where the last sender is dropped or the channel is closed, which ends the
-/// program if that thread is unwinding already.
+/// It is a [`Stream`] as well, which ends when nothing is left and nothing comes any more. Of the
+/// items that come while the task waits, the first one wakes it. A waker that panics does so in the
+/// send that wakes it, after the item is sent. It may also panic where the last sender is dropped
+/// or the channel is closed, which aborts the program if that thread is unwinding already.
 ///
 /// ```
 /// # struct Thread(std::thread::Thread);
@@ -41,32 +42,36 @@ use std::task::{Context, Poll};
 /// ```
 pub struct AsyncReceiver<T> {
     receiver: Receiver<T>,
-    /// The end has been seen.
+    /// Whether the end has been seen.
     is_over: bool,
 }
 
-impl<T> AsyncReceiver<T> {
-    pub(crate) fn new(receiver: Receiver<T>) -> Self {
-        Self {
-            receiver,
+impl<T> Receiver<T> {
+    /// The same receiver for an asynchronous task. Needs the feature `async`.
+    #[must_use]
+    pub fn into_async(self) -> AsyncReceiver<T> {
+        AsyncReceiver {
+            receiver: self,
             is_over: false,
         }
     }
+}
 
+impl<T> AsyncReceiver<T> {
     /// Takes the oldest item, and waits until there is one.
     ///
-    /// Dropping the future before it is ready loses nothing.
+    /// Dropping the future before it is ready loses no item.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none will come.
+    /// [`RecvError`] if there is none and none comes any more.
     pub async fn recv(&mut self) -> Result<T, RecvError> {
         std::future::poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// Takes the oldest item; if there is none yet, the task is woken when there may be.
+    /// Takes the oldest item. If there is none yet, the task is woken when there may be one.
     ///
     /// # Errors
-    /// [`RecvError`] if there is none and none will come.
+    /// [`RecvError`] if there is none and none comes any more.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         loop {
             match self.receiver.try_recv() {
@@ -77,11 +82,12 @@ impl<T> AsyncReceiver<T> {
                 }
                 Err(TryRecvError::Empty) => {}
             }
-            // Before it parks: whoever gets the token finds it.
+            // Before the park, so that the sender that gets the token finds the waker.
             self.receiver.shared().set_waker(context.waker());
             match self.receiver.shared().queue.park() {
                 Park::Parked => return Poll::Pending,
-                // Nobody gets the token, so nobody would take it out: it may keep this receiver.
+                // Without a token no sender takes the waker out, which may keep this receiver
+                // alive.
                 Park::NotEmpty | Park::Closed => self.receiver.shared().forget_waker(),
             }
         }
@@ -90,7 +96,7 @@ impl<T> AsyncReceiver<T> {
     /// Takes the oldest item if there is one. Never waits: see [`Receiver::try_recv`].
     ///
     /// # Errors
-    /// As [`Receiver::try_recv`].
+    /// Those of [`Receiver::try_recv`].
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         self.receiver.try_recv()
     }
@@ -117,13 +123,13 @@ impl<T> AsyncReceiver<T> {
         self.receiver.is_empty()
     }
 
-    /// Whether nothing will come but what has been sent already: see [`Receiver::is_closed`].
+    /// Whether nothing comes any more but what has been sent already: see [`Receiver::is_closed`].
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.receiver.is_closed()
     }
 
-    /// The receiver that blocks a thread.
+    /// The same receiver for a thread, which blocks.
     #[must_use]
     pub fn into_blocking(self) -> Receiver<T> {
         self.receiver.shared().forget_waker();

@@ -1,21 +1,21 @@
-//! The room of a bounded channel: nobody sleeps beside a place, or beside the end. A sleep that goes
-//! on for ever is a deadlock, which the model reports.
+//! The room of a bounded channel: no sender sleeps while there is a place, or after the end. A
+//! sleep without an end is a deadlock, which the model reports.
 
-use crate::room::Room;
+use super::room::Room;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// A room, whether it is over, and something that belongs to whoever has the one place.
+/// A room, whether it is over, and a value that belongs to the owner of the one place.
 struct Hall {
     room: Room,
     is_over: AtomicBool,
     place: UnsafeCell<u32>,
 }
 
-// SAFETY: whoever has the place uses it; the model checks that these are ordered.
+// SAFETY: the owner of the place uses the value; the model checks that the uses are ordered.
 unsafe impl Sync for Hall {}
 
 impl Hall {
@@ -27,14 +27,14 @@ impl Hall {
         })
     }
 
-    /// Takes a place, or waits for one; says whether it got it before the end.
+    /// Takes a place, or waits for one. Says whether it got one before the end.
     fn take(&self) -> bool {
         // Ordering: Relaxed, because it is the room that has to order it.
         self.room.take(|| self.is_over.load(Ordering::Relaxed))
     }
 
     fn end(&self) {
-        // Ordering: as above.
+        // Ordering: Relaxed, because it is the room that has to order it.
         self.is_over.store(true, Ordering::Relaxed);
         self.room.wake_all();
     }
@@ -87,9 +87,9 @@ fn two_wait_for_two_places_at_once() {
     });
 }
 
-/// Somebody who does not wait may be faster: then the one who waits gets the next place.
+/// A sender that does not wait may be faster: then the sender that waits gets the next place.
 #[test]
-fn a_place_is_taken_away_from_one_who_waits() {
+fn a_place_is_taken_away_from_a_sender_that_waits() {
     model::check(3, || {
         let hall = Hall::with_places(0);
         let waiter = spawn(&hall, Hall::take);
@@ -136,7 +136,7 @@ fn two_wait_when_a_place_and_the_end_come() {
     });
 }
 
-/// What the receiver did before it gave a place comes before what the next sender does with it.
+/// What the receiver did before it gave a place happens before what the next sender does with it.
 #[test]
 fn a_place_is_handed_over() {
     model::check(4, || {

@@ -1,38 +1,38 @@
 //! The sending side of a channel.
 
-use crate::Batch;
-use crate::channel::Shared;
-use crate::error::{Closed, SendError};
-use crate::outcome::{Pushed, Sealed};
+use super::error::SendError;
+use super::shared::Shared;
+use crate::list::Batch;
+use crate::queue::{Closed, Pushed, Sealed};
 use ganger_sync::atomic::Ordering;
 use ganger_sync::sync::Arc;
 use std::fmt;
 
 /// Sends to one [`Receiver`](crate::Receiver). Clone it for every thread, or share it.
 ///
-/// Nothing here waits for the receiver: a send takes a lock only to wake a receiver that sleeps,
-/// and then for a few instructions. Items of one thread arrive in the order in which it sent them.
-/// When the last sender is dropped, the receiver gets what is left and then sees the end, which
-/// happens after all that any sender did before it was dropped.
+/// Nothing here waits for the receiver. A send takes a lock only to wake a receiver that sleeps,
+/// and holds it for a few instructions. Items of one thread arrive in the order in which it sent
+/// them. When the last sender is dropped, the receiver gets what is left and then sees the end. All
+/// that any sender did before it was dropped happens before that.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T> Sender<T> {
-    pub(crate) fn shared(&self) -> &Shared<T> {
+    pub(super) fn shared(&self) -> &Shared<T> {
         &self.shared
     }
 
-    /// The caller has counted this sender.
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+    /// `shared.senders` counts this sender already.
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }
     }
 
-    /// Sends one item. One node; O(1) but for lost races.
+    /// Sends one item. O(1) but for lost races; allocates one node. Does not wait for the receiver.
     ///
     /// # Errors
     /// [`SendError`] with the item if the receiver is gone or has closed the channel. An item that
-    /// was sent is not always received: the receiver may go before it takes it.
+    /// is sent may never be received: the receiver may go before it takes the item.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -45,12 +45,12 @@ impl<T> Sender<T> {
         self.finish(self.shared.queue.push(item))
     }
 
-    /// Sends all items of `iter`, in order and with nothing of another sender's between them, at
-    /// the price of one send and a node an item. If the iterator panics, nothing is sent.
+    /// Sends all items of `iter`, in order and with no other item between them, by one push. O(n);
+    /// allocates one node an item. If the iterator panics, nothing is sent.
     ///
     /// # Errors
-    /// [`SendError`] with all the items if the receiver is gone or has closed the channel. No items
-    /// are always sent.
+    /// [`SendError`] with all the items if the receiver is gone or has closed the channel. Without
+    /// items it always succeeds.
     ///
     /// ```
     /// let (sender, receiver) = ganger_mpsc::channel();
@@ -61,7 +61,7 @@ impl<T> Sender<T> {
         self.finish(self.shared.queue.push_all(iter))
     }
 
-    /// Whether the receiver is gone or has closed the channel. Once true, it stays true.
+    /// Whether the receiver is gone or has closed the channel. Once true, it stays true. O(1).
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.queue.is_closed()
@@ -84,8 +84,8 @@ impl<T> Sender<T> {
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
         let shared = Arc::clone(&self.shared);
-        // Ordering: Relaxed, because this sender keeps the count above zero meanwhile. It cannot
-        // overflow: the clone above aborts long before that.
+        // Ordering: Relaxed, because this sender keeps the count above zero meanwhile. The count
+        // cannot overflow: cloning the `Arc` aborts long before that.
         shared.senders.fetch_add(1, Ordering::Relaxed);
         Self { shared }
     }
@@ -93,8 +93,8 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // Ordering: Release pairs with the Acquire of the same operation in the last sender to go:
-        // what all senders pushed, and all else that they did, comes before the seal.
+        // Ordering: AcqRel pairs with the same operation of the other senders: all that they did
+        // happens before the seal by the last sender to go.
         if self.shared.senders.fetch_sub(1, Ordering::AcqRel) == 1
             && self.shared.queue.seal() == Sealed::Unparked
         {

@@ -1,29 +1,30 @@
-//! A FIFO list that one thread owns: what a drain hands over, and the consumer's private backlog.
+//! A batch: a FIFO list that one thread owns. A drain hands it over, and a receiver keeps its
+//! backlog in it.
 //!
 //! **Problem.** A drain gets a chain of nodes, the newest first. The consumer wants the oldest
-//! first, one at a time, and may keep some for later in front of what it drains next.
+//! first, one at a time, and may keep some of them in front of what it drains next.
 //!
 //! **Rejected.** Moving the items into a `VecDeque`: a copy of every item, and an allocation that
 //! grows. Walking the chain backwards on demand: quadratic.
 //!
 //! **Protocol.** [`Batch::from_newest`] turns the links round in one pass and allocates nothing.
-//! From then on it is a singly linked list with both ends known, so that items go in at either end
-//! and whole batches go in at the back in constant time.
+//! From then on the batch is a singly linked list with both ends known: items go in at either end,
+//! and whole batches at the back, in constant time.
 
-mod chain;
 mod iter;
+mod turn;
 
 pub use iter::{BatchIntoIter, BatchIter};
 
-use crate::node::{Freed, Node};
+use super::node::{Freed, Node};
 use std::fmt;
 use std::{mem, ptr};
 
-/// Items in the order in which they were pushed, owned by whoever holds the batch.
+/// Items in the order in which they were pushed. The owner of the batch owns them.
 ///
-/// Nothing here blocks or is shared. Taking an item out frees its node; putting one in allocates
-/// one. Dropping the batch drops the items one after the other, without recursion. If the drop of
-/// an item panics, the others are still dropped; if a second one panics while that panic unwinds,
+/// Nothing here blocks or is shared. Taking an item out frees its node; putting one in allocates a
+/// node. Dropping the batch drops the items one after the other, without recursion. If the drop of
+/// an item panics, the others are still dropped; if another drop panics while that panic unwinds,
 /// the process aborts.
 ///
 /// ```
@@ -34,22 +35,22 @@ use std::{mem, ptr};
 /// let mut batch = queue.drain();
 /// assert_eq!(batch.pop_front(), Some(1));
 ///
-/// // What is kept goes in front of what comes next.
+/// // What the owner keeps goes in front of what comes next.
 /// let _ = queue.push(4);
 /// batch.append(queue.drain());
 /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [2, 3, 4]);
 /// ```
 pub struct Batch<T> {
-    /// The oldest, or null. The links lead from here to `back`, whose link is null.
+    /// The oldest node, or null. The links lead from here to `back`, whose link is null.
     front: *mut Node<T>,
-    /// The newest; means nothing when `front` is null.
+    /// The newest node; without a meaning while `front` is null.
     back: *mut Node<T>,
     len: usize,
 }
 
-// SAFETY: a batch owns its nodes and the items in them, and nobody else has a pointer to them.
+// SAFETY: a batch owns its nodes and the items in them, and there is no other pointer to them.
 unsafe impl<T: Send> Send for Batch<T> {}
-// SAFETY: a shared batch gives out shared references to the items and nothing else.
+// SAFETY: a shared batch gives out shared references to the items, and nothing else.
 unsafe impl<T: Sync> Sync for Batch<T> {}
 
 impl<T> Batch<T> {
@@ -63,11 +64,11 @@ impl<T> Batch<T> {
         }
     }
 
-    /// A batch of one item. One node.
+    /// A batch of one item. O(1); allocates one node.
     #[inline]
     #[must_use]
     pub fn of(item: T) -> Self {
-        // SAFETY: a fresh node, which is ours.
+        // SAFETY: a fresh node, whose link is null.
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
@@ -96,15 +97,15 @@ impl<T> Batch<T> {
         self.len
     }
 
-    /// The oldest item. O(1).
+    /// The oldest item, if there is one. O(1).
     #[inline]
     #[must_use]
     pub fn front(&self) -> Option<&T> {
-        // SAFETY: not null, so a node of ours; it is freed only through `&mut self`.
+        // SAFETY: not null, so a node of this batch, which only `&mut self` can free.
         (!self.is_empty()).then(|| unsafe { Node::item(self.front) })
     }
 
-    /// The oldest item, to be changed. O(1).
+    /// The oldest item, to be changed, if there is one. O(1).
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -117,46 +118,46 @@ impl<T> Batch<T> {
     #[inline]
     #[must_use]
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: not null, so a node of ours; it is borrowed for as long as the batch.
+        // SAFETY: not null, so a node of this batch, which is borrowed for as long as the item.
         (!self.is_empty()).then(|| unsafe { Node::item_mut(self.front) })
     }
 
     /// Takes the oldest item out and frees its node. O(1).
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        // SAFETY: out of the list, and ours.
+        // SAFETY: the node is out of the list, and this thread's.
         self.pop_node().map(|node| unsafe { Node::free(node) })
     }
 
-    /// Frees the nodes of the `count` oldest items, without a look at these. O(count).
+    /// Frees the nodes of the `count` oldest items, and drops nothing. O(count).
     ///
-    /// For callers that have read the items where they are, because moving them costs more than all the rest.
+    /// It is for callers that have moved the items out where they lie, which saves a move of each.
     ///
     /// # Safety
-    /// There are as many, and the caller has moved them out.
+    /// There are as many items, and the caller has moved them out.
     #[inline]
     pub unsafe fn forget(&mut self, count: usize) {
         if count == 1
             && let Some(node) = self.pop_node()
         {
-            // SAFETY: out of the list, and ours; its item has been moved out (precondition).
+            // SAFETY: the node is out of the list; its item has been moved out (precondition).
             unsafe { Node::free_memory(node) };
         } else if count > 0 {
-            // SAFETY: as this function's.
+            // SAFETY: by the contract of this function.
             unsafe { self.forget_many(count) };
         }
     }
 
-    /// As [`forget`](Self::forget): the memory of neighbours goes back at once.
+    /// [Forgets](Self::forget) many items: the memory of neighbours goes back together.
     ///
     /// # Safety
-    /// As for that.
+    /// As for [`forget`](Self::forget).
     #[inline(never)]
     unsafe fn forget_many(&mut self, count: usize) {
-        debug_assert!(count <= self.len, "there are not as many");
+        debug_assert!(count <= self.len, "there are fewer items");
         let (mut freed, mut node) = (Freed::new(), self.front);
         for _ in 0..count {
-            // SAFETY: a node of ours (precondition), whose item has been moved out.
+            // SAFETY: a node of this batch, whose item has been moved out (precondition).
             node = unsafe {
                 let newer = Node::next(node);
                 freed.forget(node);
@@ -167,9 +168,11 @@ impl<T> Batch<T> {
         self.len -= count;
     }
 
-    /// Where the oldest item's link is: the address of the next one's, or null behind the last; or null if there is
-    /// none. The item is where a `#[repr(C)]` structure of a pointer and a `T` has it. Nobody writes a link that has
-    /// not been given to the batch by its owner, or taken from it. Not under loom, whose cells are larger.
+    /// The address of the oldest item's link; null if there is no item.
+    ///
+    /// A link is the address of the next item's link, or null behind the newest. The item is where
+    /// a `#[repr(C)]` structure of a pointer and a `T` has it. Only methods that change the batch
+    /// write a link. Not under loom, whose cells are larger.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -177,7 +180,7 @@ impl<T> Batch<T> {
         self.front.cast()
     }
 
-    /// Takes the oldest node out, which is the caller's from now on.
+    /// Takes the oldest node out, which the caller owns from here on.
     #[inline]
     pub(crate) fn pop_node(&mut self) -> Option<*mut Node<T>> {
         let node = self.front;
@@ -185,44 +188,44 @@ impl<T> Batch<T> {
             return None;
         }
         self.len -= 1;
-        // SAFETY: a node of ours.
+        // SAFETY: a node of this batch.
         self.front = unsafe { Node::next(node) };
         Some(node)
     }
 
-    /// Puts an item behind the newest. O(1), one node, no atomic operation.
+    /// Puts an item behind the newest. O(1); allocates one node.
     #[inline]
     pub fn push_back(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {
             self.front = node;
         } else {
-            // SAFETY: the list is not empty, so `back` is a node of ours.
+            // SAFETY: the list is not empty, so `back` is a node of this batch.
             unsafe { Node::set_next(self.back, node) };
         }
         self.back = node;
         self.len += 1;
     }
 
-    /// Puts an item in front of the oldest. O(1), one node, no atomic operation.
+    /// Puts an item in front of the oldest. O(1); allocates one node.
     pub fn push_front(&mut self, item: T) {
         let node = Node::alloc(item);
         if self.is_empty() {
             self.back = node;
         } else {
-            // SAFETY: the node is fresh, so it is ours.
+            // SAFETY: the node is fresh, so it is this batch's.
             unsafe { Node::set_next(node, self.front) };
         }
         self.front = node;
         self.len += 1;
     }
 
-    /// Puts all of `other` behind the newest. O(1), allocates nothing.
+    /// Puts all of `other` behind the newest. O(1); allocates nothing.
     pub fn append(&mut self, mut other: Self) {
         if self.is_empty() {
             mem::swap(self, &mut other);
         } else if !other.is_empty() {
-            // SAFETY: neither list is empty, so both ends are nodes; both lists are ours.
+            // SAFETY: neither list is empty, so both ends are nodes, and both are this thread's.
             unsafe { Node::set_next(self.back, other.front) };
             self.back = other.back;
             self.len += other.len;
@@ -230,7 +233,7 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Takes the `count` oldest items out, or all if there are fewer. O(count), allocates nothing.
+    /// Takes the `count` oldest items out, or all if there are fewer. O(count); allocates nothing.
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -238,7 +241,7 @@ impl<T> Batch<T> {
     /// assert_eq!(batch.split_to(2).into_iter().collect::<Vec<_>>(), [1, 2]);
     /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [3, 4, 5]);
     /// ```
-    #[must_use = "what is taken out is in the batch no longer"]
+    #[must_use = "the items are in the batch no longer"]
     pub fn split_to(&mut self, count: usize) -> Self {
         if count >= self.len {
             return mem::take(self);
@@ -249,11 +252,11 @@ impl<T> Batch<T> {
         };
         let mut last = self.front;
         for _ in 0..before {
-            // SAFETY: a node of ours, with others behind it, because there are more than `count`.
+            // SAFETY: a node of this batch, and not the last: there are more than `count`.
             last = unsafe { Node::next(last) };
         }
         (taken.front, taken.back, taken.len) = (self.front, last, count);
-        // SAFETY: as above; both lists are ours, and the first one ends here from now on.
+        // SAFETY: `last` is a node of this batch, at which the first of the two lists ends.
         unsafe {
             self.front = Node::next(last);
             Node::set_next(last, ptr::null_mut());
@@ -262,8 +265,8 @@ impl<T> Batch<T> {
         taken
     }
 
-    /// Takes the item out that has so many older ones before it, if there is one; the order of the
-    /// others stays. O(index).
+    /// Takes the item out that has `index` older ones before it, if there is one. The order of the
+    /// others stays. O(index); allocates nothing.
     ///
     /// ```
     /// # use ganger_mpsc::Batch;
@@ -282,12 +285,6 @@ impl<T> Batch<T> {
         *self = older;
         item
     }
-
-    /// The items from the oldest to the newest.
-    #[must_use]
-    pub fn iter(&self) -> BatchIter<'_, T> {
-        BatchIter::new(self)
-    }
 }
 
 impl<T> Default for Batch<T> {
@@ -300,16 +297,20 @@ impl<T> Drop for Batch<T> {
     #[inline]
     fn drop(&mut self) {
         if !self.is_empty() {
-            // By value, so that the fields of a batch can stay in registers until then.
+            // By value, so that the fields of a batch can stay in registers until here.
             drop_all(mem::take(self));
         }
     }
 }
 
-/// Drops the items one after the other. If the drop of one panics, the iterator's destructor goes on.
+/// Drops the items one after the other. If the drop of one panics, the batch drops the others.
 #[cold]
-fn drop_all<T>(batch: Batch<T>) {
-    batch.into_iter().for_each(drop);
+fn drop_all<T>(mut batch: Batch<T>) {
+    let mut freed = Freed::new();
+    while let Some(node) = batch.pop_node() {
+        // SAFETY: the node is out of the list, and this thread's.
+        drop(unsafe { freed.free(node) });
+    }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Batch<T> {

@@ -1,7 +1,7 @@
 //! Batches at both ends, and their iterators.
 
 use super::*;
-use crate::Queue;
+use crate::queue::Queue;
 
 #[test]
 fn what_was_drained_grows_at_either_end() {

@@ -1,10 +1,22 @@
 //! The items of a batch one after the other, by value and by reference.
 
 use super::Batch;
-use crate::node::{Freed, Node};
+use crate::list::node::{Freed, Node};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
+
+impl<T> Batch<T> {
+    /// The items from the oldest to the newest.
+    #[must_use]
+    pub fn iter(&self) -> BatchIter<'_, T> {
+        BatchIter {
+            node: self.front,
+            left: self.len,
+            batch: PhantomData,
+        }
+    }
+}
 
 impl<T> IntoIterator for Batch<T> {
     type Item = T;
@@ -27,18 +39,15 @@ impl<'a, T> IntoIterator for &'a Batch<T> {
     }
 }
 
-/// The items of a [`Batch`] by value, from the oldest to the newest. What is not taken is dropped
-/// with the iterator, which may keep the memory of up to 64 nodes until then.
+/// The items of a [`Batch`] by value, from the oldest to the newest.
+///
+/// Dropping it drops the items that are left. Until then it may keep the memory of up to 64 nodes
+/// whose items have been taken.
 pub struct BatchIntoIter<T> {
     batch: Batch<T>,
     /// The memory of nodes whose items have been taken.
     freed: Freed<T>,
 }
-
-// SAFETY: a batch, and memory that nobody uses.
-unsafe impl<T: Send> Send for BatchIntoIter<T> {}
-// SAFETY: as above, and a shared iterator gives out nothing.
-unsafe impl<T: Sync> Sync for BatchIntoIter<T> {}
 
 impl<T> Iterator for BatchIntoIter<T> {
     type Item = T;
@@ -46,7 +55,7 @@ impl<T> Iterator for BatchIntoIter<T> {
     #[inline]
     fn next(&mut self) -> Option<T> {
         let node = self.batch.pop_node()?;
-        // SAFETY: out of the list, and ours.
+        // SAFETY: the node is out of the list, and this thread's.
         Some(unsafe { self.freed.free(node) })
     }
 
@@ -71,24 +80,14 @@ pub struct BatchIter<'a, T> {
     batch: PhantomData<&'a Batch<T>>,
 }
 
-// SAFETY: it is a shared reference to the items and nothing else.
+// SAFETY: it gives out shared references to the items, and nothing else.
 unsafe impl<T: Sync> Send for BatchIter<'_, T> {}
-// SAFETY: as above.
+// SAFETY: it gives out shared references to the items, and nothing else.
 unsafe impl<T: Sync> Sync for BatchIter<'_, T> {}
 
 impl<T> Clone for BatchIter<'_, T> {
     fn clone(&self) -> Self {
         Self { ..*self }
-    }
-}
-
-impl<'a, T> BatchIter<'a, T> {
-    pub(super) fn new(batch: &'a Batch<T>) -> Self {
-        Self {
-            node: batch.front,
-            left: batch.len,
-            batch: PhantomData,
-        }
     }
 }
 
@@ -100,7 +99,7 @@ impl<'a, T> Iterator for BatchIter<'a, T> {
             return None;
         }
         self.left -= 1;
-        // SAFETY: a node of the batch, which is borrowed for 'a and so neither changes nor ends.
+        // SAFETY: a node of the batch, which is borrowed for 'a, so that it does not change.
         unsafe {
             let item = Node::item(self.node);
             self.node = Node::next(self.node);

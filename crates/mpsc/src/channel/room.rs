@@ -1,37 +1,37 @@
-//! How many items a bounded channel has room for, and who waits for room.
+//! How many items a bounded channel has room for, and the senders that wait for room.
 //!
-//! **Problem.** A sender that finds no room sleeps until a receive makes some. Sends and receives that
-//! need not wait should pay for a counter and nothing else.
+//! **Problem.** A sender that finds no room sleeps until a receive makes some. Sends and receives
+//! that need not wait should pay for a counter, and nothing else.
 //!
 //! **Rejected.** A count of what is in the queue: it would have to be read after every push. A lock
 //! around the count: every send and every receive would take it.
 //!
-//! **Protocol.** `free` counts places. A sender takes one before it pushes; the receiver gives it back
-//! when it has taken the item.
+//! **Protocol.** `free` counts places. A sender takes one before it pushes; the receiver gives it
+//! back when it has taken the item.
 //! 1. *Waiter*: take the lock; count itself in `waiting`; full fence; look for a place, or for the
 //!    end, once more; wait for the signal, and look again.
 //! 2. *Giver*: give the places; full fence; if `waiting` is not zero, take the lock and signal.
 //!
-//! **Why nobody sleeps beside a place.** Of the two fences one comes first: if the waiter's, the giver
-//! sees it counted, and signals under the lock, so not between the waiter's look and its wait; if the
-//! giver's, the waiter sees the place. It is the same for the end.
+//! **Proof sketch.** One of the two fences comes first. If it is the giver's, the waiter sees the
+//! place. If it is the waiter's, the giver sees that a sender waits, and signals after it has had
+//! the lock, so not between the waiter's look and its wait. It is the same for the end.
 
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
 use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::sync::PoisonError;
 
 /// The room of one channel.
-pub(crate) struct Room {
-    /// Places for items. Taken by senders, given by the receiver.
+pub(super) struct Room {
+    /// Places for items. Senders take them, the receiver gives them back.
     free: AtomicUsize,
-    /// How many senders wait. Changed under the lock, read by the receiver without it.
+    /// How many senders wait. Senders change it under the lock; the receiver reads it without.
     waiting: AtomicUsize,
     lock: Mutex<()>,
     signal: Condvar,
 }
 
 impl Room {
-    pub(crate) fn new(places: usize) -> Self {
+    pub(super) fn new(places: usize) -> Self {
         Self {
             free: AtomicUsize::new(places),
             waiting: AtomicUsize::new(0),
@@ -42,12 +42,12 @@ impl Room {
 
     /// Takes a place if there is one.
     #[inline]
-    pub(crate) fn try_take(&self) -> bool {
-        // Ordering: Relaxed, because the swap below decides.
+    pub(super) fn try_take(&self) -> bool {
+        // Ordering: Relaxed, because the exchange decides.
         let mut free = self.free.load(Ordering::Relaxed);
         while free > 0 {
             // Ordering: Acquire pairs with the Release in `give`: what the receiver did before it
-            // gave the place comes before. Relaxed on failure, as for the read above.
+            // gave the place happens before. Relaxed on failure, because the next exchange decides.
             match self.free.compare_exchange_weak(
                 free,
                 free - 1,
@@ -61,13 +61,13 @@ impl Room {
         false
     }
 
-    /// Takes a place, and blocks until there is one or `is_over`; says whether it took one.
-    pub(crate) fn take(&self, is_over: impl Fn() -> bool) -> bool {
+    /// Takes a place, and blocks until there is one or `is_over` holds. Says whether it took one.
+    pub(super) fn take(&self, is_over: impl Fn() -> bool) -> bool {
         if self.try_take() {
             return true;
         }
         let mut guard = lock(&self.lock);
-        // Ordering: Relaxed, because the fence and the lock order it.
+        // Ordering: Relaxed, because the fence orders it before the look for a place.
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // Ordering: SeqCst pairs with the fence in `give` and `wake_all`.
         fence(Ordering::SeqCst);
@@ -83,34 +83,34 @@ impl Room {
                 .wait(guard)
                 .unwrap_or_else(PoisonError::into_inner);
         };
-        // Ordering: as above.
+        // Ordering: Relaxed, because a giver that still sees it signals in vain.
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         drop(guard);
         taken
     }
 
-    /// How many places there were a moment ago.
-    pub(crate) fn free(&self) -> usize {
-        // Ordering: Relaxed, because nothing follows from it.
+    /// How many places there are at this moment.
+    pub(super) fn free(&self) -> usize {
+        // Ordering: Relaxed, because it is for display.
         self.free.load(Ordering::Relaxed)
     }
 
     /// Gives places back.
     #[inline]
-    pub(crate) fn give(&self, places: usize) {
+    pub(super) fn give(&self, places: usize) {
         // Ordering: Release pairs with the Acquire in `try_take`.
         self.free.fetch_add(places, Ordering::Release);
         // Ordering: SeqCst pairs with the fence in `take`.
         fence(Ordering::SeqCst);
-        // Ordering: Relaxed, because the fence orders it.
+        // Ordering: Relaxed, because the fence orders it behind the giving.
         match self.waiting.load(Ordering::Relaxed) {
             0 => {}
             _ => self.signal(places > 1),
         }
     }
 
-    /// Lets all that wait look whether it is over.
-    pub(crate) fn wake_all(&self) {
+    /// Wakes all senders that wait, so that they look whether it is over.
+    pub(super) fn wake_all(&self) {
         // Ordering: SeqCst pairs with the fence in `take`.
         fence(Ordering::SeqCst);
         self.signal(true);
@@ -133,9 +133,9 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn who_waits_is_counted_for_as_long_as_it_does() {
+    fn a_sender_counts_while_it_waits() {
         let room = Room::new(0);
-        // Ordering: Relaxed, because nothing follows from it.
+        // Ordering: Relaxed, because the loop reads it again until it is so.
         let waiting = || room.waiting.load(Ordering::Relaxed);
         thread::scope(|scope| {
             let waiters = [(); 2].map(|()| scope.spawn(|| room.take(|| false)));

@@ -1,26 +1,31 @@
-//! A chain of nodes becomes a batch, and a batch a chain: the links are turned round.
+//! Turning the links round: a chain of nodes becomes a batch, and a batch a chain.
 //!
-//! **Why the walk guesses.** Nodes that were made one after the other are neighbours. A link that has to
-//! be read before the next one can be makes a processor wait; an address that was computed does not,
-//! and a branch on whether the two are the same is free as long as they are. When producers mix they
-//! are not, and a branch that goes wrong costs more than a link: so the walk gives up guessing when it is
-//! often wrong soon after it was wrong.
+//! **Problem.** A walk along links waits for memory at every node: the next address is known only
+//! when this node has come.
+//!
+//! **Protocol.** Nodes that were made one after the other are neighbours. So the walk guesses where
+//! the next node is, and goes on from there while the link says the same. The processor need not
+//! wait for the link, and a branch that goes as it did before is free.
+//!
+//! Where the nodes of several producers are mixed, a wrong guess costs more than a link. So the
+//! walk gives up guessing when it is often wrong soon after it was wrong. From there on it has
+//! nodes fetched ahead, at the distance of the last two.
 
 use super::Batch;
-use crate::node::Node;
+use crate::list::Node;
 use ganger_sync::hint;
 use std::mem;
 
-/// How many links ahead of it a walk has nodes fetched.
+/// How many links ahead a walk has nodes fetched.
 const AHEAD: isize = 4;
 
-/// How often a walk may guess wrong after fewer right guesses than it takes to be worth it.
+/// How often a walk may guess wrong after fewer than `WORTH` nodes since the last wrong guess.
 const GUESSES: u32 = 8;
 const WORTH: usize = 8;
 
 impl<T> Batch<T> {
-    /// Turns the links round: the newest node, from which they lead to the oldest, and that. The caller
-    /// owns the nodes, which are exposed.
+    /// The newest and the oldest node of the chain that the batch becomes; nothing if it is empty.
+    /// The caller owns the nodes, which are exposed. O(n).
     #[inline]
     pub(crate) fn into_chain(self) -> Option<(*mut Node<T>, *mut Node<T>)> {
         let (oldest, newest) = (self.front, self.back);
@@ -31,7 +36,7 @@ impl<T> Batch<T> {
         Node::expose(oldest);
         let (mut older, mut node) = (oldest, oldest);
         while node != newest {
-            // SAFETY: nodes of ours; this one is not the last, so that there is another behind it.
+            // SAFETY: nodes of this batch. This one is not the newest, so it has a successor.
             unsafe {
                 let newer = Node::next(node);
                 if node != oldest {
@@ -42,13 +47,13 @@ impl<T> Batch<T> {
             Node::expose(node);
         }
         if newest != oldest {
-            // SAFETY: as above.
+            // SAFETY: a node of this batch.
             unsafe { Node::set_next(newest, older) };
         }
         Some((newest, oldest))
     }
 
-    /// The batch that holds the chain from `newest` on, or an empty one for null. O(n).
+    /// The batch of the chain from `newest` on; an empty one for null. O(n); allocates nothing.
     ///
     /// # Safety
     /// The caller owns the chain and gives it away. Its nodes are exposed, and its last link is
@@ -62,7 +67,7 @@ impl<T> Batch<T> {
         batch.back = node;
         let (mut guesses, mut wrong) = (GUESSES, 0);
         loop {
-            // SAFETY: a node of the chain, which the caller gave us.
+            // SAFETY: a node of the chain, which is this batch's.
             let older = unsafe {
                 let older = Node::revive(Node::next(node));
                 Node::set_next(node, batch.front);
@@ -75,7 +80,8 @@ impl<T> Batch<T> {
             }
             let guess = Node::before(node);
             if guesses == 0 {
-                // One who sends to many in turn leaves the same distance between any two of these.
+                // A sender that serves many queues in turn leaves equal distances between the nodes
+                // of one queue.
                 hint::prefetch(Node::ahead(node, older, AHEAD));
             }
             if guesses > 0 && guess == older {
@@ -83,7 +89,8 @@ impl<T> Batch<T> {
             } else {
                 let right = batch.len - mem::replace(&mut wrong, batch.len);
                 guesses = guesses.saturating_sub(u32::from(right < WORTH));
-                // Without it the compiler would see that both are the same.
+                // This keeps the compiler from merging the branches, which would wait for the link
+                // in both.
                 std::hint::black_box(());
                 node = older;
             }
