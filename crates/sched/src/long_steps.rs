@@ -19,7 +19,8 @@ const KEPT: usize = 16;
 pub struct LongStep {
     /// The process.
     pub pid: Pid,
-    /// The entry point that it was started with; none when the process had ended before the look-up.
+    /// The entry point that it was started with; none when the process had ended before the
+    /// look-up.
     pub method: Option<Symbol>,
     /// The thread that it kept: its place in [`Handle::worker_stats`](crate::Handle::worker_stats).
     pub worker: usize,
@@ -32,9 +33,9 @@ pub struct LongStep {
     pub lasted: Duration,
     /// Whether it is over.
     pub is_over: bool,
-    /// Where it was when it was reported, where [`Builder`](crate::Builder) says that backtraces are
-    /// to be taken and one could be: a line for each function, the innermost first. Only of those
-    /// steps that have a line in the log.
+    /// Where it was when it was reported, where [`Builder`](crate::Builder) says that backtraces
+    /// are to be taken and one could be: a line for each function, the innermost first. Only of
+    /// those steps that have a line in the log.
     pub backtrace: Option<Arc<str>>,
 }
 

@@ -1,16 +1,17 @@
-//! The slots of worker threads: as many workers are active as were asked for, whatever their steps do.
+//! The slots of worker threads: as many workers are active as were asked for, whatever their steps
+//! do.
 //!
 //! **Problem.** A step that blocks its thread, or computes for long, takes a worker away from all
 //! other processes. The scheduler can't take the thread back before the step returns.
 //!
-//! **Rejected.** Handing the worker's deque to another thread: at each push from inside the step the
-//! owner would have to find out that it is the owner no longer. More workers from the start: they
-//! would compete for the processors whenever no step blocks.
+//! **Rejected.** Handing the worker's deque to another thread: at each push from inside the step
+//! the owner would have to find out that it is the owner no longer. More workers from the start:
+//! they would compete for the processors whenever no step blocks.
 //!
 //! **Protocol.** Every thread has a slot with a deque of its own. Slots of spare threads are filled
 //! when they are first needed.
-//! 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread becomes
-//!    active in its place, and steals what waits.
+//! 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread
+//!    becomes active in its place, and steals what waits.
 //! 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque
 //!    to the global queue, and waits as a spare. A worker that is replaced while it looks for work
 //!    retires before it looks again. One that sleeps is woken for it.
@@ -21,13 +22,13 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `is_replaced` | under the lock | the worker, after each turn and before it sleeps; the monitor |
+//! | `is_replaced` | under the lock | the worker, after each turn and before sleep; the monitor |
 //! | `is_active` | under the lock | the spare that waits; workers that balance; under the lock |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something | the monitor |
 //! | `thread` | the worker, under the lock when it ends | the monitor; under the lock |
-//! | `place` | under the lock, before the thread starts or becomes active | the worker; under the lock |
+//! | `place` | under the lock, before its thread is active | the worker; under the lock |
 
 mod spares;
 
@@ -86,9 +87,10 @@ impl WorkerSlot {
     /// Whether a spare has taken the worker's place, so that the worker has to retire.
     #[inline]
     pub(crate) fn is_replaced(&self) -> bool {
-        // Ordering: Relaxed: a worker that reads it late does so after its next step. Where the order
-        // counts, the lock of the spares is held. A worker that announces its sleep after `Idle::wake`
-        // has looked for it acquires the sleepers' lock, which `wake` released behind the store.
+        // Ordering: Relaxed: a worker that reads it late does so after its next step. Where the
+        // order counts, the lock of the spares is held. A worker that announces its sleep after
+        // `Idle::wake` has looked for it acquires the sleepers' lock, which `wake` released behind
+        // the store.
         self.is_replaced.load(Ordering::Relaxed)
     }
 }
@@ -116,8 +118,8 @@ impl WorkerSlots {
     /// How many slots have ever had a thread; they are the first ones.
     pub(crate) fn used(&self) -> usize {
         // Ordering: Relaxed: slots and deques are there from the beginning. A thread's pushes and
-        // looks come after its start. A reader that has to see them is behind a fence or a lock that
-        // orders it behind that start.
+        // looks come after its start. A reader that has to see them is behind a fence or a lock
+        // that orders it behind that start.
         self.used.load(Ordering::Relaxed)
     }
 

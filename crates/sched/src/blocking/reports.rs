@@ -4,16 +4,16 @@
 //! thread in each step must not fill the log.
 //!
 //! **Rejected.** The monitor as the writer: it would wait with the subscriber, and no other step
-//! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process: a
-//! crowd of processes does the same thing.
+//! would be noticed. A worker: it would wait, and need a spare in its own place. A line a process:
+//! a crowd of processes does the same thing.
 //!
 //! **Rule.** A method has one line an interval. The next line says how many steps had none.
 //!
-//! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded queue
-//! and starts the reporter if there is none. The reporter empties the queue and ends. The lock of the
-//! queue decides both: a reporter that finds the queue empty has ended for the next one that puts a
-//! report there. Where the system refuses the thread, the monitor tries again at each look. When all
-//! workers sleep, no step holds anything, and the monitor writes the reports itself.
+//! **Protocol.** The monitor, or the step that is about to block, puts a report into a bounded
+//! queue and starts the reporter if there is none. The reporter empties the queue and ends. The
+//! lock of the queue decides both: a reporter that finds the queue empty has ended for the next one
+//! that puts a report there. Where the system refuses the thread, the monitor tries again at each
+//! look. When all workers sleep, no step holds anything, and the monitor writes the reports itself.
 
 use crate::clock::Since;
 use crate::contain::{contain, is_heard, log};
@@ -21,6 +21,7 @@ use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
 use crate::threads;
 use crate::worker_slots::NoSpare;
+use ganger_os::WithId;
 use ganger_proc_api::Symbol;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
@@ -103,8 +104,8 @@ impl Reports {
         queue.pending.push_back(report);
     }
 
-    /// Queues a report that no spare is left, unless there has been one in this interval, or one has
-    /// not been written yet.
+    /// Queues a report that no spare is left, unless there has been one in this interval, or one
+    /// has not been written yet.
     fn queue_no_spare(&self, error: NoSpare, interval: Duration) {
         let mut queue = lock(&self.0);
         let is_due = (queue.no_spare).is_none_or(|at| at.elapsed() >= interval);
@@ -136,8 +137,8 @@ impl Reports {
         lock(&self.0).has_reporter = false;
     }
 
-    /// What the reporter writes next, after the last one; none when the queue is empty, and the caller the reporter no
-    /// longer.
+    /// What the reporter writes next, after the last one; none when the queue is empty, and the
+    /// caller the reporter no longer.
     fn next(&self) -> Option<PendingReport> {
         let mut queue = lock(&self.0);
         let next = queue.pending.pop_front();
@@ -235,7 +236,7 @@ impl Reporter {
         let shared = self.shared.upgrade()?;
         let backtraces = shared.backtraces.as_ref()?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
-        let with_thread = |f: &dyn Fn(u32) -> bool| shared.worker_slots.with_thread(step.worker, f);
+        let with_thread = |f: &WithId<'_>| shared.worker_slots.with_thread(step.worker, f);
         // It is much code of others that looks at what others have compiled.
         let backtrace =
             contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;

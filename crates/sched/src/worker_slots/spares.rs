@@ -1,5 +1,5 @@
-//! Spare threads: which of them wait, which slots are free, and which worker each replaces. One lock
-//! guards all of it.
+//! Spare threads: which of them wait, which slots are free, and which worker each replaces. One
+//! lock guards all of it.
 
 use super::WorkerSlots;
 use crate::token::Token;
@@ -68,8 +68,8 @@ impl WorkerSlots {
     /// Puts a spare in the place of a worker, which retires after its step. Returns whether this
     /// call has replaced the worker.
     ///
-    /// `spawn` starts a thread when none waits. `note` runs before the worker can know, and so before
-    /// it can say that its step is over. Both run under the lock.
+    /// `spawn` starts a thread when none waits. `note` runs before the worker can know, and so
+    /// before it can say that its step is over. Both run under the lock.
     pub(crate) fn replace(
         &self,
         index: usize,
@@ -119,8 +119,8 @@ impl WorkerSlots {
             }
             // Where another thread has taken it out, that thread has made it active.
             if self.take_waiting(index) {
-                // After the halt each worker looks once more: no other may be left to take what this
-                // one has moved to the global queue.
+                // After the halt each worker looks once more: no other may be left to take what
+                // this one has moved to the global queue.
                 return if is_halted() {
                     Next::Active
                 } else {

@@ -1,4 +1,4 @@
-//! Crews without workers, and threads that the system refuses.
+//! Slots without workers, and threads that the system refuses.
 
 use super::*;
 use crate::Scheduler;
@@ -116,7 +116,7 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
     let to = receiver.address().clone();
     let (said, says) = mpsc::channel();
     let sender = Once(move || {
-        // Whoever has to take it is queued behind this step.
+        // The receiver is queued behind this step.
         to.send(Message::new("first", 1)).unwrap();
         said.send(to.send_blocking(Message::new("second", 2)))
             .unwrap();
@@ -211,7 +211,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     assert!(matches!(blocked.wait(), ExitReason::Done(_)));
 }
 
-/// As if the monitor took it for one in the step that it has come out of.
+/// As if the monitor took the worker to be in the step that it has come out of.
 // pins: G6
 #[test]
 fn who_is_about_to_leave_is_not_relieved() {
@@ -221,7 +221,7 @@ fn who_is_about_to_leave_is_not_relieved() {
     lock(&slots.spares).waiting.push(1);
     assert!(
         !shared.replace_worker(0, None),
-        "nobody stands in its place"
+        "no worker stands in its place"
     );
     assert!(!slots.is_replaced(0));
     assert_eq!(lock(&slots.spares).waiting, [1]);

@@ -1,4 +1,4 @@
-//! The monitor without a thread: it looks when it is told to, by a clock that somebody else sets.
+//! The monitor without a thread: it looks when it is told to, by a clock that the simulation sets.
 
 use super::{Monitor, QUIET};
 use crate::clock::Clock;
