@@ -69,7 +69,6 @@ mod sending;
 mod shared;
 mod shown;
 mod shutdown;
-mod slots;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]

@@ -29,9 +29,10 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "ganger-deque",
     "ganger-mpsc",
+    "ganger-slots",
     "ganger-sync",
     "ganger-relay",
     "ganger-sched",

@@ -4,14 +4,18 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with those that it, or a test of it, may use.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
+    ("slots", &["sync"]),
     ("mpsc", &["sync", "soak"]),
     ("proc-api", &[]),
     ("relay", &["sync", "mpsc", "proc-api"]),
-    ("sched", &["sync", "deque", "mpsc", "proc-api", "relay"]),
+    (
+        "sched",
+        &["sync", "deque", "slots", "mpsc", "proc-api", "relay"],
+    ),
     ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
     ("soak-sched", &["soak"]),
 ];

@@ -7,7 +7,6 @@ mod loom_idle;
 mod loom_lanes;
 mod loom_late;
 mod loom_late_hands;
-mod loom_slots;
 mod loom_untold;
 mod loom_urgent;
 mod loom_waiters;
