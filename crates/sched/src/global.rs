@@ -1,31 +1,35 @@
-//! The global queue: new processes, and processes that are woken from outside of any worker; first in, first out.
+//! The global queue: new processes, and processes woken from outside of any worker; first in, first
+//! out.
 //!
-//! **Problem.** What is started, or woken, from outside of any worker goes through one queue, a million times in a
-//! row when somebody starts a million processes. So a push has to be cheap, also beside those who take. And who is
-//! suspended in the middle of one must hide nobody else's process: workers would go on with others meanwhile, and
-//! it would wait for more picks than is promised (G4), or they would wait for a thread that is no part of the scheduler.
+//! **Problem.** What is started, or woken, from outside of any worker goes through one queue, a
+//! million times in a row when a program starts a million processes. So a push has to be cheap,
+//! also beside threads that take. And a pusher that is suspended in the middle of a push must hide
+//! no process of another. Else workers would go on with others, and the hidden one would wait for
+//! more picks than is promised (G4); or they would wait for a thread that is no part of the
+//! scheduler.
 //!
 //! **Rejected.**
-//! - *crossbeam's `SegQueue`*: who has claimed a slot and is suspended before it has filled it stops all who take.
-//!   And its blocks are given back to the allocator by workers, while those who push ask for some: they then wait for
-//!   one another in there.
-//! - *A lock around a deque*: a submitter that is preempted inside of it stops everybody.
+//! - *crossbeam's `SegQueue`*: a pusher that has claimed a slot, and is suspended before it has
+//!   filled it, stops all threads that take. And workers give its blocks back to the allocator
+//!   while pushers ask for some: they wait for one another in there.
+//! - *A lock around a deque*: a submitter that is preempted inside of it stops all others.
 //!
-//! **The urgent lane** is a second queue of this kind, for processes that a system event has woken or
-//! waits for. Workers look there first at every pick, and find it empty as a rule: that takes two loads.
-//! Rejected for it: a lane of each worker's own, where the sender would have to choose one whose worker
-//! may be in a long step; the top of the worker's deque, where a thief could take the process, or the
-//! next process that the same step wakes could bury it.
+//! **The urgent lane** is a second queue of this kind, for processes that a system event has woken
+//! or waits for. Workers look there first at every pick, and find it empty as a rule: that takes
+//! two loads. Rejected for it: a lane of each worker's own, where the sender would have to choose
+//! one whose worker may be in a long step; the top of the worker's deque, where a thief could take
+//! the process, or the next process that the same step wakes could bury it.
 //!
 //! **Push**: to a mailbox ([`Queue`]), which hides nothing and takes one read-modify-write.
 //!
-//! **Take**, under a lock that those who push do not know: from the front, which is what has been taken out of the
-//! mailbox. When that is used up, all that is in the mailbox becomes the front.
+//! **Take**, under a lock that pushers do not know: from the front, which is what has been taken
+//! out of the mailbox. When that is used up, all that is in the mailbox becomes the front.
 //!
-//! **Why nothing is missed** by who looks whether something is queued: it looks at the mailbox first. What it does
-//! not see there any more has become the front, and who makes it that says before that there is one.
+//! **Why a look misses nothing.** It looks at the mailbox first. What it does not see there has
+//! become the front, and the thread that moves it there says beforehand that there is a front.
 //!
-//! To turn a million round that have been pushed takes some milliseconds, once; nobody takes one meanwhile.
+//! To turn a million round that have been pushed takes some milliseconds, once; no thread takes one
+//! meanwhile.
 
 use ganger_mpsc::{Batch, Queue};
 use ganger_sync::CachePadded;
@@ -37,7 +41,7 @@ pub(crate) struct GlobalQueue<T> {
     front: CachePadded<Front<T>>,
 }
 
-/// Written by those who push; the mailbox also by who takes all of it.
+/// Written by pushers; the mailbox also by the thread that takes all of it.
 struct Pushed<T> {
     mailbox: Queue<T>,
     /// How many have ever been pushed, or are about to be.
@@ -48,7 +52,8 @@ struct Pushed<T> {
 struct Front<T> {
     /// How many there are, or at least one while it is being filled. Written under the lock.
     left: AtomicUsize,
-    /// How many have ever been taken. Written under the lock, so that who counts needs none and stops nobody.
+    /// How many have ever been taken. Written under the lock, so that a thread that counts
+    /// needs no lock and stops no other.
     taken: AtomicUsize,
     batch: Mutex<Batch<T>>,
 }
@@ -74,11 +79,11 @@ impl<T> GlobalQueue<T> {
         // Ordering: Relaxed: the auditor's versions order it; for display nothing has to.
         self.pushed.count.fetch_add(1, Ordering::Relaxed);
         let pushed = self.pushed.mailbox.push(item);
-        debug_assert!(pushed.is_ok(), "nobody closes it");
+        debug_assert!(pushed.is_ok(), "nothing closes it");
     }
 
-    /// Takes so many at the most, the first ones, and hands each to `give`, which must not use the queue. Blocks
-    /// while another thread takes some.
+    /// Takes so many at the most, the first ones, and hands each to `give`, which must not use the
+    /// queue. Blocks while another thread takes some.
     pub(crate) fn take(&self, most: usize, mut give: impl FnMut(T)) {
         if self.is_empty() {
             return;
@@ -110,15 +115,16 @@ impl<T> GlobalQueue<T> {
 
     fn lock_front(&self) -> MutexGuard<'_, Batch<T>> {
         let batch = lock(&self.front.batch);
-        // Ordering: Acquire pairs with the Release in `note_left`. The lock does the same, but ThreadSanitizer does not
-        // see that of one who has waited for it.
+        // Ordering: Acquire pairs with the Release in `note_left`. The lock does the same, but
+        // ThreadSanitizer does not see that of a thread that has waited for it.
         let _left = self.front.left.load(Ordering::Acquire);
         batch
     }
 
     /// Says how many there are: last of all before the lock is given back.
     fn note_left(&self, batch: &Batch<T>) {
-        // Ordering: Release, as above. Who looks whether something is queued may see it late.
+        // Ordering: Release pairs with the Acquire in `lock_front`. A look from outside may see it
+        // late.
         self.front.left.store(batch.len(), Ordering::Release);
     }
 
@@ -126,12 +132,13 @@ impl<T> GlobalQueue<T> {
     fn refill(&self, batch: &mut Batch<T>) {
         // Ordering: Relaxed, because the fence orders it.
         self.front.left.store(1, Ordering::Relaxed);
-        // Ordering: Release pairs with the Acquire in `is_empty`: who sees that the mailbox is empty now sees this.
+        // Ordering: Release pairs with the Acquire in `is_empty`: a thread that
+        // sees the mailbox empty after the drain sees this.
         fence(Ordering::Release);
         *batch = self.pushed.mailbox.drain();
     }
 
-    /// How many are queued, or about to be. O(1); stops nobody.
+    /// How many are queued, or about to be. O(1); stops no thread.
     pub(crate) fn len(&self) -> usize {
         // Ordering: Relaxed, as in `push`. First, so that none is counted as taken only.
         let taken = self.front.taken.load(Ordering::Relaxed);
@@ -151,8 +158,9 @@ impl<T> GlobalQueue<T> {
         if !self.pushed.mailbox.is_empty() {
             return false;
         }
-        // Ordering: Acquire pairs with the Release in `refill`. That a push is seen, the fences in `idle.rs` see to,
-        // for one that falls asleep and for the last searcher; any other may be late.
+        // Ordering: Acquire pairs with the Release in `refill`. That a push is seen, the fences in
+        // `idle.rs` see to, for one that falls asleep and for the last searcher; any other may be
+        // late.
         fence(Ordering::Acquire);
         // Ordering: Relaxed, because the fence orders it.
         self.front.left.load(Ordering::Relaxed) == 0

@@ -1,43 +1,51 @@
-//! Who searches, who sleeps, and who must be woken.
+//! Which workers search, which sleep, and which must be woken.
 //!
 //! **Problem.** A worker without work should sleep, and a push should wake one, but not one a push:
 //! a system call costs more than most steps. And no process may lie in a queue beside a worker that
 //! sleeps.
 //!
-//! **Rejected.** Waking a worker on every push (a herd that finds nothing). A timeout on sleep, which
-//! hides a lost wake-up and wakes an idle machine.
+//! **Rejected.** Waking a worker on every push (a herd that finds nothing). A timeout on sleep,
+//! which hides a lost wake-up and wakes an idle machine.
 //!
 //! **State.** One word counts the workers that *search* (awake, looking at other workers' deques)
-//! and those that *sleep*; a list under a lock says who sleeps. Everybody else is *busy*.
+//! and those that *sleep*; a list under a lock names the sleepers. All other workers are *busy*.
 //!
-//! **Protocol of a pusher** ([`notify`](Idle::notify)): 1. push; 2. light fence; 3. read the word: if
-//! nobody sleeps, nothing is owed; if somebody searches beside a sleeper, full fence, and read it again: if
-//! somebody still does, nothing is owed; 4. under the lock take a sleeper, count it as
-//! searching, wake it.
+//! **Protocol of a pusher** ([`notify`](Idle::notify)):
+//! 1. Push; then a light fence; then read the word. Without a sleeper nothing is owed.
+//! 2. Where a worker searches beside a sleeper: a full fence, and read the word again. If a worker
+//!    still searches, nothing is owed.
+//! 3. Under the lock take a sleeper, count it as searching, wake it.
 //!
-//! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a read-modify-write, and the
-//! fence behind it full: no second look is needed.
+//! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a
+//! read-modify-write, and the fence behind it full: no second look is needed.
 //!
-//! **Protocol of a worker without work**: 1. search, if there are not too many searchers
-//! ([`begin_search`](Idle::begin_search)); 2. found something: stop searching
-//! ([`end_search`](Idle::end_search)), and if nobody else searches and something is queued, notify: the
-//! pushes that saw this worker search relied on it; 3. found nothing: announce the sleep, fence, look again when
-//! nobody is left who searches, withdraw if there is something and ask to search again, else block
-//! ([`sleep`](Idle::sleep)).
+//! **Protocol of a worker without work**:
+//! 1. Search, if there are not too many searchers ([`begin_search`](Idle::begin_search)).
+//! 2. Found something: stop searching ([`end_search`](Idle::end_search)). If no other worker
+//!    searches and something is queued, notify: the pushes that saw this worker search relied on
+//!    it.
+//! 3. Found nothing ([`sleep`](Idle::sleep)): announce the sleep, make a heavy fence, and look
+//!    again if no worker searches. If there is something, withdraw and ask to search again. Else
+//!    block.
 //!
-//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the sleeper's between its
-//! announcement and its look: one of the two sees the other. A pusher that saw a searcher owes nothing, because the
-//! last searcher either finds work, looks again and notifies, or announces its sleep and then looks at everything; and
-//! when that makes it withdraw it searches again, or somebody else does, for what it takes need not be all that was
-//! pushed while it searched. Beside the fence of one who ends its search a light one is nothing, hence the full one.
-//! Where nobody sleeps it is not needed, whoever searches: somebody has to fall asleep before the push can lie beside a
-//! sleeper, and does that by a heavy fence. Who falls asleep reads only after its heavy fence whether somebody
-//! searches: a search that ended before that may have missed a push that the heavy fence has brought to light.
+//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
+//! sleeper's between its announcement and its look: one of the two sees the other.
+//!
+//! A pusher that saw a searcher owes nothing. The last searcher may find work: then it looks again
+//! and notifies. Or it announces its sleep, and then looks at everything. If that makes it
+//! withdraw, it searches again, or another worker does: what it takes need not be all that was
+//! pushed while it searched.
+//!
+//! The fence of a worker that ends its search is full, and a light one beside it orders nothing:
+//! hence the pusher's full fence. Where no worker sleeps the pusher needs none. A worker has to
+//! fall asleep before the push can lie beside a sleeper, and does that by a heavy fence. It reads
+//! only after that fence whether another worker searches: a search that ended before may have
+//! missed a push that the fence has brought to light.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `searching` | workers (`begin_search`, `end_search`), under the lock in `sleep`, `notify` | everybody |
-//! | `sleeping` | under the lock | everybody |
+//! | `searching` | workers: `begin_search`, `end_search`; `sleep` and `notify`, under the lock | all |
+//! | `sleeping` | under the lock | all |
 
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
@@ -76,24 +84,26 @@ impl From<u64> for Snapshot {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// It never slept: there was something to do. It counts as busy, and asks to search before it looks.
+    /// It never slept: there was something to do. It counts as busy, and asks to search before it
+    /// looks.
     Withdrawn,
-    /// Somebody woke it. It counts as searching.
+    /// Another thread woke it. It counts as searching.
     Notified,
 }
 
-/// Who does what. In one line: who wakes somebody needs all of it, after a time in which others have had the caches.
-struct Who {
+/// The counters and the list of sleepers share one cache line: a waker touches all of it, and finds
+/// it cold as a rule.
+struct Roster {
     word: AtomicU64,
     /// In the order in which they fell asleep. More than these are on the heap.
     sleepers: Mutex<SmallVec<[usize; 5]>>,
 }
 
 #[cfg(all(not(loom), target_pointer_width = "64"))]
-const _: () = assert!(size_of::<Who>() <= 64);
+const _: () = assert!(size_of::<Roster>() <= 64);
 
 pub(crate) struct Idle {
-    who: CachePadded<Who>,
+    roster: CachePadded<Roster>,
     /// How many workers are on duty, sleeping ones included.
     workers: u32,
     parkers: Box<[CachePadded<Parker>]>,
@@ -105,7 +115,7 @@ impl Idle {
     pub(crate) fn new(workers: usize, threads: usize) -> Self {
         Self {
             workers: u32::try_from(workers).unwrap_or(u32::MAX),
-            who: CachePadded::new(Who {
+            roster: CachePadded::new(Roster {
                 word: AtomicU64::new(0),
                 sleepers: Mutex::new(SmallVec::with_capacity(workers)),
             }),
@@ -119,14 +129,14 @@ impl Idle {
     /// A copy of the word, for display and for decisions that may be stale.
     pub(crate) fn snapshot(&self) -> Snapshot {
         // Ordering: Relaxed, because nothing is read on the strength of it.
-        self.who.word.load(Ordering::Relaxed).into()
+        self.roster.word.load(Ordering::Relaxed).into()
     }
 
     /// A busy worker asks to search: granted while at most half as many search as are busy.
     #[must_use]
     pub(crate) fn begin_search(&self) -> bool {
         // Ordering: Relaxed: a guess that the exchange below checks.
-        let mut now = self.who.word.load(Ordering::Relaxed);
+        let mut now = self.roster.word.load(Ordering::Relaxed);
         loop {
             let Snapshot {
                 searching,
@@ -140,7 +150,7 @@ impl Idle {
             }
             // Ordering: SeqCst, one order with the other changes of the word. A failure is a new
             // guess.
-            match self.who.word.compare_exchange_weak(
+            match self.roster.word.compare_exchange_weak(
                 now,
                 now + SEARCHING,
                 Ordering::SeqCst,
@@ -152,56 +162,57 @@ impl Idle {
         }
     }
 
-    /// A searcher has found work. When it was the last one, and `has_work` says that something else is
-    /// queued, wakes another: pushes that saw it search relied on it.
+    /// A searcher has found work. When it was the last one, and `has_work` says that something else
+    /// is queued, wakes another: pushes that saw it search relied on it.
     pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with the other changes of the word.
-        let before = Snapshot::from(self.who.word.fetch_sub(SEARCHING, Ordering::SeqCst));
+        let before = Snapshot::from(self.roster.word.fetch_sub(SEARCHING, Ordering::SeqCst));
         debug_assert!(before.searching > 0, "ended a search that was not begun");
         if before.searching != 1 {
             return;
         }
-        // Pairs with the full fences in `notify_from_outside` and `notify`: either the push is seen below, or the
-        // pusher sees that nobody searches.
+        // Pairs with the full fences in `notify_from_outside` and `notify`: either the push is seen
+        // below, or the pusher sees that no worker searches.
         asymmetric::behind_rmw();
         if has_work() {
             self.notify();
         }
     }
 
-    /// As [`notify`](Self::notify), when this thread has pushed to a queue that is nobody's own, by a read-modify-write.
+    /// As [`notify`](Self::notify), when this thread has pushed to a queue that all workers share,
+    /// by a read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
-        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and `doze`: either they who look
-        // there see the push, or the load below sees them.
+        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and `doze`:
+        // either the threads that look there see the push, or the load below sees them.
         asymmetric::behind_rmw();
         // Ordering: Relaxed, because the fence orders it.
-        self.wake_if_owed(Snapshot::from(self.who.word.load(Ordering::Relaxed)))
+        self.wake_if_owed(Snapshot::from(self.roster.word.load(Ordering::Relaxed)))
     }
 
-    /// Something has been pushed: wakes a sleeper unless somebody searches. Returns whether it did.
+    /// Something has been pushed: wakes a sleeper unless a worker searches. Returns whether it did.
     ///
     /// Lock-free unless there is a sleeper to wake.
     #[inline]
     pub(crate) fn notify(&self) -> bool {
-        // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or the
-        // load below sees the sleeper.
+        // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or
+        // the load below sees the sleeper.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        let mut now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
+        let mut now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
         if now.sleeping == 0 && !now.unwatched {
             return false;
         }
         if now.searching > 0 {
-            // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees the push,
-            // or the load below sees that it has ended its search.
+            // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees
+            // the push, or the load below sees that it has ended its search.
             fence(Ordering::SeqCst);
             // Ordering: Relaxed, because the fence orders it.
-            now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
+            now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
         }
         self.wake_if_owed(now)
     }
 
-    /// What follows from who searched and slept behind a push.
+    /// What follows from the numbers of searchers and sleepers behind a push.
     #[inline]
     fn wake_if_owed(&self, now: Snapshot) -> bool {
         if now.searching > 0 {
@@ -216,26 +227,26 @@ impl Idle {
         false
     }
 
-    /// Something has been pushed that the pusher is going to take itself, if its step ends soon: sees
-    /// to it that somebody watches over that.
+    /// Something has been pushed that the pusher is going to take itself, if its step ends soon:
+    /// sees to it that the monitor watches over that.
     #[inline]
     pub(crate) fn defer(&self) {
         // Pairs with the heavy fence in `doze`.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        if Snapshot::from(self.who.word.load(Ordering::Relaxed)).unwatched {
+        if Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched {
             self.rouse();
         }
     }
 
-    /// Wakes a sleeper unless somebody searches. Returns whether it did.
+    /// Wakes a sleeper unless a worker searches. Returns whether it did.
     #[cold]
     fn wake_one(&self) -> bool {
-        let mut sleepers = lock(&self.who.sleepers);
+        let mut sleepers = lock(&self.roster.sleepers);
         // Ordering: SeqCst, pairs with the one in `end_search`, as in `notify`.
         fence(Ordering::SeqCst);
         // Ordering: Relaxed, because the fence orders it; the lock keeps `sleeping` still.
-        let now = Snapshot::from(self.who.word.load(Ordering::Relaxed));
+        let now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
         if now.searching > 0 {
             return false;
         }
@@ -243,7 +254,7 @@ impl Idle {
             return false;
         };
         // Ordering: SeqCst, one order with `end_search` and `sleep`.
-        self.who
+        self.roster
             .word
             .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
         drop(sleepers);
@@ -251,13 +262,13 @@ impl Idle {
         true
     }
 
-    /// Wakes everybody, whatever they are doing.
+    /// Wakes all sleepers.
     pub(crate) fn notify_all(&self) {
         let sleepers = {
-            let mut sleepers = lock(&self.who.sleepers);
+            let mut sleepers = lock(&self.roster.sleepers);
             let claimed = sleepers.len() as u64;
             // Ordering: SeqCst, one order with `end_search` and `sleep`.
-            self.who.word.fetch_add(
+            self.roster.word.fetch_add(
                 (claimed * SEARCHING).wrapping_sub(claimed * SLEEPING),
                 Ordering::SeqCst,
             );
@@ -271,8 +282,8 @@ impl Idle {
     /// The worker `index` has nothing to do: blocks it until it is notified.
     ///
     /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
-    /// nobody is left who searches and `has_work` says that something is queued. Calls `blocks` when it
-    /// does.
+    /// no worker searches and `has_work` says that something is queued. Calls `blocks`
+    /// when it does.
     pub(crate) fn sleep(
         &self,
         index: usize,
@@ -290,39 +301,39 @@ impl Idle {
         Woken::Notified
     }
 
-    /// The worker has announced its sleep: returns whether it has withdrawn from that, because there is
-    /// something to do.
+    /// The worker has announced its sleep: returns whether it has withdrawn from that, because
+    /// there is something to do.
     pub(crate) fn look_again(
         &self,
         index: usize,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
     ) -> bool {
-        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the pusher
-        // sees the announcement.
+        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the
+        // pusher sees the announcement.
         asymmetric::heavy();
         // Ordering: Relaxed, because the fence orders it.
-        let others = Snapshot::from(self.who.word.load(Ordering::Relaxed));
+        let others = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
         let stay_awake = is_stopping() || (others.searching == 0 && has_work());
         stay_awake && self.withdraw(index)
     }
 
     /// Counts the worker as sleeping.
     pub(crate) fn announce(&self, index: usize, searching: bool) {
-        let mut sleepers = lock(&self.who.sleepers);
+        let mut sleepers = lock(&self.roster.sleepers);
         sleepers.push(index);
         let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        self.who.word.fetch_add(change, Ordering::SeqCst);
+        self.roster.word.fetch_add(change, Ordering::SeqCst);
     }
 
-    /// Counts the worker as busy again; `false` when somebody is just waking it.
+    /// Counts the worker as busy again; `false` when another thread is just waking it.
     fn withdraw(&self, index: usize) -> bool {
         self.take_out(index, 0)
     }
 
-    /// Wakes that worker, if it sleeps: it is called to what nobody else can do for it. Who announces its sleep
-    /// after this sees what the caller has written before.
+    /// Wakes that worker, if it sleeps: it is called to what no other worker can do for it. A
+    /// worker that announces its sleep after this sees what the caller has written before.
     pub(crate) fn wake(&self, index: usize) {
         if self.take_out(index, SEARCHING) {
             self.parkers[index].unpark();
@@ -331,32 +342,32 @@ impl Idle {
 
     /// Takes a sleeper out, and counts it as that, if it is one.
     fn take_out(&self, index: usize, then: u64) -> bool {
-        let mut sleepers = lock(&self.who.sleepers);
+        let mut sleepers = lock(&self.roster.sleepers);
         let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
             return false;
         };
         sleepers.remove(position);
         // Ordering: SeqCst, one order with the loads in `notify`.
-        self.who
+        self.roster
             .word
             .fetch_add(then.wrapping_sub(SLEEPING), Ordering::SeqCst);
         true
     }
 
-    /// The monitor has nothing to watch: blocks it until somebody pushes something that waits, unless
-    /// there is something. Calls `blocks` before.
+    /// The monitor has nothing to watch: blocks it until a thread pushes something that waits,
+    /// unless there is something. Calls `blocks` before.
     pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
         self.announce_doze(stay_awake);
         blocks();
         self.monitor.park();
     }
 
-    /// Says that the monitor does not watch, until somebody pushes something that waits.
+    /// Says that the monitor does not watch, until a thread pushes something that waits.
     pub(crate) fn announce_doze(&self, stay_awake: impl FnOnce() -> bool) {
         // Ordering: SeqCst, one order with `rouse`.
-        self.who.word.fetch_or(UNWATCHED, Ordering::SeqCst);
-        // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen below,
-        // or the pusher sees that nobody watches.
+        self.roster.word.fetch_or(UNWATCHED, Ordering::SeqCst);
+        // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen
+        // below, or the pusher sees that the monitor does not.
         asymmetric::heavy();
         if stay_awake() {
             self.rouse();
@@ -391,7 +402,7 @@ impl Idle {
     #[inline(never)]
     pub(crate) fn rouse(&self) {
         // Ordering: SeqCst, one order with `doze`.
-        if self.who.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
+        if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
             self.monitor.unpark();
         }
     }

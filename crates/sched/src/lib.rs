@@ -48,7 +48,6 @@ mod send_all;
 mod sending;
 mod shared;
 mod shown;
-mod slots;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]

@@ -1,20 +1,21 @@
-//! What ended processes leave for the next ones: their cells, and the next ids of their slots in the
-//! registry.
+//! What ended processes leave for the next ones: their cells, and the next ids of their slots in
+//! the registry.
 //!
-//! **Problem.** A process is often started by one thread and ended by another. General allocators are
-//! slowest at memory that one thread asks for and another one gives back. And a worker that waits for
-//! an allocator's lock is a worker that blocks.
+//! **Problem.** A process is often started by one thread and ended by another. General allocators
+//! are slowest at memory that one thread asks for and another one gives back. And a worker that
+//! waits for an allocator's lock is a worker that blocks.
 //!
-//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that finds
-//! it in use looks again a few times, and then does without. What a cache has too much of goes to the
-//! pool, a batch at a time, and what it lacks comes from there. Beyond [`BATCHES`] batches cells go back
-//! to the allocator.
+//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that
+//! finds it in use looks again a few times, and then does without. What a cache has too much of
+//! goes to the pool, a batch at a time, and what it lacks comes from there. Beyond [`BATCHES`]
+//! batches cells go back to the allocator.
 //!
-//! **Rejected.** A cache for each thread: a thread that ends would have to hand over what it keeps, in a
-//! destructor of a thread-local.
+//! **Rejected.** A cache for each thread: a thread that ends would have to hand over what it keeps,
+//! in a destructor of a thread-local.
 //!
-//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of it. So
-//! the pool takes nothing once it is closed, and each thread that ends after the halt empties it.
+//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of
+//! it. So the pool takes nothing once it is closed, and each thread that ends after the halt
+//! empties it.
 
 use crate::Task;
 use crossbeam_queue::{ArrayQueue, SegQueue};
@@ -32,8 +33,8 @@ const BATCHES: usize = 64;
 /// Ids in slots that have never been used are claimed so many at a time.
 pub(crate) const FRESH: u32 = 64;
 
-/// How often a thread that is no worker looks whether the shared cache is free. A use of it takes some
-/// dozens of instructions, unless its thread is suspended.
+/// How often a thread that is no worker looks whether the shared cache is free. A use of it takes
+/// some dozens of instructions, unless its thread is suspended.
 const LOOKS: usize = 64;
 
 pub(crate) struct Pool {
@@ -96,7 +97,8 @@ impl Pool {
         result
     }
 
-    /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses it.
+    /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses
+    /// it.
     fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache)) {
         while self.outside.try_with(&mut f).is_err() {
             thread::yield_now();
@@ -140,8 +142,9 @@ impl Cache {
         if Arc::strong_count(&cell) > 1 {
             return;
         }
-        // Ordering: Acquire pairs with the Release of the threads that have dropped their references: what
-        // they did with the cell comes before its next use. There are no weak references.
+        // Ordering: Acquire pairs with the Release of the threads that have dropped their
+        // references: what they did with the cell comes before its next use. There are no weak
+        // references.
         fence(Ordering::Acquire);
         self.cells.push(cell);
         if self.cells.len() >= 2 * BATCH {

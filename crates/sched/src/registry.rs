@@ -1,14 +1,14 @@
 //! Which process a PID names.
 //!
-//! Ids that the scheduler chooses are in a table of slots; those that users choose, below all of these,
-//! in a map. No guard of either outlives a method here, so that none is held across a send or a user's
-//! call.
+//! Ids that the scheduler chooses are in a table of slots; those that users choose, below all of
+//! these, in a map. No guard of either outlives a method here, so that none is held across a send
+//! or a user's call.
 
 use crate::Task;
-use crate::slots::{FIRST_ID, Slots};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::Symbol;
+use ganger_slots::{FIRST_ID, Slots};
 use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Registry {
         }
     }
 
-    /// Claims up to `count` ids, in slots that nobody has used.
+    /// Claims up to `count` ids, in slots that have never been used.
     pub(crate) fn claim_fresh(&self, count: u32) -> Range<u64> {
         self.counted.claim_fresh(count)
     }
@@ -71,8 +71,8 @@ impl Registry {
         }
     }
 
-    /// Frees the id, and gives the process back whose id it was, if it was visible; and an id that the
-    /// caller has claimed with this, in the same slot, if there is one.
+    /// Frees the id, and gives the process back whose id it was, if it was visible; and an id that
+    /// the caller has claimed with this, in the same slot, if there is one.
     ///
     /// # Safety
     /// It is called once for each id that was reserved or claimed.
@@ -98,8 +98,8 @@ impl Registry {
         self.read(id, |task| task.method)
     }
 
-    /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls nothing of
-    /// a user's: whoever ends the process waits until it has returned.
+    /// Calls `f` with a process, if it is visible. `f` has to be short, must not panic, and calls
+    /// nothing of a user's: the thread that ends the process waits until it has returned.
     #[inline]
     pub(crate) fn read<R>(&self, id: u64, f: impl FnOnce(&Task) -> R) -> Option<R> {
         if id < FIRST_COUNTED_ID {
@@ -111,14 +111,14 @@ impl Registry {
         self.counted.read(id, f)
     }
 
-    /// All visible processes, one after the other. Those that start or end meanwhile may or may not be
-    /// among them.
+    /// All visible processes, one after the other. Those that start or end meanwhile may or may not
+    /// be among them.
     pub(crate) fn all(&self) -> impl Iterator<Item = Task> {
         let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
             Chosen::Process(task) => Some(Arc::clone(task)),
             Chosen::Reserved => None,
         });
-        // Collected, so that no guard is held while somebody looks at a process.
+        // Collected, so that no guard is held while the caller looks at a process.
         let chosen: Vec<_> = chosen.collect();
         let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
         chosen.into_iter().chain(counted)

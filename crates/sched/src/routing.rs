@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
 
-/// Gives a package to whoever knows others.
+/// Gives a package to a receiver that knows other hosts.
 type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
 
 impl Shared {
@@ -46,8 +46,9 @@ impl Shared {
         ended.map(drop).ok_or(NotFound { pid })
     }
 
-    /// Sends a package to a process of this scheduler, or on to the router; also when there is no such process, if that
-    /// has been asked for: the PID may be one of a channel in front of this scheduler (R5).
+    /// Sends a package to a process of this scheduler, or on to the router; also when there is no
+    /// such process, if that has been asked for: the PID may be one of a channel in front of this
+    /// scheduler (R5).
     pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         if self.is_local(package.target) {
             let delivered = self.deliver_here(package);
@@ -182,7 +183,8 @@ impl Shared {
 }
 
 thread_local! {
-    /// Of which schedulers routers have packages on this thread that those have no process for, and for which ids.
+    /// Of which schedulers routers have packages on this thread that those have no process for, and
+    /// for which ids.
     static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -190,7 +192,8 @@ thread_local! {
 struct Passing;
 
 impl Passing {
-    /// None if a router has one for that id already: it has come back. None as well when the thread ends.
+    /// None if a router has one for that id already: it has come back. None as well when the thread
+    /// ends.
     fn begin(shared: &Shared, id: u64) -> Option<Self> {
         let own = (ptr::from_ref(shared), id);
         let is_new = PASSING.try_with(|passing| {

@@ -1,6 +1,6 @@
-//! The state of a process: its mailbox's word, which says who may run it, and its marks.
+//! The state of a process: its mailbox's word, which says which thread may run it, and its marks.
 //!
-//! **Problem.** Workers, senders, completers and whoever terminates a process act on it at the same
+//! **Problem.** Workers, senders, completers and terminators act on it at the same
 //! time. It must run on one worker at a time, be queued at most once, and never sleep while an
 //! event waits for it.
 //!
@@ -15,56 +15,58 @@
 //!
 //! **Protocol of the worker**: [`begin`](State::begin); [`drain`](State::drain); step; then one of
 //! [`requeue`](State::requeue), [`park`](State::park), [`complete`](State::complete).
-//! **Protocol of a sender** (completers are senders too): [`unpark`](State::unpark): when the process
-//! waits, the sender owns the token, puts the event where the worker keeps what it has drained, and
-//! queues the process. Else [`push`](State::push), and queue the process when that says so. **Who sends
-//! a system event** (cancellers do) counts it and pushes it, whether the process waits or not.
-//! **Whoever terminates it** marks it, and then pushes something that says nothing, so that it does not
-//! go on sleeping.
+//! **Protocol of a sender** (completers are senders too): [`unpark`](State::unpark): when the
+//! process waits, the sender owns the token, puts the event where the worker keeps what it has
+//! drained, and queues the process. Else [`push`](State::push), and queue the process when that
+//! says so. **The sender of a system event** (a canceller is one) counts it and pushes it, whether
+//! the process waits or not.
+//! **A terminator** marks it, and then pushes something that says nothing, so that it does
+//! not go on sleeping.
 //!
-//! **System events** overtake what waits in the mailbox, which keeps arrival order alone. Their sender
-//! counts before it pushes ([`push_system`](State::push_system)); the worker drains, and then reads the
-//! count ([`may_hold_system`](State::may_hold_system)): the drain that takes such an event out has
-//! acquired the push, and with it the count, which only the worker takes back, for what a step has been
-//! given ([`take_system`](State::take_system)). So each of them is found as it leaves the mailbox, and
-//! what was drained before is never gone through again. Rejected: a mark in place of the count. Cleared
-//! by the worker while another sender is between its mark and its push, it would leave that sender's
-//! event among the others; set after the push, it comes when the event may be among the others already.
+//! **System events** overtake what waits in the mailbox, which keeps arrival order alone. Their
+//! sender counts before it pushes ([`push_system`](State::push_system)); the worker drains, and
+//! then reads the count ([`may_hold_system`](State::may_hold_system)): the drain that takes such an
+//! event out has acquired the push, and with it the count, which only the worker takes back, for
+//! what a step has been given ([`take_system`](State::take_system)). So each of them is found as it
+//! leaves the mailbox, and what was drained before is never gone through again. Rejected: a mark in
+//! place of the count. Cleared by the worker while another sender is between its mark and its push,
+//! it would leave that sender's event among the others; set after the push, it comes when the event
+//! may be among the others already.
 //!
-//! **Why no wake-up is lost.** The wakeup flag is that the mailbox is not empty. The worker leaves the
-//! process alone by the very exchange of the mailbox's word that finds it empty (`park`), and the
-//! push that displaces the park has the token: see [`Queue`]. **Why it runs on one worker.** Only the
-//! owner of the token queues it, the queue hands it to one worker, and the token is that
+//! **Why no wake-up is lost.** The wakeup flag is that the mailbox is not empty. The worker leaves
+//! the process alone by the very exchange of the mailbox's word that finds it empty (`park`), and
+//! the push that displaces the park has the token: see [`Queue`]. **Why it runs on one worker.**
+//! Only the owner of the token queues it, the queue hands it to one worker, and the token is that
 //! worker's until it parks.
 //!
-//! | phase | mailbox | who owns the token | who leaves it, how |
+//! | phase | mailbox | owner of the token | left by, how |
 //! |---|---|---|---|
 //! | `Ready` | any but parked | the queue (or the submitter) | the worker that took it: `begin` |
 //! | `Running` | any but parked | the worker | the worker: `requeue`, `park`, `complete` |
-//! | `Blocked`, `Idle` | parked | nobody | anybody: `unpark`, `push`, `terminate` |
-//! | `Complete` | closed | nobody, for ever | nobody |
+//! | `Blocked`, `Idle` | parked | none | any thread: `unpark`, `push`, `terminate` |
+//! | `Complete` | closed | none, for ever | none |
 //!
-//! **A process that ends while it is terminated.** The worker closes the mailbox, and then marks the
-//! process as `ended`. A terminator marks it as `terminate`. Both are read-modify-writes of one word,
-//! so one of the two comes first, and each learns which. A terminator that comes first has ended the
-//! process, also when the mailbox is closed already. A terminator that comes second reports that the
-//! process has ended, and finds the mailbox closed. A terminator that finds the mailbox closed
-//! beforehand marks nothing. Rejected: to mark, then to close. A terminator would be told that the
-//! process has ended while others still see it run.
+//! **A process that ends while it is terminated.** The worker closes the mailbox, and then marks
+//! the process as `ended`. A terminator marks it as `terminate`. Both are read-modify-writes of one
+//! word, so one of the two comes first, and each learns which. A terminator that comes first has
+//! ended the process, also when the mailbox is closed already. A terminator that comes second
+//! reports that the process has ended, and finds the mailbox closed. A terminator that finds the
+//! mailbox closed beforehand marks nothing. Rejected: to mark, then to close. A terminator would be
+//! told that the process has ended while others still see it run.
 //!
 //! **Only the first terminator pushes a nudge**: one wakes the process, and more would take memory
 //! until a long step is over.
 //!
-//! The phase is for those who look: the owner of the token writes it, a moment before the process
-//! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being closed: who sees a
-//! process as ended can do nothing to it any more.
+//! The phase is for display: the owner of the token writes it, a moment before the process
+//! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being
+//! closed: a thread that sees a process as ended can do nothing to it.
 //!
 //! | mark | set by | decides |
 //! |---|---|---|
-//! | `terminate` | anybody, before a nudge is pushed | that no further step starts |
+//! | `terminate` | any thread, before a nudge is pushed | that no further step starts |
 //! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
-//! | `cancelled`, `shutdown` | anybody | nothing here |
-//! | `SYSTEM` upwards: a count | senders, before they push; the worker | that a drain has to look for system events; the lane of the queue |
+//! | `cancelled`, `shutdown` | any thread | nothing here |
+//! | `SYSTEM` upwards: a count | senders, before they push; the worker | lane; look for system events |
 
 mod outcome;
 
@@ -77,8 +79,8 @@ const TERMINATE: u32 = 1;
 const ENDED: u32 = 1 << 1;
 const CANCELLED: u32 = 1 << 2;
 const SHUTDOWN: u32 = 1 << 3;
-/// One system event: the bits from here on are their count. 2^28 events that no step has taken would
-/// wait in 16 GiB of nodes.
+/// One system event: the bits from here on are their count. 2^28 events that no step has taken
+/// would wait in 16 GiB of nodes.
 const SYSTEM: u32 = 1 << 4;
 
 const READY: u16 = 0;
@@ -132,8 +134,8 @@ impl Snapshot {
 /// The state of a process whose mailbox holds items of the type `T`.
 pub(crate) struct State<T> {
     mailbox: Queue<T>,
-    /// Marks, set by anybody and never cleared; above them the count of system events that are accepted,
-    /// or about to be, and that no step has been given.
+    /// Marks, set by any thread and never cleared; above them the count of system events that are
+    /// accepted, or about to be, and that no step has been given.
     marks: AtomicU32,
     /// Written by the owner of the run token alone.
     phase: AtomicU16,
@@ -153,8 +155,8 @@ impl<T> State<T> {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
-        // Ordering: Acquire pairs with the Release in `enter`: whoever reads a phase sees what
-        // was done before it.
+        // Ordering: Acquire pairs with the Release in `enter`: a thread that reads a phase
+        // sees what was done before it.
         let phase = self.phase.load(Ordering::Acquire);
         Snapshot {
             state: match phase {
@@ -190,10 +192,11 @@ impl<T> State<T> {
         self.mailbox.drain()
     }
 
-    /// Whether a system event may be among what has been drained so far. For the owner of the token, after
-    /// a drain.
+    /// Whether a system event may be among what has been drained so far. For the owner of the
+    /// token, after a drain.
     pub(crate) fn may_hold_system(&self) -> bool {
-        // Ordering: Relaxed, because the drain's Acquire orders it: who pushed has counted before.
+        // Ordering: Relaxed, because the drain's Acquire orders it: a sender counts before it
+        // pushes.
         self.marks.load(Ordering::Relaxed) >= SYSTEM
     }
 
@@ -211,7 +214,8 @@ impl<T> State<T> {
         debug_assert!(before / SYSTEM >= count, "took more than was counted");
     }
 
-    /// Whether it is to be terminated, or a system event waits or is on its way: time to end the turn.
+    /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
+    /// turn.
     pub(crate) fn must_leave(&self) -> bool {
         self.marks() & !(ENDED | CANCELLED | SHUTDOWN) != 0
     }
@@ -221,8 +225,8 @@ impl<T> State<T> {
         self.mailbox.is_closed()
     }
 
-    /// Wakes the process if it waits: `Blocked`, `Idle -> Ready`. `true`: the caller owns the run token,
-    /// and must queue the process.
+    /// Wakes the process if it waits: `Blocked`, `Idle -> Ready`. `true`: the caller owns the run
+    /// token, and must queue the process.
     #[inline]
     pub(crate) fn unpark(&self) -> bool {
         let is_unparked = self.mailbox.is_parked() && self.mailbox.cancel_park();
@@ -273,22 +277,22 @@ impl<T> State<T> {
     /// # Errors
     /// Gives the event back when the process has ended.
     pub(crate) fn push_system(&self, item: T) -> Result<Wake, T> {
-        // Ordering: Relaxed, because the Release of the push that follows orders it before the drain that
-        // takes the item. An ended process is not asked for its count any more.
+        // Ordering: Relaxed, because the Release of the push that follows orders it before the
+        // drain that takes the item. An ended process is not asked for its count any more.
         self.marks.fetch_add(SYSTEM, Ordering::Relaxed);
         self.push(item)
     }
 
-    /// Lets no further step start: sets the mark, and wakes the process by `nudge`, so that it ends.
-    /// None when the process has ended already, for another reason or another terminator.
+    /// Lets no further step start: sets the mark, and wakes the process by `nudge`, so that it
+    /// ends. None when the process has ended already, for another reason or another terminator.
     #[must_use]
     pub(crate) fn terminate(&self, nudge: T) -> Option<Wake> {
         if self.is_closed() {
             return None;
         }
-        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that ends the
-        // process sees what each terminator did before. Acquire pairs with the Release in `complete`: a
-        // terminator that comes after the end finds the mailbox closed.
+        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that
+        // ends the process sees what each terminator did before. Acquire pairs with the Release in
+        // `complete`: a terminator that comes after the end finds the mailbox closed.
         let before = self.marks.fetch_or(TERMINATE, Ordering::AcqRel);
         if before & ENDED != 0 {
             return None;
@@ -313,7 +317,7 @@ impl<T> State<T> {
 
     /// `Running -> Blocked` or `Idle`, by the worker, unless an event waits.
     pub(crate) fn park(&self, waiting: Waiting) -> Leave {
-        // One who terminates the process after this look pushes something after it.
+        // A terminator that comes after this look pushes its nudge after it.
         if self.is_terminating() {
             return Leave::Terminate;
         }
@@ -340,8 +344,8 @@ impl<T> State<T> {
         }
     }
 
-    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and the items
-    /// that no step will see.
+    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and the
+    /// items that no step will see.
     pub(crate) fn complete(&self) -> (bool, Batch<T>) {
         debug_assert_eq!(
             self.snapshot().state(),
@@ -349,8 +353,9 @@ impl<T> State<T> {
             "completed by a non-owner"
         );
         let rest = self.mailbox.close().batch;
-        // Ordering: Acquire pairs with the Release in `terminate`, of all terminators that came before.
-        // Release pairs with the Acquire there: a terminator that comes later finds the mailbox closed.
+        // Ordering: Acquire pairs with the Release in `terminate`, of all terminators that came
+        // before. Release pairs with the Acquire there: a terminator that comes later finds the
+        // mailbox closed.
         let before = self.marks.fetch_or(ENDED, Ordering::AcqRel);
         (before & TERMINATE != 0, rest)
     }
@@ -366,7 +371,8 @@ impl<T> State<T> {
         self.marks.fetch_or(CANCELLED, Ordering::Release);
     }
 
-    /// Whether it has been cancelled, is to take no further step, or has ended. Once true, it stays true.
+    /// Whether it has been cancelled, is to take no further step, or has ended. Once true, it stays
+    /// true.
     pub(crate) fn is_unwanted(&self) -> bool {
         self.marks() & (CANCELLED | TERMINATE) != 0 || self.is_closed()
     }
@@ -377,7 +383,8 @@ impl<T> State<T> {
         self.marks() & SHUTDOWN != 0
     }
 
-    /// Marks the process as told of the shutdown; `true` for the first caller, who has to tell it.
+    /// Marks the process as told of the shutdown; `true` for the first caller, which has to tell
+    /// it.
     pub(crate) fn claim_shutdown_notice(&self) -> bool {
         // Ordering: Relaxed, because only the atomicity matters: one caller sees it unset.
         self.marks.fetch_or(SHUTDOWN, Ordering::Relaxed) & SHUTDOWN == 0
@@ -392,7 +399,7 @@ impl<T> State<T> {
     }
 
     fn marks(&self) -> u32 {
-        // Ordering: Acquire pairs with the Release of whoever set the mark.
+        // Ordering: Acquire pairs with the Release of the thread that set the mark.
         self.marks.load(Ordering::Acquire)
     }
 

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use tracing::Level;
 
 impl Shared {
-    /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its own.
+    /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its
+    /// own.
     ///
     /// Whatever fails undoes what was done before, and gives the process back.
     pub(crate) fn submit(
@@ -33,11 +34,12 @@ impl Shared {
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
         let (_, task) = self.begin(pid, process, method, input, |_| ())?;
-        // SAFETY: this is the only one, and nobody else abandons the slot of a process that was started.
+        // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
+        // started.
         Ok(unsafe { ProcessHandle::new(task) })
     }
 
-    /// As [`submit`](Self::submit), for a process whose end nobody waits for.
+    /// As [`submit`](Self::submit), for a process whose end no thread waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
         process: Home,
@@ -49,9 +51,9 @@ impl Shared {
         Ok(pid)
     }
 
-    /// What submits have in common: calls `prepare` before anybody else knows of the process. Unless that
-    /// has abandoned the exit slot, the process is there until its handle, which the caller is to make of
-    /// it, has been dropped.
+    /// What submits have in common: calls `prepare` before any other thread knows of the process.
+    /// Unless that has abandoned the exit slot, the process is there until its handle, which the
+    /// caller is to make of it, has been dropped.
     #[inline]
     fn begin(
         self: &Arc<Self>,
@@ -104,15 +106,15 @@ impl Shared {
             return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
         }
         prepare(&task.exit);
-        // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the process
-        // has ended, which it does after it has been queued, or until it is rolled back. It is not
-        // dropped, so that it need not be counted.
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the
+        // process has ended, which it does after it has been queued, or until it is rolled back. It
+        // is not dropped, so that it need not be counted.
         let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
         // SAFETY: the place has the id, and this is the only time.
         unsafe { self.registry.insert(task) };
         let task = &alias;
-        // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either whoever stops
-        // the scheduler sees the process, or the looks below see the stop.
+        // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either the
+        // thread that stops the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
         if let Err(kind) = self.on_start(task, method) {
@@ -129,7 +131,7 @@ impl Shared {
     /// A cell for the process: one that has been used before, if there is one.
     fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
         if let Some(task) = place.cell.take() {
-            // SAFETY: nobody else has a reference to what was in the pool.
+            // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
             cell.renew(place.pid(), method, process);
             return task;
@@ -139,8 +141,9 @@ impl Shared {
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
-        // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns. It is
-        // not dropped, so that it need not be counted; who keeps the context clones it.
+        // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns.
+        // It is not dropped, so that it need not be counted; a process that keeps the context
+        // clones it.
         let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
         let ctx = ManuallyDrop::new(ProcessContext::new(cell as _));
         // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
@@ -182,7 +185,8 @@ impl Shared {
             return Ok(());
         };
         let result: Result<Result<(), BoxError>, _> =
-            // With the PID from where it has been for a while: one that is made here would have to be waited for.
+            // With the PID from where it has been for a while: one that is made here would have to
+            // be waited for.
             contain(|| lifecycle.on_start(task.pid, method));
         match result {
             Ok(Ok(())) => Ok(()),
@@ -194,7 +198,8 @@ impl Shared {
         }
     }
 
-    /// Completes a process that was never queued, and takes it out of its cell, with those who were to be told of its end.
+    /// Completes a process that was never queued, and takes it out of its cell, with its
+    /// monitors.
     fn discard(&self, task: &Task) -> (Option<Home>, Option<Box<Watchers>>) {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
         let (_, mut rest) = task.complete();
@@ -210,8 +215,8 @@ impl Shared {
 
 /// The right to one live process: counted, and with a PID that is taken.
 ///
-/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process gives it
-/// back.
+/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process
+/// gives it back.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     id: u64,
@@ -288,7 +293,8 @@ impl<'a> Place<'a> {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// The process was visible and is not to start after all: hides it again, and then tells who monitors it.
+    /// The process was visible and is not to start after all: hides it again, and then tells
+    /// its monitors.
     #[cold]
     #[inline(never)]
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
@@ -298,7 +304,7 @@ impl<'a> Place<'a> {
             close(process, task, shared.own_counters());
         }
         shared.accounts.forget(task.pid);
-        // So that nobody else has its cell before all is told.
+        // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
         let cause = || ExitCause::NotFound;
@@ -325,7 +331,7 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
-            // What the hooks have woken meanwhile may have nobody else to run it.
+            // What the hooks have woken meanwhile may have no other thread to run it.
             self.shared.end_after_halt();
         }
     }

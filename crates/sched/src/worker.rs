@@ -2,11 +2,11 @@
 //!
 //! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
 //!
-//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then sleeps.
-//! `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A worker that may
-//! not search, because enough others do, rests in the same way: it looks at its own deque and the
-//! global queue alone. If it slept at once, a thread that pushes one process after the other would
-//! find it asleep each time that the searcher has found the last one.
+//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then
+//! sleeps. `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A
+//! worker that may not search, because enough others do, rests in the same way: it looks at its own
+//! deque and the global queue alone. If it slept at once, a thread that pushes one process after
+//! the other would find it asleep each time that the searcher has found the last one.
 
 mod balance;
 pub(crate) mod ladder;
@@ -29,8 +29,8 @@ use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
 
-/// Runs on the calling thread until the scheduler halts. What it returns is to be called when nobody waits for this
-/// thread any more: it drops the handlers, if this is the last worker.
+/// Runs on the calling thread until the scheduler halts. What it returns is to be called when
+/// no thread waits for this one: it drops the handlers, if this is the last worker.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
     shared.worker_slots.enter(index);
     shared.counters.of(Some(index)).hand_over();
@@ -109,7 +109,7 @@ struct Worker<'a> {
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
-    /// It was a spare that nobody has needed for a while.
+    /// It was a spare that was not needed for a while.
     has_left: bool,
 }
 
@@ -142,8 +142,8 @@ impl<'a> Worker<'a> {
         next
     }
 
-    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when the thread
-    /// is to leave, as well.
+    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when
+    /// the thread is to leave, as well.
     #[inline(always)]
     fn next_while_active(&mut self) -> Option<Token> {
         if self.slot.is_replaced() && self.retire() == Next::Leave {
@@ -233,7 +233,7 @@ impl<'a> Worker<'a> {
         Looked::Found(token)
     }
 
-    /// It has found a process: it searches no more, and wakes somebody for what is left.
+    /// It has found a process: it searches no more, and wakes a sleeper for what is left.
     fn take_up(&mut self) {
         self.found();
         self.shared.check.end_pick(self.queue.index);
@@ -246,7 +246,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends the search, and wakes somebody for what is left.
+    /// Ends the search, and wakes a sleeper for what is left.
     #[inline]
     fn found(&mut self) {
         if self.searching {
@@ -264,7 +264,7 @@ impl<'a> Worker<'a> {
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
-        // Before it is announced: giving memory back takes its time, and may be anybody's code.
+        // Before the sleep is announced: giving memory back takes time.
         let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,

@@ -76,8 +76,9 @@ fn two_who_take_against_one_who_pushes() {
     });
 }
 
-/// With fences as in `idle.rs`: somebody pushes and then looks whether anybody sleeps; somebody says that it sleeps
-/// and then looks whether something is queued. A third one takes the first, and with that moves the others.
+/// With fences as in `idle.rs`: somebody pushes and then looks whether anybody sleeps; somebody
+/// says that it sleeps and then looks whether something is queued. A third one takes the first, and
+/// with that moves the others.
 // pins: G2
 #[test]
 fn who_falls_asleep_sees_what_is_queued_or_is_seen() {

@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// Readers look everything up while values come and go: whatever they find is the id's own.
+/// Readers look everything up while values come and go: what they find is the id's own.
 #[test]
 fn an_id_finds_its_own_value_or_nothing() {
     let slots = Arc::new(Slots::<Arc<u64>>::new());

@@ -1,6 +1,6 @@
-//! The table of slots: readers against whoever frees a slot, and fills it again.
+//! The table: readers against the thread that frees a slot, and fills it again.
 
-use crate::slots::Slots;
+use ganger_slots::Slots;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{fence, model, thread};
@@ -78,7 +78,7 @@ fn two_readers_against_the_end_of_their_value() {
     });
 }
 
-/// The second bucket is allocated by whoever needs it first.
+/// The thread that needs the second bucket first allocates it.
 #[test]
 fn two_claimers_of_fresh_slots() {
     model::check(4, || {
@@ -106,7 +106,7 @@ fn two_claimers_of_fresh_slots() {
 /// A process becomes visible while the scheduler is stopped.
 // pins: D1, D3
 #[test]
-fn who_fills_a_slot_sees_the_stop_or_is_seen() {
+fn a_thread_that_fills_a_slot_sees_the_stop_or_is_seen() {
     model::check(4, || {
         let table: Table = Arc::new(Slots::new());
         let id = table.claim_fresh(1).start;
