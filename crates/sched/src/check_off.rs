@@ -89,9 +89,6 @@ impl ProcessCheck {
     }
 
     #[inline(always)]
-    pub(crate) fn keep(&self) {}
-
-    #[inline(always)]
     pub(crate) fn begin(&self) {}
 
     #[inline(always)]

@@ -1,6 +1,5 @@
 //! What can be set about a scheduler.
 
-use crate::monitor::LONGEST;
 use crate::room::MAX_LIMIT;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
@@ -37,6 +36,9 @@ pub(crate) struct Config {
     #[cfg(feature = "check")]
     pub(crate) is_checked: bool,
 }
+
+/// The longest time between two looks of the monitor.
+pub(crate) const MAX_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The most worker threads that a scheduler may have.
 pub(crate) const MAX_WORKERS: usize = 4096;
@@ -173,7 +175,7 @@ impl Config {
         in_range("global_batch", self.global_batch, 0, 1 << 16)?;
         in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
         let micros = usize::try_from(self.hand_off_delay.as_micros()).unwrap_or(usize::MAX);
-        let most = LONGEST.as_micros() as usize;
+        let most = MAX_LOOK_INTERVAL.as_micros() as usize;
         in_range("hand_off_delay in microseconds", micros, 1, most)?;
         in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
         in_range(

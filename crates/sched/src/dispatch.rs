@@ -102,8 +102,8 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
 /// Dispatches the yields in `out`, in order. Returns how many answers have come before their handlers returned: these
 /// are the last of what is pending.
 #[inline]
-pub(crate) fn dispatch(
-    place: impl Turning,
+pub(crate) fn dispatch<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
     out: &mut StepOutput,
@@ -116,8 +116,8 @@ pub(crate) fn dispatch(
 }
 
 #[inline(never)]
-fn dispatch_all(
-    place: impl Turning,
+fn dispatch_all<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
     out: &mut StepOutput,
@@ -133,8 +133,8 @@ fn dispatch_all(
 
 /// Says whether the answer has come before the handler returned.
 #[inline]
-fn dispatch_one(
-    place: impl Turning,
+fn dispatch_one<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
     counters: &Counters,

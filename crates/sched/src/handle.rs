@@ -194,9 +194,9 @@ impl Handle {
     pub fn stats(&self) -> Stats {
         let idle = self.shared.idle.snapshot();
         Stats {
-            workers: self.shared.crew.workers(),
-            spares: self.shared.crew.spares(),
-            relieved: self.shared.crew.relieved(),
+            workers: self.shared.worker_slots.workers(),
+            spares: self.shared.worker_slots.spares(),
+            relieved: self.shared.worker_slots.replaced(),
             longest_step: self.shared.long_steps.longest(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
@@ -219,7 +219,7 @@ impl Handle {
     /// What each worker has done so far. No worker waits for it.
     #[must_use]
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        let used = self.shared.crew.used();
+        let used = self.shared.worker_slots.used();
         self.shared.counters.workers(used).collect()
     }
 

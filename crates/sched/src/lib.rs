@@ -6,6 +6,7 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
+mod blocking;
 mod builder;
 mod cell;
 #[cfg(not(feature = "check"))]
@@ -16,7 +17,6 @@ mod commands;
 mod config;
 mod contain;
 mod core;
-mod crew;
 mod delivery;
 mod dispatch;
 mod dump;
@@ -33,8 +33,6 @@ mod lanes;
 mod late;
 mod local;
 mod long_steps;
-mod make_way;
-mod monitor;
 mod names;
 mod nodes;
 mod outstanding;
@@ -42,7 +40,6 @@ mod pool;
 mod process_handle;
 mod progress;
 mod registry;
-mod reports;
 mod room;
 mod routing;
 mod run;
@@ -52,6 +49,7 @@ mod sending;
 mod shared;
 mod shown;
 mod slots;
+mod small_box;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
@@ -65,6 +63,7 @@ mod upgrade;
 mod waiters;
 mod watchers;
 mod worker;
+mod worker_slots;
 
 #[cfg(feature = "check")]
 #[doc(hidden)]

@@ -7,7 +7,6 @@ use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
-use ganger_proc_api::{CommandId, Handler};
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
@@ -55,12 +54,6 @@ impl LocalQueue {
         if self.woken.get() > 0 {
             self.woken.set(0);
         }
-    }
-
-    /// The handler of the command.
-    #[inline]
-    pub(crate) fn handler(&self, id: CommandId) -> Option<&dyn Handler> {
-        self.handlers.get(&self.shared.commands, id)
     }
 
     /// Whether the worker is one of that scheduler's.

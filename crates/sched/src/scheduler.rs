@@ -1,9 +1,8 @@
 //! The scheduler, from the side of its owner.
 
+use crate::blocking;
 use crate::builder::Builder;
-use crate::crew;
 use crate::handle::Handle;
-use crate::monitor;
 use crate::shared::Shared;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
@@ -105,14 +104,14 @@ impl Scheduler {
         if shared.is_started() {
             return Err(StartError::AlreadyStarted);
         }
-        monitor::start(shared).map_err(StartError::Monitor)?;
+        blocking::monitor::start(shared).map_err(StartError::Monitor)?;
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
         let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
-        let spares = deques.split_off(shared.crew.workers());
-        shared.crew.set_free(spares.into_iter());
+        let spares = deques.split_off(shared.worker_slots.workers());
+        shared.worker_slots.set_free(spares.into_iter());
         for (worker, deque) in deques {
-            if let Err((error, _)) = crew::start_worker(shared, worker, deque) {
+            if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
                 if !shared.is_served() {
                     // No worker would ever run what is submitted.
                     shared.shutdown.begin_stopping();

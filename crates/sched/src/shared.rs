@@ -1,28 +1,28 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::accounts::Accounts;
+use crate::blocking::Reports;
 use crate::check::Check;
+use crate::clock::CoarseTime;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
-use crate::crew::Crew;
 use crate::factories::Factories;
 use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::late::Late;
 use crate::local::LocalQueue;
 use crate::long_steps::LongSteps;
-use crate::monitor::CoarseTime;
 use crate::names::Names;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
 use crate::registry::Registry;
-use crate::reports::Reports;
 use crate::stats::{AllCounters, Counters};
 use crate::stop::Stopper;
 use crate::token::Token;
 use crate::turns::Turns;
 use crate::waiters::Waiters;
 use crate::watchers::Watch;
+use crate::worker_slots::WorkerSlots;
 use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
 use ganger_os::{Pins, Sampler};
@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) check: Check,
     pub(crate) accounts: Accounts,
-    pub(crate) crew: Crew,
+    pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
     /// Of threads, where they are asked for.
@@ -117,7 +117,7 @@ impl Shared {
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
             accounts: Accounts::new(),
-            crew: Crew::new(workers, slots, pins),
+            worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),
             reports: Arc::default(),
             backtraces,
@@ -318,7 +318,7 @@ impl Shared {
     /// The other ends of all deques in which there may be something.
     #[inline]
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
-        &self.stealers[..self.crew.used()]
+        &self.stealers[..self.worker_slots.used()]
     }
 
     /// Whether something is queued anywhere.

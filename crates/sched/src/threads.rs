@@ -62,7 +62,7 @@ pub(crate) fn spawn_detached(
     f: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     #[cfg(test)]
-    if shared.crew.refuses_threads() {
+    if shared.worker_slots.refuses_threads() {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     #[cfg(not(test))]

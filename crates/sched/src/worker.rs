@@ -9,13 +9,12 @@
 //! find it asleep each time that the searcher has found the last one.
 
 mod balance;
-mod duty;
 pub(crate) mod ladder;
+mod retire;
 mod rotation;
 
 use self::rotation::Rotation;
 use crate::contain::or_abort;
-use crate::crew::{Next, WorkerSlot};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::progress::fence_after_halt;
@@ -23,7 +22,8 @@ use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::token::Token;
-use crate::turns::Seat;
+use crate::turns::OnWorker;
+use crate::worker_slots::{Next, WorkerSlot};
 use ganger_deque::Worker as Deque;
 use ganger_sync::{hint, thread};
 use std::mem;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// Runs on the calling thread until the scheduler halts. What it returns is to be called when nobody waits for this
 /// thread any more: it drops the handlers, if this is the last worker.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
-    shared.crew.enter(index);
+    shared.worker_slots.enter(index);
     shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
     // Until it returns: what is yielded in its last step is carried out as well (P3).
@@ -41,12 +41,12 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let seat = Seat::new(&queue);
+        let seat = OnWorker::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
-        if or_abort(|| worker.begin()) == Next::OnDuty {
+        if or_abort(|| worker.begin()) == Next::Active {
             let mut turns = |runner: &mut Runner<'_>| {
-                while let Some(token) = or_abort(|| worker.next_on_duty()) {
+                while let Some(token) = or_abort(|| worker.next_while_active()) {
                     runner.turn(seat, token);
                 }
             };
@@ -66,9 +66,9 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     if is_halted {
         shared.pool.close();
     }
-    shared.crew.exit(index);
+    shared.worker_slots.exit(index);
     if has_left {
-        shared.crew.leave(index, deque);
+        shared.worker_slots.leave(index, deque);
     }
     move |shared: &Shared| {
         let counters = shared.counters.of(None);
@@ -107,7 +107,7 @@ struct Worker<'a> {
     rotation: Rotation,
     /// When it last compared itself with another worker, as above.
     last_balance: u64,
-    /// It is in no turn, as `crew` knows.
+    /// It is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
     /// It was a spare that nobody has needed for a while.
     has_left: bool,
@@ -120,7 +120,7 @@ impl<'a> Worker<'a> {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            slot: shared.crew.slot(queue.index),
+            slot: shared.worker_slots.slot(queue.index),
             rotation: Rotation::new(&shared.config, shared.time.nanos()),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
@@ -134,19 +134,19 @@ impl<'a> Worker<'a> {
     /// Says that it is there, and sees what has happened before.
     fn begin(&mut self) -> Next {
         self.look_on();
-        if !self.slot.is_relieved() {
-            return Next::OnDuty;
+        if !self.slot.is_replaced() {
+            return Next::Active;
         }
-        let next = self.stand_down();
+        let next = self.retire();
         self.has_left = next == Next::Leave;
         next
     }
 
-    /// As [`next`](Self::next), after the worker has stood down if it was relieved; none when the thread
+    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when the thread
     /// is to leave, as well.
     #[inline(always)]
-    fn next_on_duty(&mut self) -> Option<Token> {
-        if self.slot.is_relieved() && self.stand_down() == Next::Leave {
+    fn next_while_active(&mut self) -> Option<Token> {
+        if self.slot.is_replaced() && self.retire() == Next::Leave {
             self.has_left = true;
             return None;
         }
@@ -172,8 +172,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after that many empty looks, and stands down if the worker was relieved meanwhile.
-    /// Returns after how many the next look comes; none when the thread is to leave.
+    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile. Returns
+    /// after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
@@ -182,11 +182,11 @@ impl<'a> Worker<'a> {
             Rest::Yield => thread::yield_now(),
             Rest::Sleep => self.sleep(),
         }
-        if self.slot.is_relieved() {
+        if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
                 self.shared.idle.end_search(|| self.shared.has_work());
             }
-            if self.stand_down() == Next::Leave {
+            if self.retire() == Next::Leave {
                 self.has_left = true;
                 return None;
             }
@@ -225,7 +225,9 @@ impl<'a> Worker<'a> {
     fn take_off(&mut self, token: Token) -> Looked {
         if self.is_looking {
             self.is_looking = false;
-            self.shared.crew.set_looking(self.queue.index, false);
+            self.shared
+                .worker_slots
+                .set_looking(self.queue.index, false);
         }
         self.shared.check.pick(self.queue.index, &token);
         Looked::Found(token)
@@ -240,7 +242,7 @@ impl<'a> Worker<'a> {
     /// Says that this worker is in no turn.
     fn look_on(&mut self) {
         if !mem::replace(&mut self.is_looking, true) {
-            self.shared.crew.set_looking(self.queue.index, true);
+            self.shared.worker_slots.set_looking(self.queue.index, true);
         }
     }
 
@@ -267,7 +269,7 @@ impl<'a> Worker<'a> {
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
-            || self.shared.shutdown.is_halted() || self.slot.is_relieved(),
+            || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
             || self.shared.has_work(),
             || self.fall_asleep(),
         );

@@ -6,9 +6,11 @@
 //! frequent way ends in or has no value across, and all that is frequent is inlined into one.
 
 use crate::Task;
+use crate::clock::Deadline;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
 use crate::dispatch::dispatch;
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::shown::Shown;
 use crate::state::Waiting;
@@ -17,6 +19,7 @@ use crate::turns::Turning;
 use crate::upgrade::upgrade;
 use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
 use std::mem;
+use std::time::Duration;
 
 /// What turns use again.
 #[derive(Default)]
@@ -32,14 +35,21 @@ pub(super) struct Buffers {
 /// that have answered before they returned, and nothing waits in the worker's deque.
 const INLINE_STEPS: u32 = 16;
 
+/// How many batches of events are left when a pick begins whose process is far behind.
+const FAR: usize = 3;
+
+/// How many turns a process has in a pick at the most, when it is far behind.
+const TURNS: u32 = 64;
+
+/// So long after its pick a process begins no further turn.
+const CATCH_UP: Duration = Duration::from_micros(100);
+
 /// What a turn ends with. Small, because a value that goes through memory just after it was written, in
 /// larger pieces than it was written in, costs as much as all the rest of a short step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The process is ready again.
     Ready,
-    /// It would wait, but events are left that its step was not shown.
-    Behind,
     /// It waits for an event.
     Wait(Waiting),
     /// It has ended, for the reason in the buffers.
@@ -59,18 +69,21 @@ enum Stepped {
 
 impl Buffers {
     /// Runs the process, whose run token this thread owns, for a turn: one step, and more of them as long as its handlers
-    /// answer at once and nothing else happens.
+    /// answer at once and nothing else happens. One that is far behind may have several turns.
     #[inline(always)]
-    pub(super) fn turn(
+    pub(super) fn turn<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
-        let must_end =
-            move || place.keeps_waiting() || task.state.must_leave() || shared.shutdown.is_halted();
+        let must_end = move || {
+            place.has_local_work() || task.state.must_leave() || shared.shutdown.is_halted()
+        };
+        let is_far_behind = core.pending.len() / FAR >= shared.config.event_batch;
+        let mut catch_up = is_far_behind.then(|| CatchUp::begin(place)).flatten();
         core.receive(&task.state);
         let mut steps = 1;
         loop {
@@ -80,22 +93,30 @@ impl Buffers {
                 Stepped::Ready => return Turn::Ready,
                 Stepped::End => return Turn::End,
             }
-            if core.pending.len() > self.answers {
-                return Turn::Behind;
-            }
-            if steps == INLINE_STEPS || must_end() {
+            if core.pending.len() == self.answers {
+                if steps == INLINE_STEPS || must_end() {
+                    return Turn::Ready;
+                }
+                steps += 1;
+            } else if let Some(catch_up) = &mut catch_up
+                && catch_up.goes_on(core.pending.len())
+                && !task.state.must_leave()
+            {
+                place.count(&counters.turns);
+                core.receive(&task.state);
+                steps = 1;
+            } else {
                 return Turn::Ready;
             }
-            steps += 1;
         }
     }
 
     /// Gathers events, steps the process if there is something for it, and applies the outcome.
     #[inline(always)]
-    fn advance(
+    fn advance<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
@@ -180,10 +201,10 @@ impl Buffers {
 
     /// One step, and the dispatch of what it yielded. Says whether the process goes on.
     #[inline(always)]
-    fn step(
+    fn step<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         events: usize,
@@ -226,9 +247,9 @@ impl Buffers {
     /// The step has failed, or has panicked.
     #[cold]
     #[inline(never)]
-    fn fail(
+    fn fail<'a>(
         &mut self,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         left: usize,
@@ -248,6 +269,65 @@ impl Buffers {
         let mut out = mem::take(&mut self.out);
         discard_each(task.pid, counters, out.drain_yields());
         discard(task.pid, counters, out.take_outcome());
+    }
+}
+
+/// A pick of a process that is far behind, which may have several turns.
+///
+/// A sender of thousands of messages has one pick for all of them, and their receiver would have one for each batch.
+/// Between them others have their picks, so that the messages outgrow the caches. For each further turn it is
+/// as if the worker had picked the process again, but for the rotation (G4).
+struct CatchUp<'a> {
+    queue: &'a LocalQueue,
+    until: Deadline,
+    /// How many processes were in the worker's deque.
+    queued: usize,
+    turns: u32,
+}
+
+impl<'a> CatchUp<'a> {
+    #[cold]
+    #[inline(never)]
+    fn begin(place: impl Turning<'a>) -> Option<Self> {
+        place.queue().map(|queue| Self {
+            queue,
+            until: Deadline::after(CATCH_UP),
+            queued: queue.deque.len(),
+            turns: 1,
+        })
+    }
+
+    /// Whether the process has another turn, with so many events left. Offers to others what is in the deque.
+    #[cold]
+    #[inline(never)]
+    fn goes_on(&mut self, left: usize) -> bool {
+        let Self { queue, turns, .. } = *self;
+        let shared = &queue.shared;
+        let has_to_look = !shared.urgent.is_empty()
+            || shared.worker_slots.slot(queue.index).is_replaced()
+            || shared.shutdown.is_halted()
+            || shared.shutdown.is_over();
+        let goes_on = left >= shared.config.event_batch
+            && turns < TURNS
+            && queue.deque.len() <= self.queued
+            && !has_to_look
+            && !self.is_over();
+        if goes_on {
+            self.turns += 1;
+            shared.check.begin_pick(queue.index);
+            queue.offer();
+            shared.check.end_pick(queue.index);
+        }
+        goes_on
+    }
+
+    /// Whether the pick was long ago. In a simulation no time passes in a pick.
+    fn is_over(&self) -> bool {
+        #[cfg(feature = "sim")]
+        if crate::sim::is_driven() {
+            return false;
+        }
+        self.until.remaining().is_zero()
     }
 }
 
@@ -287,3 +367,6 @@ fn wait(core: &mut Core) -> Turn {
         Waiting::Blocked
     })
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -149,7 +149,7 @@ impl Shared {
         // It does not count, because it waits for all threads that do.
         let started = threads::spawn_detached(threads::builder(self, "stop"), self, move || {
             // The caller may be pinned.
-            theirs.crew.unpin();
+            theirs.worker_slots.unpin();
             let _report = theirs.stop_or_wait();
         });
         if let Err(error) = started {
@@ -261,7 +261,7 @@ impl Shared {
         self.live.poke();
         self.idle.notify_all();
         self.idle.end_nap();
-        self.crew.wake_all();
+        self.worker_slots.wake_all();
     }
 }
 

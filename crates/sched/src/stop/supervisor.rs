@@ -44,7 +44,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> bool {
 
 fn supervise(shared: &Arc<Shared>) {
     // The caller of `stop` may be pinned.
-    shared.crew.unpin();
+    shared.worker_slots.unpin();
     let progress = &shared.shutdown;
     cancel_all(shared);
     // Until all have ended, or there is more to do.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A thread of the scheduler, as the monitor saw it at its last look.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Watched {
+pub(super) struct WorkerSample {
     /// The turns that it had begun.
     pub(super) turns: u64,
     /// When the monitor first saw that number.
@@ -24,16 +24,16 @@ pub(super) struct Watched {
     pub(super) is_reported: bool,
 }
 
-impl Watched {
+impl WorkerSample {
     /// A turn that has not begun before now.
     pub(super) fn new(turns: u64, announcements: u64, now: Duration) -> Self {
-        let mut watched = Self {
+        let mut sample = Self {
             turns,
             announcements,
             ..Self::default()
         };
-        watched.begin(now);
-        watched
+        sample.begin(now);
+        sample
     }
 
     /// The turn has not begun before now.
@@ -54,12 +54,12 @@ impl Watched {
         worker: usize,
         now: Duration,
     ) -> Option<(LongStepKind, bool)> {
-        let crew = &shared.crew;
+        let slots = &shared.worker_slots;
         let was_asleep = self.was_asleep;
-        self.was_asleep = crew.is_asleep(worker) == Some(true);
+        self.was_asleep = slots.is_asleep(worker) == Some(true);
         let lasted = now.saturating_sub(self.since);
         let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
-        let is_announced = is_odd(crew.announcements(worker));
+        let is_announced = is_odd(slots.announcements(worker));
         if blocks || is_announced {
             return Some((LongStepKind::Blocked, is_announced));
         }
@@ -69,7 +69,7 @@ impl Watched {
 
     /// Whether it has computed for long, outside of `blocking`.
     pub(super) fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
-        let announcements = shared.crew.announcements(worker);
+        let announcements = shared.worker_slots.announcements(worker);
         if self.announcements != announcements {
             self.announcements = announcements;
             (self.computes_since, self.computed_before) = (now, None);
@@ -79,7 +79,7 @@ impl Watched {
         }
         // Not by the clock on the wall: where many threads share a processor all steps would take
         // long, and more threads would make them longer.
-        let computed = shared.crew.computed(worker);
+        let computed = shared.worker_slots.computed(worker);
         let before = *self.computed_before.get_or_insert(computed);
         let computed = match (before, computed) {
             (Some(before), Some(now)) => now.saturating_sub(before),
@@ -112,7 +112,7 @@ impl Watched {
     }
 }
 
-/// See [`Crew::announcements`](crate::crew::Crew::announcements).
+/// See [`WorkerSlots::announcements`](crate::worker_slots::WorkerSlots::announcements).
 fn is_odd(announcements: u64) -> bool {
     !announcements.is_multiple_of(2)
 }

@@ -1,7 +1,7 @@
 //! Spare threads: which of them wait, which slots are free, and which worker each replaces. One lock
 //! guards all of it.
 
-use super::Crew;
+use super::WorkerSlots;
 use crate::token::Token;
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::Ordering;
@@ -24,7 +24,7 @@ pub(super) struct Spares {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is needed.
-    OnDuty,
+    Active,
     /// It ends: it has not been needed for a while, or the scheduler has halted.
     Leave,
 }
@@ -41,9 +41,9 @@ pub(crate) enum NoSpare {
 }
 
 /// What has come of starting a thread: the deque comes back with the system's refusal.
-pub(crate) type Hired = Result<(), (io::Error, Deque<Token>)>;
+pub(crate) type Spawned = Result<(), (io::Error, Deque<Token>)>;
 
-impl Crew {
+impl WorkerSlots {
     /// How many threads there are beyond the workers that were asked for.
     pub(crate) fn spares(&self) -> usize {
         lock(&self.spares).threads
@@ -55,8 +55,8 @@ impl Crew {
     }
 
     /// Whether the worker may block for as long as it likes: a spare has taken its place, or can.
-    pub(crate) fn has_relief(&self, index: usize) -> bool {
-        self.has_spare() || self.is_relieved(index)
+    pub(crate) fn can_replace(&self, index: usize) -> bool {
+        self.has_spare() || self.is_replaced(index)
     }
 
     /// Whether a spare is left.
@@ -65,64 +65,64 @@ impl Crew {
         !spares.waiting.is_empty() || !spares.free.is_empty()
     }
 
-    /// Puts a spare in the place of a worker, which stands down after its step. Returns whether this
-    /// call has relieved the worker.
+    /// Puts a spare in the place of a worker, which retires after its step. Returns whether this
+    /// call has replaced the worker.
     ///
-    /// `hire` starts a thread when none waits. `note` runs before the worker can know, and so before
+    /// `spawn` starts a thread when none waits. `note` runs before the worker can know, and so before
     /// it can say that its step is over. Both run under the lock.
     pub(crate) fn replace(
         &self,
         index: usize,
-        hire: impl FnOnce(usize, Deque<Token>) -> Hired,
+        spawn: impl FnOnce(usize, Deque<Token>) -> Spawned,
         note: impl FnOnce(),
     ) -> Result<bool, NoSpare> {
         let mut spares = lock(&self.spares);
         let slot = &self.slots[index];
-        // Another thread may have relieved the worker. It may have stood down since, or be about to
+        // Another thread may have replaced the worker. It may have retired since, or be about to
         // leave.
-        if slot.is_relieved() || !self.is_on_duty(index) {
+        if slot.is_replaced() || !self.is_active(index) {
             return Ok(false);
         }
-        let next = self.call_spare(&mut spares, index, hire)?;
+        let next = self.call_spare(&mut spares, index, spawn)?;
         note();
-        // Ordering: Relaxed: the lock orders it; for the worker see `is_relieved`.
-        slot.is_relieved.store(true, Ordering::Relaxed);
+        // Ordering: Relaxed: the lock orders it; for the worker see `is_replaced`.
+        slot.is_replaced.store(true, Ordering::Relaxed);
         // Ordering: Relaxed: the lock orders it; a thread has entered before its first turn.
         let thread = slot.thread.load(Ordering::Relaxed);
         if let Some(pins) = self.pins.as_ref().filter(|_| thread != 0) {
             pins.release(thread);
         }
-        // Ordering: Release pairs with the Acquire in `is_on_duty`.
-        self.slots[next].on_duty.store(true, Ordering::Release);
+        // Ordering: Release pairs with the Acquire in `is_active`.
+        self.slots[next].is_active.store(true, Ordering::Release);
         drop(spares);
         self.slots[next].parker.unpark();
         Ok(true)
     }
 
-    /// A relieved worker, whose deque is empty, waits until it is needed, for as long as `keep`.
-    pub(crate) fn stand_down(
+    /// A replaced worker, whose deque is empty, waits until it is needed, for as long as `keep`.
+    pub(crate) fn retire(
         &self,
         index: usize,
         keep: Duration,
         is_halted: impl Fn() -> bool,
     ) -> Next {
         let slot = &self.slots[index];
-        self.step_back(index);
+        self.mark_spare(index);
         loop {
-            if self.is_on_duty(index) {
+            if self.is_active(index) {
                 self.pin(index);
-                return Next::OnDuty;
+                return Next::Active;
             }
             let is_needed = is_halted() || slot.parker.park_timeout(keep);
             if is_needed && !is_halted() {
                 continue;
             }
             // Where another thread has taken it out, that thread has made it active.
-            if self.wait_no_more(index) {
+            if self.take_waiting(index) {
                 // After the halt each worker looks once more: no other may be left to take what this
                 // one has moved to the global queue.
                 return if is_halted() {
-                    Next::OnDuty
+                    Next::Active
                 } else {
                     Next::Leave
                 };
@@ -130,24 +130,24 @@ impl Crew {
         }
     }
 
-    /// A relieved worker waits from now on.
-    pub(crate) fn step_back(&self, index: usize) {
+    /// A replaced worker waits from now on.
+    pub(crate) fn mark_spare(&self, index: usize) {
         let slot = &self.slots[index];
         let mut spares = lock(&self.spares);
         // Ordering: Relaxed: the lock orders both.
-        slot.on_duty.store(false, Ordering::Relaxed);
-        slot.is_relieved.store(false, Ordering::Relaxed);
+        slot.is_active.store(false, Ordering::Relaxed);
+        slot.is_replaced.store(false, Ordering::Relaxed);
         spares.waiting.push(index);
     }
 
-    /// Whether it stands for one of the workers that were asked for, or did until it was relieved.
-    pub(crate) fn is_on_duty(&self, index: usize) -> bool {
+    /// Whether it stands for one of the workers that were asked for, or did until it was replaced.
+    pub(crate) fn is_active(&self, index: usize) -> bool {
         // Ordering: Acquire pairs with the Release in `replace`.
-        self.slots[index].on_duty.load(Ordering::Acquire)
+        self.slots[index].is_active.load(Ordering::Acquire)
     }
 
     /// Takes a spare out that waits; `false` when it does not.
-    pub(crate) fn wait_no_more(&self, index: usize) -> bool {
+    pub(crate) fn take_waiting(&self, index: usize) -> bool {
         let mut spares = lock(&self.spares);
         let place = spares.waiting.iter().position(|&it| it == index);
         place.map(|place| spares.waiting.remove(place)).is_some()
@@ -164,10 +164,10 @@ impl Crew {
     fn call_spare(
         &self,
         spares: &mut Spares,
-        relieved: usize,
-        hire: impl FnOnce(usize, Deque<Token>) -> Hired,
+        replaced: usize,
+        spawn: impl FnOnce(usize, Deque<Token>) -> Spawned,
     ) -> Result<usize, NoSpare> {
-        let place = self.place(relieved);
+        let place = self.place(replaced);
         let give_place = |next: usize| {
             // Ordering: Relaxed: see `place`.
             self.slots[next].place.store(place, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl Crew {
         give_place(index);
         // Ordering: Relaxed: see `used`; thieves look at its deque from now on.
         self.used.fetch_max(index + 1, Ordering::Relaxed);
-        match hire(index, deque) {
+        match spawn(index, deque) {
             Ok(()) => {
                 spares.threads += 1;
                 Ok(index)
@@ -198,7 +198,7 @@ impl Crew {
     pub(crate) fn places(&self) -> Vec<usize> {
         let _spares = lock(&self.spares);
         (0..self.used())
-            .filter(|&index| self.is_on_duty(index) && !self.is_relieved(index))
+            .filter(|&index| self.is_active(index) && !self.is_replaced(index))
             .map(|index| self.place(index))
             .collect()
     }

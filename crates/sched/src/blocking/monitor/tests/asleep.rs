@@ -2,14 +2,15 @@
 
 use super::Hands;
 use crate::Scheduler;
-use crate::monitor::{LONGEST, Monitor};
+use crate::blocking::monitor::Monitor;
+use crate::config::MAX_LOOK_INTERVAL;
 use crate::still::Still;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How long a step blocks the only worker until that is relieved, when all steps before it were short, it
+/// How long a step blocks the only worker until that is replaced, when all steps before it were short, it
 /// begins so long after a look, and a process waits.
 fn noticed_after(phase: Duration) -> Duration {
     let scheduler = Scheduler::builder()
@@ -20,7 +21,7 @@ fn noticed_after(phase: Duration) -> Duration {
     let shared = &scheduler.shared;
     let mut deques = shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
-    shared.crew.set_free([(1, spare)].into_iter());
+    shared.worker_slots.set_free([(1, spare)].into_iter());
     let waiting = scheduler.submit(Still, "main", ()).unwrap();
 
     let (release, released) = mpsc::channel::<()>();
@@ -28,16 +29,16 @@ fn noticed_after(phase: Duration) -> Duration {
     let worker = {
         let shared = Arc::clone(shared);
         thread::spawn(move || {
-            shared.crew.enter(0);
-            shared.crew.set_looking(0, false);
+            shared.worker_slots.enter(0);
+            shared.worker_slots.set_looking(0, false);
             entered.send(()).unwrap();
             // Disconnected is what it waits for.
             let _released = released.recv();
-            shared.crew.exit(0);
+            shared.worker_slots.exit(0);
         })
     };
     has_entered.recv().unwrap();
-    while shared.crew.is_asleep(0) != Some(true) {
+    while shared.worker_slots.is_asleep(0) != Some(true) {
         thread::yield_now();
     }
 
@@ -45,10 +46,10 @@ fn noticed_after(phase: Duration) -> Duration {
     let mut monitor = Monitor::new(shared, Hands(&now));
     let turns = &shared.counters.of(Some(0)).turns;
     let mut last_look = now.get();
-    while monitor.interval < LONGEST {
+    while monitor.interval < MAX_LOOK_INTERVAL {
         turns.bump();
         monitor.look();
-        assert!(!shared.crew.is_relieved(0), "its steps were short");
+        assert!(!shared.worker_slots.is_replaced(0), "its steps were short");
         last_look = now.get();
         now.set(last_look + monitor.interval);
     }
@@ -56,7 +57,7 @@ fn noticed_after(phase: Duration) -> Duration {
     turns.bump();
     loop {
         monitor.look();
-        if shared.crew.is_relieved(0) {
+        if shared.worker_slots.is_replaced(0) {
             break;
         }
         assert!(now.get() < begun + Duration::from_secs(1), "not noticed");
@@ -74,7 +75,7 @@ fn noticed_after(phase: Duration) -> Duration {
 fn a_step_that_blocks_is_noticed_within_the_time_that_is_promised() {
     const PROMISED: Duration = Duration::from_micros(4_500);
     for tenth in 0..10 {
-        let phase = LONGEST * tenth / 10;
+        let phase = MAX_LOOK_INTERVAL * tenth / 10;
         let noticed = noticed_after(phase);
         assert!(noticed <= PROMISED, "{noticed:?}, {phase:?} after a look");
         assert!(noticed >= Duration::from_millis(1), "that is no long step");

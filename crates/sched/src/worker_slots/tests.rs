@@ -27,7 +27,10 @@ fn unstarted() -> Scheduler {
     let scheduler = builder.build().unwrap();
     let mut deques = scheduler.shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
-    scheduler.shared.crew.set_free([(1, spare)].into_iter());
+    scheduler
+        .shared
+        .worker_slots
+        .set_free([(1, spare)].into_iter());
     scheduler
 }
 
@@ -51,17 +54,20 @@ fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
     let scheduler = unstarted();
     let shared = &scheduler.shared;
     let mut started = None;
-    let hire = |slot, _| {
+    let spawn = |slot, _| {
         let shared = Arc::clone(shared);
         started = Some(thread::spawn(move || {
-            shared.crew.enter(slot);
-            (shared.crew.is_relieved(0), shared.crew.is_on_duty(slot))
+            shared.worker_slots.enter(slot);
+            (
+                shared.worker_slots.is_replaced(0),
+                shared.worker_slots.is_active(slot),
+            )
         }));
         // Not to wait for something, but to give something the time to happen that must not.
         thread::sleep(Duration::from_millis(20));
         Ok(())
     };
-    assert!(shared.crew.replace(0, hire, || ()).unwrap());
+    assert!(shared.worker_slots.replace(0, spawn, || ()).unwrap());
     assert_eq!(started.unwrap().join().unwrap(), (true, true));
 }
 
@@ -69,17 +75,17 @@ fn a_thread_that_is_started_does_nothing_before_who_is_relieved_can_know() {
 #[test]
 fn a_refused_thread_leaves_its_slot_and_a_warning() {
     let scheduler = unstarted();
-    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
-    crew.refuse_threads(true);
+    let (shared, slots) = (&scheduler.shared, &scheduler.shared.worker_slots);
+    slots.refuse_threads(true);
     for _ in 0..3 {
         let step = blocked(Pid::new(shared.host, 7));
-        assert!(!crew.relieve(shared, 0, Some(step)));
-        assert!(!crew.is_relieved(0));
+        assert!(!shared.replace_worker(0, Some(step)));
+        assert!(!slots.is_replaced(0));
         assert_eq!(shared.long_steps.last(), []);
-        assert_eq!(crew.spares(), 0);
+        assert_eq!(slots.spares(), 0);
         let now = || Duration::ZERO;
         assert!(shared.threads.wait(|| 0, now), "no thread is counted");
-        assert_eq!(lock(&crew.spares).free.len(), 1);
+        assert_eq!(lock(&slots.spares).free.len(), 1);
     }
     // Not even the thread that would have said so; one warning is enough.
     assert_eq!(shared.reports.waiting(), 1);
@@ -105,7 +111,7 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
-    scheduler.shared.crew.refuse_threads(true);
+    scheduler.shared.worker_slots.refuse_threads(true);
     let receiver = scheduler.submit(TakesTwo(0), "main", ()).unwrap();
     let to = receiver.address().clone();
     let (said, says) = mpsc::channel();
@@ -154,7 +160,7 @@ impl Process for Closes {
 fn who_stops_a_scheduler_ends_no_process_when_the_system_grants_no_reaper() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler.start().unwrap();
-    scheduler.shared.crew.refuse_threads(true);
+    scheduler.shared.worker_slots.refuse_threads(true);
     let (release, released) = mpsc::channel();
     let closes = scheduler
         .submit(Closes(Some(released)), "main", ())
@@ -181,8 +187,8 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
     let builder = Scheduler::builder().workers(1).max_spares(1);
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
-    let crew = &scheduler.shared.crew;
-    crew.refuse_threads(true);
+    let slots = &scheduler.shared.worker_slots;
+    slots.refuse_threads(true);
     let (began, has_begun) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
     let blocking = Once(move || {
@@ -196,7 +202,7 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
         thread::yield_now();
     }
     assert!(!waiting.is_finished());
-    crew.refuse_threads(false);
+    slots.refuse_threads(false);
     let minute = Duration::from_secs(60);
     let waiting = waiting.wait_timeout(minute);
     assert!(matches!(waiting, Ok(ExitReason::Done(_))));
@@ -210,21 +216,24 @@ fn who_waits_behind_a_blocked_step_runs_when_the_system_grants_a_thread_again() 
 #[test]
 fn who_is_about_to_leave_is_not_relieved() {
     let scheduler = unstarted();
-    let (shared, crew) = (&scheduler.shared, &scheduler.shared.crew);
-    assert_eq!(crew.stand_down(0, Duration::ZERO, || false), Next::Leave);
-    lock(&crew.spares).waiting.push(1);
-    assert!(!crew.relieve(shared, 0, None), "nobody stands in its place");
-    assert!(!crew.is_relieved(0));
-    assert_eq!(lock(&crew.spares).waiting, [1]);
+    let (shared, slots) = (&scheduler.shared, &scheduler.shared.worker_slots);
+    assert_eq!(slots.retire(0, Duration::ZERO, || false), Next::Leave);
+    lock(&slots.spares).waiting.push(1);
+    assert!(
+        !shared.replace_worker(0, None),
+        "nobody stands in its place"
+    );
+    assert!(!slots.is_replaced(0));
+    assert_eq!(lock(&slots.spares).waiting, [1]);
 }
 
 // pins: D4
 #[test]
 fn a_relieved_worker_looks_once_more_after_the_halt() {
     let scheduler = unstarted();
-    let crew = &scheduler.shared.crew;
+    let slots = &scheduler.shared.worker_slots;
     let hour = Duration::from_secs(3_600);
-    assert_eq!(crew.stand_down(0, hour, || true), Next::OnDuty);
-    assert_eq!(crew.stand_down(0, Duration::ZERO, || false), Next::Leave);
-    assert!(lock(&crew.spares).waiting.is_empty());
+    assert_eq!(slots.retire(0, hour, || true), Next::Active);
+    assert_eq!(slots.retire(0, Duration::ZERO, || false), Next::Leave);
+    assert!(lock(&slots.spares).waiting.is_empty());
 }

@@ -12,64 +12,37 @@
 //! 1. A worker has something in its deque and has begun no turn since the last look: the monitor wakes
 //!    a sleeper, which steals it.
 //! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or has
-//!    computed for long: a spare takes the worker's place (`crew.rs`). The monitor reports the step; at
+//!    computed for long: a spare takes the worker's place (`worker_slots.rs`). The monitor reports the step; at
 //!    DEBUG if the step has said that it is about to block.
-//! 3. The same, for a step whose worker was relieved when it said that it was about to block, and that
+//! 3. The same, for a step whose worker was replaced when it said that it was about to block, and that
 //!    computes for long afterwards: the monitor reports it. Time inside `blocking` does not count.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun and
 //! one that sees it unchanged. So a process behind the first long step of a worker waits for up to
-//! twice [`LONGEST`]. The monitor sleeps while no worker works and nothing waits. A thread that pushes
+//! twice [`MAX_LOOK_INTERVAL`]. The monitor sleeps while no worker works and nothing waits. A thread that pushes
 //! something that waits wakes it.
 
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
-mod watched;
 
-use self::watched::Watched;
+use super::sample::WorkerSample;
 use crate::clock::{Clock, MonotonicClock};
+use crate::config::MAX_LOOK_INTERVAL;
 use crate::contain::or_abort;
 use crate::long_steps::LongStepKind;
 use crate::shared::Shared;
 use crate::threads;
-use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// The longest time between two looks.
-pub(crate) const LONGEST: Duration = Duration::from_millis(2);
-
 /// The longest time between two looks at a step that may have blocked its thread.
 const CLOSE: Duration = Duration::from_micros(500);
 
-/// For how long nothing has to happen before it goes to sleep.
+/// For how long nothing has to happen before the monitor goes to sleep.
 const QUIET: Duration = Duration::from_millis(10);
-
-/// The time as the monitor has read it last. Costs a load, and stands still while nothing waits.
-#[derive(Default)]
-pub(crate) struct CoarseTime(AtomicU64);
-
-impl CoarseTime {
-    /// In nanoseconds since some fixed moment.
-    #[inline]
-    pub(crate) fn nanos(&self) -> u64 {
-        // Ordering: Relaxed: nothing is read on the strength of it.
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set(&self, now: Duration) {
-        // Ordering: Relaxed, as above.
-        self.0.store(nanos(now), Ordering::Relaxed);
-    }
-}
-
-/// A duration in nanoseconds, up to some centuries.
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Starts the thread.
 ///
@@ -87,7 +60,7 @@ struct Monitor<'a, C> {
     shared: &'a Arc<Shared>,
     clock: C,
     /// What was seen of each worker and spare.
-    watched: Vec<Watched>,
+    samples: Vec<WorkerSample>,
     interval: Duration,
     /// For how long nothing has happened.
     quiet: Duration,
@@ -107,7 +80,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         Self {
             shared,
             clock,
-            watched: Vec::new(),
+            samples: Vec::new(),
             interval: shared.config.hand_off_delay,
             quiet: Duration::ZERO,
         }
@@ -134,7 +107,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
     /// Writes what no thread could be started for. While all workers sleep, no step holds what the
     /// subscriber may wait for.
     fn report_when_idle(&self) {
-        if self.shared.idle.snapshot().sleeping as usize == self.shared.crew.workers() {
+        if self.shared.idle.snapshot().sleeping as usize == self.shared.worker_slots.workers() {
             self.shared.report_here();
         }
     }
@@ -160,17 +133,17 @@ impl<'a, C: Clock> Monitor<'a, C> {
         if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
-            self.interval = (2 * self.interval).min(LONGEST);
+            self.interval = (2 * self.interval).min(MAX_LOOK_INTERVAL);
         }
         let idle = self.shared.idle.snapshot();
         let is_waiting = look.is_kept || self.shared.has_work();
         if is_waiting && idle.sleeping == 0 && idle.searching == 0 {
-            self.relieve(now);
+            self.replace(now);
         }
         self.shared.start_reporter();
         if look.is_active || is_waiting {
             self.quiet = Duration::ZERO;
-        } else if idle.sleeping as usize == self.shared.crew.workers() {
+        } else if idle.sleeping as usize == self.shared.worker_slots.workers() {
             self.quiet = QUIET;
         } else {
             self.quiet += self.interval;
@@ -182,55 +155,56 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let mut look = Look::default();
         let stealers = self.shared.stealers();
         // Those that are new are seen from now on.
-        (self.watched).resize_with(stealers.len(), || Watched::new(0, 0, now));
-        for (worker, (watched, stealer)) in self.watched.iter_mut().zip(stealers).enumerate() {
+        (self.samples).resize_with(stealers.len(), || WorkerSample::new(0, 0, now));
+        for (worker, (sample, stealer)) in self.samples.iter_mut().zip(stealers).enumerate() {
             let turns = self.shared.counters.of(Some(worker)).turns.get();
-            if turns == watched.turns {
+            if turns == sample.turns {
                 look.is_kept |= !stealer.is_empty();
-                if self.shared.crew.is_looking(worker) {
+                if self.shared.worker_slots.is_looking(worker) {
                     // Its next turn begins after this.
-                    watched.begin(now);
+                    sample.begin(now);
                 }
             } else {
                 look.is_active = true;
-                *watched = Watched::new(turns, self.shared.crew.announcements(worker), now);
+                *sample =
+                    WorkerSample::new(turns, self.shared.worker_slots.announcements(worker), now);
             }
         }
         look
     }
 
     /// Relieves workers whose steps keep others waiting.
-    fn relieve(&mut self, now: Duration) {
+    fn replace(&mut self, now: Duration) {
         let (shared, config) = (self.shared, &self.shared.config);
-        for (worker, watched) in self.watched.iter_mut().enumerate() {
-            let lasted = now.saturating_sub(watched.since);
-            if lasted == Duration::ZERO || shared.crew.is_looking(worker) {
+        for (worker, sample) in self.samples.iter_mut().enumerate() {
+            let lasted = now.saturating_sub(sample.since);
+            if lasted == Duration::ZERO || shared.worker_slots.is_looking(worker) {
                 continue;
             }
             if lasted >= config.chain_limit {
-                shared.crew.set_overdue(worker, watched.turns);
+                shared.worker_slots.set_overdue(worker, sample.turns);
             }
-            if shared.crew.is_relieved(worker) {
-                if !watched.is_reported && watched.computes(shared, worker, now) {
-                    watched.is_reported = report_relieved(shared, worker, watched, lasted);
+            if shared.worker_slots.is_replaced(worker) {
+                if !sample.is_reported && sample.computes(shared, worker, now) {
+                    sample.is_reported = report_replaced(shared, worker, sample, lasted);
                 }
                 continue;
             }
             self.interval = self.interval.min(CLOSE);
-            let Some(fault) = watched.fault(shared, worker, now) else {
+            let Some(fault) = sample.fault(shared, worker, now) else {
                 continue;
             };
             // None where the worker runs no process: a destructor may block it between two turns.
-            let step = watched.notice(shared, worker, fault, lasted);
-            if !watched.is_current(shared, worker) {
+            let step = sample.notice(shared, worker, fault, lasted);
+            if !sample.is_current(shared, worker) {
                 // The worker has begun another turn, which is not to blame.
                 continue;
             }
             let is_reported = step.is_some();
-            if shared.crew.relieve(shared, worker, step) {
-                watched.is_reported = is_reported;
+            if shared.replace_worker(worker, step) {
+                sample.is_reported = is_reported;
                 count(shared, fault.0);
-                if !watched.is_current(shared, worker) {
+                if !sample.is_current(shared, worker) {
                     shared.long_steps.end(worker);
                 }
             }
@@ -238,20 +212,20 @@ impl<'a, C: Clock> Monitor<'a, C> {
     }
 }
 
-/// Reports the step of a worker that has been relieved already, because the step computes for long.
+/// Reports the step of a worker that has been replaced already, because the step computes for long.
 /// Returns whether the worker was still in that turn.
-fn report_relieved(
+fn report_replaced(
     shared: &Arc<Shared>,
     worker: usize,
-    watched: &Watched,
+    sample: &WorkerSample,
     lasted: Duration,
 ) -> bool {
     let fault = (LongStepKind::Computing, false);
-    let Some(noticed) = watched.notice(shared, worker, fault, lasted) else {
+    let Some(noticed) = sample.notice(shared, worker, fault, lasted) else {
         return false;
     };
     let pid = noticed.step.pid;
-    let is_in_turn = || shared.is_in_turn(worker, watched.turns, pid);
+    let is_in_turn = || shared.is_in_turn(worker, sample.turns, pid);
     if !is_in_turn() {
         return false;
     }

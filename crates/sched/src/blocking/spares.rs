@@ -1,40 +1,40 @@
 //! The threads of workers: how they start, and how a spare replaces a worker.
 
-use crate::crew::Crew;
-use crate::crew::spares::Hired;
 use crate::long_steps::NoticedStep;
 use crate::shared::Shared;
 use crate::threads;
 use crate::token::Token;
 use crate::worker;
+use crate::worker_slots::Spawned;
 use ganger_deque::Worker as Deque;
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
 
-impl Crew {
-    /// Puts a spare in the place of a worker: see [`Crew::replace`]. Starts a thread when none waits.
-    /// Reports the step for which the worker is replaced, if one is given.
-    pub(crate) fn relieve(
-        &self,
-        shared: &Arc<Shared>,
+impl Shared {
+    /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when none
+    /// waits. Reports the step for which the worker is replaced, if one is given.
+    ///
+    /// [`WorkerSlots::replace`]: crate::worker_slots::WorkerSlots::replace
+    pub(crate) fn replace_worker(
+        self: &Arc<Self>,
         index: usize,
         step: Option<NoticedStep>,
     ) -> bool {
-        let hire = |index, deque| start_worker(shared, index, deque);
+        let spawn = |index, deque| start_worker(self, index, deque);
         let note = || {
             if let Some(step) = step.clone() {
-                shared.long_steps.add(step);
+                self.long_steps.add(step);
             }
         };
-        match self.replace(index, hire, note) {
+        match self.worker_slots.replace(index, spawn, note) {
             Ok(false) => return false,
             Ok(true) => {
-                // Its step may be over, and the worker may have fallen asleep before it was relieved.
-                shared.idle.wake(index);
-                step.into_iter().for_each(|step| shared.report_step(step));
+                // Its step may be over, and the worker may have fallen asleep before it was replaced.
+                self.idle.wake(index);
+                step.into_iter().for_each(|step| self.report_step(step));
             }
             Err(error) => {
-                shared.report_no_spare(error);
+                self.report_no_spare(error);
                 return false;
             }
         }
@@ -46,7 +46,7 @@ impl Crew {
 ///
 /// # Errors
 /// When the system refuses one; with the deque inside.
-pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Hired {
+pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Spawned {
     #[cfg(feature = "sim")]
     let Some(deque) = crate::sim::hire(index, deque) else {
         return Ok(());

@@ -9,20 +9,20 @@
 //!
 //! **Protocol.** Every thread has a slot with a deque of its own. Slots of spare threads are filled
 //! when they are first needed.
-//! 1. The monitor, or a step that is about to block, has a worker *relieved*: a spare thread becomes
+//! 1. The monitor, or a step that is about to block, has a worker *replaced*: a spare thread becomes
 //!    active in its place, and steals what waits.
-//! 2. A worker that comes out of a step and finds itself relieved *stands down*: it moves its deque
-//!    to the global queue, and waits as a spare. A worker that is relieved while it looks for work
-//!    stands down before it looks again. One that sleeps is woken for it.
+//! 2. A worker that comes out of a step and finds itself replaced *retires*: it moves its deque
+//!    to the global queue, and waits as a spare. A worker that is replaced while it looks for work
+//!    retires before it looks again. One that sleeps is woken for it.
 //! 3. A spare that is not needed for a while ends. Its slot is free again.
 //!
-//! So as many threads as were asked for are active. There is one more while a relieved worker comes
+//! So as many threads as were asked for are active. There is one more while a replaced worker comes
 //! out of its step.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `is_relieved` | under the lock | the worker, after each turn and before it sleeps; the monitor |
-//! | `on_duty` | under the lock | the spare that waits; workers that balance; under the lock |
+//! | `is_replaced` | under the lock | the worker, after each turn and before it sleeps; the monitor |
+//! | `is_active` | under the lock | the spare that waits; workers that balance; under the lock |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something | the monitor |
@@ -30,13 +30,11 @@
 //! | `place` | under the lock, before the thread starts or becomes active | the worker; under the lock |
 
 mod spares;
-mod threads;
 
-pub(crate) use crate::crew::spares::{Next, NoSpare};
-pub(crate) use crate::crew::threads::start_worker;
+pub(crate) use crate::worker_slots::spares::{Next, NoSpare, Spawned};
 
 use crate::contain::log;
-use crate::crew::spares::Spares;
+use crate::worker_slots::spares::Spares;
 use ganger_os::{Pins, computed, is_asleep, thread_id};
 use ganger_sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
@@ -44,7 +42,7 @@ use ganger_sync::{CachePadded, Parker};
 use std::time::Duration;
 use tracing::Level;
 
-pub(crate) struct Crew {
+pub(crate) struct WorkerSlots {
     workers: usize,
     slots: Box<[CachePadded<WorkerSlot>]>,
     /// Slots from here on have never had a thread.
@@ -59,9 +57,9 @@ pub(crate) struct Crew {
 #[derive(Default)]
 pub(crate) struct WorkerSlot {
     /// A spare has taken the worker's place.
-    is_relieved: AtomicBool,
+    is_replaced: AtomicBool,
     /// It stands for one of the workers that were asked for, or did until a spare took its place.
-    on_duty: AtomicBool,
+    is_active: AtomicBool,
     announcements: Announcements,
     /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
@@ -76,26 +74,26 @@ pub(crate) struct WorkerSlot {
 
 impl WorkerSlot {
     /// Its thread is in no turn until it has found work, however long it takes to start.
-    fn new(place: usize, on_duty: bool) -> Self {
+    fn new(place: usize, is_active: bool) -> Self {
         Self {
-            on_duty: AtomicBool::new(on_duty),
+            is_active: AtomicBool::new(is_active),
             is_looking: AtomicBool::new(true),
             place: AtomicUsize::new(place),
             ..Self::default()
         }
     }
 
-    /// Whether a spare has taken the worker's place, so that the worker has to stand down.
+    /// Whether a spare has taken the worker's place, so that the worker has to retire.
     #[inline]
-    pub(crate) fn is_relieved(&self) -> bool {
+    pub(crate) fn is_replaced(&self) -> bool {
         // Ordering: Relaxed: a worker that reads it late does so after its next step. Where the order
         // counts, the lock of the spares is held. A worker that announces its sleep after `Idle::wake`
         // has looked for it acquires the sleepers' lock, which `wake` released behind the store.
-        self.is_relieved.load(Ordering::Relaxed)
+        self.is_replaced.load(Ordering::Relaxed)
     }
 }
 
-impl Crew {
+impl WorkerSlots {
     pub(crate) fn new(workers: usize, slots: usize, pins: Option<Pins>) -> Self {
         Self {
             workers,
@@ -123,16 +121,16 @@ impl Crew {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// How many workers have been relieved and have not stood down.
-    pub(crate) fn relieved(&self) -> usize {
+    /// How many workers have been replaced and have not retired.
+    pub(crate) fn replaced(&self) -> usize {
         let used = &self.slots[..self.used()];
-        used.iter().filter(|slot| slot.is_relieved()).count()
+        used.iter().filter(|slot| slot.is_replaced()).count()
     }
 
-    /// Whether the worker has to stand down.
+    /// Whether the worker has to retire.
     #[inline]
-    pub(crate) fn is_relieved(&self, index: usize) -> bool {
-        self.slots[index].is_relieved()
+    pub(crate) fn is_replaced(&self, index: usize) -> bool {
+        self.slots[index].is_replaced()
     }
 
     /// The worker's own slot.
@@ -167,7 +165,7 @@ impl Crew {
 
     /// The calling thread, which is the worker's, is about to end.
     pub(crate) fn exit(&self, index: usize) {
-        // A thread that relieves this worker holds the lock, and must not mean another thread with
+        // A thread that replaces this worker holds the lock, and must not mean another thread with
         // the same id.
         let _spares = lock(&self.spares);
         // Ordering: Relaxed: the lock orders it.
@@ -175,7 +173,7 @@ impl Crew {
     }
 
     /// Calls `f` with the id of the worker's thread, which does not end meanwhile; false when there
-    /// is none. No worker is relieved meanwhile.
+    /// is none. No worker is replaced meanwhile.
     pub(crate) fn with_thread(&self, index: usize, f: impl FnOnce(u32) -> bool) -> bool {
         let _spares = lock(&self.spares);
         // Ordering: Relaxed: the lock orders it.
@@ -192,7 +190,7 @@ impl Crew {
 
     /// Which of the workers that were asked for it stands for, as its own thread knows.
     pub(crate) fn place(&self, index: usize) -> usize {
-        // Ordering: Relaxed: written before the thread starts, or before the Release of `on_duty`
+        // Ordering: Relaxed: written before the thread starts, or before the Release of `is_active`
         // that the thread acquires; for others the lock orders it.
         self.slots[index].place.load(Ordering::Relaxed)
     }
@@ -292,7 +290,7 @@ impl Announcements {
     }
 }
 
-/// See [`Crew::announce`]; nothing inside of another announcement.
+/// See [`WorkerSlots::announce`]; nothing inside of another announcement.
 pub(crate) struct Announced<'a>(Option<&'a Announcements>);
 
 impl Drop for Announced<'_> {

@@ -17,10 +17,10 @@
 
 use crate::clock::Since;
 use crate::contain::{contain, is_heard, log};
-use crate::crew::NoSpare;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::shared::Shared;
 use crate::threads;
+use crate::worker_slots::NoSpare;
 use ganger_proc_api::Symbol;
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
@@ -235,7 +235,7 @@ impl Reporter {
         let shared = self.shared.upgrade()?;
         let backtraces = shared.backtraces.as_ref()?;
         let is_current = || shared.is_in_turn(step.worker, *turn, step.pid);
-        let with_thread = |f: &dyn Fn(u32) -> bool| shared.crew.with_thread(step.worker, f);
+        let with_thread = |f: &dyn Fn(u32) -> bool| shared.worker_slots.with_thread(step.worker, f);
         // It is much code of others that looks at what others have compiled.
         let backtrace =
             contain(|| backtraces.backtrace(step.worker, &is_current, &with_thread)).ok()??;

@@ -1,15 +1,15 @@
-//! Steps whose workers have been relieved because they said that they are about to block, and that compute
+//! Steps whose workers have been replaced because they said that they are about to block, and that compute
 //! for long after that; by a clock that stands still until it is set.
 //!
 //! Nobody has a thread here, so that the clock alone says how long a step has computed.
 
 use super::Hands;
+use crate::blocking::monitor::Monitor;
 use crate::config::Config;
-use crate::crew::Crew;
 use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::monitor::Monitor;
 use crate::shared::Shared;
 use crate::still::Still;
+use crate::worker_slots::WorkerSlots;
 use crate::{ProcessHandle, Scheduler};
 use ganger_proc_api::Pid;
 use std::cell::Cell;
@@ -37,7 +37,7 @@ impl Bench {
     fn new() -> Self {
         let scheduler = Scheduler::builder().workers(2).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
-        shared.crew.step_back(1);
+        shared.worker_slots.mark_spare(1);
         Self {
             now: Cell::new(Duration::from_secs(1)),
             _waiting: scheduler.submit(Still, "waits", ()).unwrap(),
@@ -46,8 +46,8 @@ impl Bench {
         }
     }
 
-    fn crew(&self) -> &Crew {
-        &self.shared.crew
+    fn worker_slots(&self) -> &WorkerSlots {
+        &self.shared.worker_slots
     }
 
     fn monitor(&self) -> Monitor<'_, Hands<'_>> {
@@ -56,7 +56,7 @@ impl Bench {
 
     /// The worker begins a turn of a process with that number, and the monitor sees it.
     fn begin(&self, monitor: &mut Monitor<'_, Hands<'_>>, id: u64) -> crate::turns::Running<'_> {
-        self.crew().set_looking(0, false);
+        self.worker_slots().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);
         let running = self.shared.turns.begin(Some(0), pid);
@@ -77,10 +77,10 @@ impl Bench {
     }
 }
 
-/// A step that has said that it is about to block, and whose worker has been relieved, then blocks for long.
+/// A step that has said that it is about to block, and whose worker has been replaced, then blocks for long.
 fn blocked(bench: &Bench, monitor: &mut Monitor<'_, Hands<'_>>) {
-    let _announced = bench.crew().announce(0);
-    assert!(bench.crew().relieve(&bench.shared, 0, None));
+    let _announced = bench.worker_slots().announce(0);
+    assert!(bench.shared.replace_worker(0, None));
     bench.look(monitor, 100);
     assert_eq!(bench.reported(), []);
 }
@@ -121,12 +121,12 @@ fn a_step_that_computes_after_it_has_said_that_it_blocks_is_reported_once() {
 fn a_thread_that_is_kept_before_its_first_turn_is_watched_from_the_first_look() {
     let bench = Bench::new();
     let mut monitor = bench.monitor();
-    bench.crew().set_looking(0, false);
+    bench.worker_slots().set_looking(0, false);
     monitor.look();
     bench.look(&mut monitor, almost());
-    assert!(!bench.crew().is_relieved(0));
+    assert!(!bench.worker_slots().is_replaced(0));
     bench.look(&mut monitor, 10);
-    assert!(bench.crew().is_relieved(0), "it is watched");
+    assert!(bench.worker_slots().is_replaced(0), "it is watched");
 }
 
 // pins: G6
@@ -139,7 +139,7 @@ fn what_a_step_does_while_it_is_about_to_block_is_not_reported() {
     for _ in 0..10 {
         bench.look(&mut monitor, almost());
         // Between two looks.
-        drop(bench.crew().announce(0));
+        drop(bench.worker_slots().announce(0));
     }
     assert_eq!(bench.reported(), []);
 }
@@ -168,7 +168,7 @@ fn a_step_that_has_been_reported_as_blocked_is_not_reported_again() {
     let mut monitor = bench.monitor();
     let _running = bench.begin(&mut monitor, 7);
     {
-        let _announced = bench.crew().announce(0);
+        let _announced = bench.worker_slots().announce(0);
         bench.look(&mut monitor, 1);
     }
     let kinds = || -> Vec<_> { bench.reported().iter().map(|step| step.kind).collect() };
@@ -197,10 +197,10 @@ fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {
     drop(running);
     let running = bench.begin(&mut monitor, 8);
     let noticed = NoticedStep { turn: 1, step };
-    assert!(bench.crew().relieve(&bench.shared, 0, Some(noticed)));
+    assert!(bench.shared.replace_worker(0, Some(noticed)));
     bench.look(&mut monitor, 2 * almost());
     drop(running);
-    // As the worker does when it stands down.
+    // As the worker does when it retires.
     bench.shared.long_steps.end(0);
     let reported = bench.reported();
     assert_eq!(reported.len(), 2, "{reported:?}");
@@ -214,12 +214,12 @@ fn a_turn_begins_after_its_worker_has_looked() {
     let bench = Bench::new();
     let mut monitor = bench.monitor();
     drop(bench.begin(&mut monitor, 7));
-    bench.crew().set_looking(0, true);
+    bench.worker_slots().set_looking(0, true);
     bench.look(&mut monitor, 3 * almost());
     // It has found something, and not begun with it.
-    bench.crew().set_looking(0, false);
+    bench.worker_slots().set_looking(0, false);
     bench.look(&mut monitor, almost());
-    assert!(!bench.crew().is_relieved(0));
+    assert!(!bench.worker_slots().is_replaced(0));
     bench.look(&mut monitor, almost());
-    assert!(bench.crew().is_relieved(0));
+    assert!(bench.worker_slots().is_replaced(0));
 }

@@ -1,22 +1,24 @@
-//! How a worker that has been relieved gives its place away, and waits to be needed again.
+//! How a worker that has been replaced gives its place away, and waits to be needed again.
 
 use super::Worker;
-use crate::crew::Next;
+use crate::worker_slots::Next;
 
 impl Worker<'_> {
     /// A spare has taken this worker's place: moves what the worker has to the others, and waits
     /// until the worker is needed.
     #[cold]
-    pub(super) fn stand_down(&mut self) -> Next {
+    pub(super) fn retire(&mut self) -> Next {
         let shared = self.shared;
         shared.long_steps.end(self.queue.index);
         if shared.shutdown.is_halted() {
             // The worker runs once more whatever is queued, and then all is over.
-            return Next::OnDuty;
+            return Next::Active;
         }
         self.give_away();
         let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
-        let next = shared.crew.stand_down(self.queue.index, keep, is_halted);
+        let next = shared
+            .worker_slots
+            .retire(self.queue.index, keep, is_halted);
         self.come_back(next);
         next
     }
@@ -36,7 +38,7 @@ impl Worker<'_> {
 
     pub(super) fn come_back(&mut self, next: Next) {
         self.rotation.restart(self.shared.time.nanos());
-        if next == Next::OnDuty {
+        if next == Next::Active {
             self.shared.check.begin_pick(self.queue.index);
         }
     }
