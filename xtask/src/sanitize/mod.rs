@@ -44,7 +44,7 @@ const PACKAGES: [&str; 8] = [
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
     #[arg(long)]
@@ -57,6 +57,24 @@ pub(crate) struct Options {
     /// `address` or `thread`, and crates, by package or by folder [default: all]
     #[arg(value_name = "SANITIZER|CRATE")]
     names: Vec<String>,
+}
+
+impl Options {
+    /// Every sanitizer, each crate.
+    pub(crate) fn strict() -> Self {
+        Self {
+            strict: true,
+            ..Self::default()
+        }
+    }
+
+    /// The example program under valgrind.
+    pub(crate) fn memcheck() -> Self {
+        Self {
+            memcheck: true,
+            ..Self::strict()
+        }
+    }
 }
 
 /// What became of the tests in one file.
