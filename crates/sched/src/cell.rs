@@ -16,7 +16,7 @@ use ganger_proc_api::{
 };
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::hint;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -43,7 +43,6 @@ struct OwnedCore(UnsafeCell<Content>);
 union Content {
     core: ManuallyDrop<Core>,
     reason: ManuallyDrop<ExitReason>,
-    nothing: (),
 }
 
 // SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the run
@@ -62,18 +61,11 @@ const _: () = {
 };
 
 impl OwnedCore {
-    /// With nothing in it.
-    fn new() -> Self {
-        Self(UnsafeCell::new(Content { nothing: () }))
-    }
-
-    /// Puts a core there. What it holds is not dropped.
-    #[inline]
-    fn begin(&mut self, process: Home) {
-        self.0.with_mut(|content| {
-            // SAFETY: it is borrowed for us alone. What is around a core has its layout.
-            unsafe { Core::begin((&raw mut (*content).core).cast(), process) };
-        });
+    /// With a core in it.
+    #[inline(always)]
+    fn new(process: Home) -> Self {
+        let core = ManuallyDrop::new(Core::new(process));
+        Self(UnsafeCell::new(Content { core }))
     }
 
     /// Drops what is there.
@@ -120,10 +112,7 @@ impl Place for OwnedCore {
 impl ProcessCell {
     /// A process in `Ready`; the caller owns its run token.
     pub(crate) fn new(shared: Arc<Shared>, pid: Pid, method: Symbol, process: Home) -> Arc<Self> {
-        let cell = Arc::new_uninit();
-        // SAFETY: nobody else has it yet; to ask it takes an atomic operation.
-        let place: &mut MaybeUninit<Self> = unsafe { &mut *Arc::as_ptr(&cell).cast_mut() };
-        let place = place.write(Self {
+        Arc::new(Self {
             pid,
             method,
             state: State::new(),
@@ -131,11 +120,8 @@ impl ProcessCell {
             exit: ExitSlot::new(),
             check: ProcessCheck::new(&shared.check),
             shared,
-            core: OwnedCore::new(),
-        });
-        place.core.begin(process);
-        // SAFETY: it has been written.
-        unsafe { cell.assume_init() }
+            core: OwnedCore::new(process),
+        })
     }
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
@@ -148,7 +134,7 @@ impl ProcessCell {
         self.state = State::new();
         self.room = Room::new();
         self.exit = ExitSlot::new();
-        self.core.begin(process);
+        self.core = OwnedCore::new(process);
     }
 
     /// Has the processor fetch a cell that another processor has written last and that this thread is

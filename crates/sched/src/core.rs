@@ -57,30 +57,13 @@ pub(crate) enum Gathered {
 }
 
 impl Core {
-    /// Makes one in its place, each part where it stays: what is put together elsewhere first is moved in
-    /// larger pieces than it was written in, for which a processor has to wait.
-    ///
-    /// # Safety
-    /// The place is one for a core, and nobody else uses it. What it holds is not dropped.
-    #[inline]
-    pub(crate) unsafe fn begin(place: *mut Self, process: Home) {
-        // Does not compile when a part is missing.
-        let _all = |Self {
-                        process: _,
-                        pending: _,
-                        aside: _,
-                        yields: _,
-                        cached_self_ref: _,
-                        must_step: _,
-                    }: &Self| ();
-        // SAFETY: parts of the place, which is the caller's.
-        unsafe {
-            (&raw mut (*place).process).write(Some(process));
-            (&raw mut (*place).pending).write(Batch::new());
-            (&raw mut (*place).aside).write(None);
-            (&raw mut (*place).yields).write(Outstanding::default());
-            (&raw mut (*place).cached_self_ref).write(None);
-            (&raw mut (*place).must_step).write(true);
+    /// The core of a process that has not had a step. Inlined into the place where it stays.
+    #[inline(always)]
+    pub(crate) fn new(process: Home) -> Self {
+        Self {
+            process: Some(process),
+            must_step: true,
+            ..Self::default()
         }
     }
 

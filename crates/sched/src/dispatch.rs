@@ -17,11 +17,11 @@ use crate::stats::Counters;
 use crate::turns::Turning;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
-    BoxError, Command, CommandError, Completer, Completion, Event, Handler, Placed, StepOutput, Tag,
+    BoxError, Command, CommandError, Completer, Handler, StepOutput, Tag, Yield,
 };
 use std::cell::Cell;
+use std::ptr;
 use std::sync::Arc;
-use std::{mem, ptr};
 
 thread_local! {
     /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
@@ -70,9 +70,7 @@ unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
 /// sent to the process, behind that.
 #[inline]
 pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) {
-    // SAFETY: the result is forgotten here.
-    let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
-    mem::forget(result);
+    let answer = nodes::of_completion(tag, token, result);
     // SAFETY: it is used here only.
     match unsafe { current(&task, token) } {
         Some(call) if !task.state.has_events() => {
@@ -95,8 +93,7 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     if let Some(call) = unsafe { current(&task, token) } {
         return call.settle(Answer::Dropped, task);
     }
-    let completion = Completion::of(tag, token, Err(CommandError::Dropped));
-    task.complete_behind(Single::of(Item::Event(Event::Completion(completion))));
+    task.complete_behind(nodes::of_completion(tag, token, Err(CommandError::Dropped)));
 }
 
 /// Dispatches the yields in `out`, in order. Returns how many answers have come before their handlers returned: these
@@ -123,12 +120,10 @@ fn dispatch_all<'a>(
     out: &mut StepOutput,
     counters: &Counters,
 ) -> usize {
-    let (mut yields, mut answers) = (out.drain_yields(), 0);
-    while let Some((command, tag)) = yields.next_placed() {
-        let is_answered = dispatch_one(place, task, core, counters, command, tag);
-        answers += usize::from(is_answered);
-    }
-    answers
+    let dispatch_one = |it| dispatch_one(place, task, core, counters, it);
+    (out.drain_yields().map(dispatch_one))
+        .filter(|&is_answered| is_answered)
+        .count()
 }
 
 /// Says whether the answer has come before the handler returned.
@@ -138,31 +133,31 @@ fn dispatch_one<'a>(
     task: &Task,
     core: &mut Core,
     counters: &Counters,
-    command: Placed<'_, Command>,
-    tag: Tag,
+    Yield { command, tag }: Yield,
 ) -> bool {
     place.count(&counters.yields);
     let token = core.yields.number();
     task.shared.accounts.begin_yield(task.pid, token, tag);
     #[cfg(feature = "sim")]
-    crate::sim::note_yield(command.get().id, tag);
+    crate::sim::note_yield(command.id, tag);
     // What has arrived before the answer stays before it.
     core.receive(&task.state);
     let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
+    let completer = Completer::new(sink, tag, token);
     let call = Call {
         cell: Arc::as_ptr(task),
         token,
         answer: Cell::new(Answer::Later),
         reference: Cell::new(None),
     };
-    let id = command.get().id;
+    let id = command.id;
     let Some(handler) = place.handler(id) else {
-        call.make_none(command.take(), sink, tag, counters);
+        call.make_none(command, completer, task, counters);
         core.cached_self_ref = call.reference.take();
         let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
         return conclude(task, core, ids, Answer::Dropped, failure, counters);
     };
-    let returned = call.make(handler, command, sink, tag);
+    let returned = call.make(handler, command, completer);
     let answer = call.answer.take();
     core.cached_self_ref = call.reference.take();
     let failure = match returned {
@@ -189,13 +184,11 @@ impl Call {
     fn make(
         &self,
         handler: &dyn Handler,
-        command: Placed<'_, Command>,
-        sink: Task,
-        tag: Tag,
+        command: Command,
+        completer: Completer,
     ) -> Result<Result<(), BoxError>, Box<str>> {
         let outer = self.enter();
-        // SAFETY: this is no other one.
-        let returned = contain(|| unsafe { handler.handle_placed(command, sink, tag, self.token) });
+        let returned = contain(|| handler.handle(command, completer));
         CURRENT.set(outer);
         returned
     }
@@ -216,13 +209,11 @@ impl Call {
     /// What there is to do when there is no handler.
     #[cold]
     #[inline(never)]
-    fn make_none(&self, command: Command, sink: Task, tag: Tag, counters: &Counters) {
-        let pid = sink.pid;
-        let completer = Completer::new(sink, tag, self.token);
+    fn make_none(&self, command: Command, completer: Completer, task: &Task, counters: &Counters) {
         let outer = self.enter();
-        discard(pid, counters, completer);
+        discard(task.pid, counters, completer);
         CURRENT.set(outer);
-        discard_each(pid, counters, command.payloads);
+        discard_each(task.pid, counters, command.payloads);
     }
 }
 

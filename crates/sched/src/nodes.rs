@@ -9,21 +9,11 @@ use ganger_proc_api::{
 /// The result of a command.
 pub(crate) type CommandResult = Result<Payload, CommandError>;
 
-/// A completion in a node of its own, with a result that is moved out of its place.
-///
-/// # Safety
-/// A result lies there, and the caller neither uses nor drops it afterwards.
+/// A completion in a node of its own.
 #[inline]
-pub(crate) unsafe fn of_completion(
-    tag: Tag,
-    token: u64,
-    result: *const CommandResult,
-) -> Single<Item> {
-    // SAFETY: the caller gives the result away (precondition).
-    let result = unsafe { result.read() };
-    Single::of(Item::Event(Event::Completion(Completion::of(
-        tag, token, result,
-    ))))
+pub(crate) fn of_completion(tag: Tag, token: u64, result: CommandResult) -> Single<Item> {
+    let completion = Completion::of(tag, token, result);
+    Single::of(Item::Event(Event::Completion(completion)))
 }
 
 /// A message in a node of its own.

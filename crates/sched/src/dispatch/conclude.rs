@@ -5,9 +5,9 @@ use super::Answer;
 use crate::Task;
 use crate::contain::{discard, log, text_of_chain};
 use crate::core::{Core, Item};
+use crate::nodes;
 use crate::stats::Counters;
-use ganger_mpsc::Single;
-use ganger_proc_api::{BoxError, CommandError, CommandId, Completion, Event, Tag};
+use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;
 
 /// Why a handler has not carried a command out.
@@ -73,8 +73,7 @@ pub(super) fn conclude(
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));
-            let completion = Completion::of(tag, token, result);
-            Single::of(Item::Event(Event::Completion(completion)))
+            nodes::of_completion(tag, token, result)
         }
     };
     core.push_answer(token, answer);

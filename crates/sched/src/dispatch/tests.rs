@@ -2,7 +2,7 @@ use super::*;
 use crate::local::{self, LocalQueue};
 use crate::run::Runner;
 use crate::{Address, Scheduler};
-use ganger_proc_api::{CommandId, Events, Message, Process};
+use ganger_proc_api::{CommandId, Event, Events, Message, Process};
 use std::sync::OnceLock;
 use std::thread;
 
