@@ -1,7 +1,6 @@
 //! Setting a scheduler up.
 
-use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
-use crate::room::MAX_LIMIT;
+use crate::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
 use crate::stop;

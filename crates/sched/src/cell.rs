@@ -1,19 +1,15 @@
 //! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
 //! touches.
 
+use crate::Task;
 use crate::check::ProcessCheck;
 use crate::core::{Core, Item};
 use crate::exit_slot::{Abandoned, ExitSlot, Left, Place};
 use crate::home::Home;
-use crate::nodes::CommandResult;
 use crate::room::Room;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::{Task, blocking, dispatch, local, watchers};
-use ganger_proc_api::{
-    CancelReason, CompletionSink, ContextBackend, ExitReason, MonitorError, NodeName, NotFound,
-    Package, Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
-};
+use ganger_proc_api::{ExitReason, Pid, Symbol};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::hint;
 use std::mem::ManuallyDrop;
@@ -221,106 +217,6 @@ impl Drop for ProcessCell {
     fn drop(&mut self) {
         // SAFETY: nobody has it any more.
         unsafe { self.core.drop_content(self.exit.left()) };
-    }
-}
-
-impl ContextBackend for ProcessCell {
-    fn pid(&self) -> Pid {
-        self.pid
-    }
-
-    fn node_name(&self) -> Option<NodeName> {
-        self.shared.node
-    }
-
-    fn send(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route(package)
-    }
-
-    fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route_control(package)
-    }
-
-    fn submit(
-        &self,
-        process: Box<dyn Process>,
-        method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError> {
-        let process = Home::boxed(process);
-        self.shared.submit_detached(process, method, input)
-    }
-
-    fn submit_as(
-        &self,
-        pid: Pid,
-        process: Box<dyn Process>,
-        method: Symbol,
-        input: Payloads,
-    ) -> Result<Pid, SubmitError> {
-        let process = Home::boxed(process);
-        let handle = self.shared.submit(Some(pid), process, method, input)?;
-        Ok(handle.pid())
-    }
-
-    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
-        watchers::begin(self, target, tag)
-    }
-
-    fn demonitor(&self, target: Pid, tag: Tag) {
-        watchers::end(self, target, tag);
-    }
-
-    fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
-        self.shared.register_name(name, &self)
-    }
-
-    fn whereis(&self, name: &str) -> Option<Pid> {
-        self.shared.whereis(name)
-    }
-
-    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
-        self.shared.cancel(target, reason)
-    }
-
-    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
-        self.shared.terminate(target)
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.state.is_unwanted()
-    }
-
-    fn block(&self, f: &mut dyn FnMut()) {
-        blocking::block_in_place(f);
-    }
-
-    fn should_yield(&self) -> bool {
-        let is_overdue = local::with(&self.shared, |queue| {
-            let turns = self.shared.counters.of(Some(queue.index)).turns.get();
-            self.shared.worker_slots.is_overdue(queue.index, turns)
-        });
-        is_overdue.unwrap_or(false)
-    }
-}
-
-impl CompletionSink for ProcessCell {
-    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
-        self.shared.accounts.answer();
-        dispatch::complete(self, tag, token, result);
-    }
-
-    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
-        self.shared.accounts.answer();
-        dispatch::complete_dropped(self, tag, token);
-    }
-
-    fn pid(&self) -> Pid {
-        self.pid
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.state.is_unwanted()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What can be set about a scheduler.
 
-use crate::room::MAX_LIMIT;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
@@ -42,6 +41,9 @@ pub(crate) const MAX_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The most worker threads that a scheduler may have.
 pub(crate) const MAX_WORKERS: usize = 4096;
+
+/// The largest limit that either count has the bits for.
+pub(crate) const MAX_LIMIT: usize = (1 << 31) - 1;
 
 /// Why a scheduler can't be built.
 #[derive(Debug, thiserror::Error)]

@@ -13,10 +13,10 @@ use crate::factories::FactoryError;
 use crate::home::Home;
 use crate::long_steps::LongStep;
 use crate::process_handle::{Address, ProcessHandle};
+use crate::progress::report::{StopError, StopReport};
 use crate::shared::Shared;
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
-use crate::stop::{StopError, StopReport};
 use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,

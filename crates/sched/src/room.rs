@@ -21,6 +21,7 @@
 //!
 //! [`Waiters`]: crate::waiters::Waiters
 
+use crate::config::MAX_LIMIT;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 
 /// Somebody waits for room.
@@ -32,8 +33,6 @@ pub(crate) const MESSAGE: u64 = 1 << 2;
 /// One control message; the count is in the bits from here on.
 pub(crate) const CONTROL: u64 = 1 << 33;
 
-/// The largest limit that either count has the bits for.
-pub(crate) const MAX_LIMIT: usize = (1 << 31) - 1;
 const _: () = assert!(MAX_LIMIT as u64 == CONTROL / MESSAGE - 1 && CONTROL == 1 << (64 - 31));
 
 /// The room of one mailbox. Unused without a limit, which is [`MAX_LIMIT`] at the most.

@@ -1,7 +1,6 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::accounts::Accounts;
-use crate::blocking::Reports;
 use crate::check::Check;
 use crate::clock::CoarseTime;
 use crate::commands::CommandRegistry;
@@ -15,9 +14,10 @@ use crate::long_steps::LongSteps;
 use crate::names::Names;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
+use crate::progress::stopper::Stopper;
 use crate::registry::Registry;
+use crate::report_queue::Reports;
 use crate::stats::{AllCounters, Counters};
-use crate::stop::Stopper;
 use crate::token::Token;
 use crate::turns::Turns;
 use crate::waiters::Waiters;

@@ -18,5 +18,4 @@ mod sample;
 mod spares;
 
 pub(crate) use block_in_place::{block_if_replaced, block_in_place, may_wait_for};
-pub(crate) use reports::Reports;
 pub(crate) use spares::start_worker;

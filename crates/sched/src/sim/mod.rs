@@ -22,9 +22,9 @@ use crate::clock::Clock;
 use crate::config::MAX_LOOK_INTERVAL;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
+use crate::progress::report::StopReport;
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
-use crate::stop::StopReport;
 use crate::token::Token;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
@@ -340,7 +340,7 @@ impl Machine<'_> {
     pub fn report(&self) -> StopReport {
         let before = self.shared.stopper.before();
         let before = before.unwrap_or_else(|| self.shared.counters.total());
-        StopReport::since(&before, self.shared)
+        self.shared.report_since(&before)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

@@ -1,7 +1,5 @@
 //! What a stop comes to.
 
-use crate::shared::Shared;
-use crate::stats::WorkerStats;
 use ganger_proc_api::Pid;
 
 /// Why a scheduler was not stopped.
@@ -36,25 +34,4 @@ pub struct StopReport {
     /// Processes whose step, `close` or exit hook had not returned when `stop` did. They end when
     /// it returns.
     pub stuck: Vec<Pid>,
-}
-
-impl StopReport {
-    /// What has become of the processes since that was counted.
-    pub(crate) fn since(before: &WorkerStats, shared: &Shared) -> Self {
-        let stuck = shared.running_pids();
-        let total = shared.counters.total();
-        let alive = total.started.saturating_sub(before.ended());
-        let by_themselves = |stats: &WorkerStats| stats.ended().saturating_sub(stats.forced);
-        let completed = by_themselves(&total).saturating_sub(by_themselves(before));
-        let forced = alive.saturating_sub(completed + stuck.len() as u64);
-        // They are counted, not looked at: there may be millions.
-        let left = total.started.saturating_sub(total.ended());
-        let closing = left.saturating_sub(stuck.len() as u64);
-        Self {
-            completed,
-            forced,
-            closing: closing.min(forced),
-            stuck,
-        }
-    }
 }

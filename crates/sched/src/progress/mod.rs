@@ -1,6 +1,11 @@
 //! How far a shutdown has come, for all that do not carry it out.
 
-use crate::forced::Forced;
+pub(crate) mod forced;
+pub(crate) mod reaper_pool;
+pub(crate) mod report;
+pub(crate) mod stopper;
+
+use self::forced::Forced;
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::fence;
 
