@@ -3,8 +3,9 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
-use crate::shared::Shared;
-use crate::{frames, local};
+use crate::base::frames;
+use crate::core::local;
+use crate::core::shared::Shared;
 use ganger_proc_api::Pid;
 use ganger_sync::atomic::{Ordering, fence};
 use std::sync::Arc;
@@ -75,8 +76,8 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::frames::Frame;
-    use crate::local::LocalQueue;
+    use crate::base::frames::Frame;
+    use crate::core::local::LocalQueue;
 
     /// It may be the last one that could end the process.
     // pins: D3, D4

@@ -29,12 +29,12 @@
 pub(crate) mod simulated;
 
 use super::sample::WorkerSample;
-use crate::clock::{Clock, MonotonicClock};
-use crate::config::MAX_LOOK_INTERVAL;
-use crate::contain::or_abort;
-use crate::long_steps::LongStepKind;
-use crate::shared::Shared;
-use crate::threads;
+use crate::base::clock::{Clock, MonotonicClock};
+use crate::base::config::MAX_LOOK_INTERVAL;
+use crate::base::contain::or_abort;
+use crate::base::long_steps::LongStepKind;
+use crate::core::shared::Shared;
+use crate::core::threads;
 use std::io;
 use std::sync::Arc;
 use std::thread;

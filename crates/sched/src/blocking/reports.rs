@@ -15,12 +15,12 @@
 //! that puts a report there. Where the system refuses the thread, the monitor tries again at each
 //! look. When all workers sleep, no step holds anything, and the monitor writes the reports itself.
 
-use crate::contain::{contain, is_heard, log};
-use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::report_queue::{PendingReport, Reports};
-use crate::shared::Shared;
-use crate::threads;
-use crate::worker_slots::NoSpare;
+use crate::base::contain::{contain, is_heard, log};
+use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::core::report_queue::{PendingReport, Reports};
+use crate::core::shared::Shared;
+use crate::core::threads;
+use crate::core::worker_slots::NoSpare;
 use ganger_os::WithId;
 use std::sync::{Arc, Weak};
 use std::thread;

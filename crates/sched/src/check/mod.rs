@@ -34,12 +34,12 @@ mod trail;
 pub use audit::Summary;
 pub(crate) use marks::ProcessCheck;
 
-use crate::config::Config;
-use crate::global::GlobalQueue;
-use crate::handle::Handle;
-use crate::local::LocalQueue;
-use crate::shared::Shared;
-use crate::token::Token;
+use crate::api::handle::Handle;
+use crate::base::config::Config;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::queues::global::GlobalQueue;
 use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
 use ganger_sync::CachePadded;

@@ -1,6 +1,6 @@
 //! The global queue: those who push, those who take, and who looks whether it is empty.
 
-use crate::global::GlobalQueue;
+use crate::queues::global::GlobalQueue;
 use ganger_sync::atomic::{AtomicBool, Ordering, fence};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};

@@ -5,7 +5,7 @@
 //! its own. A wake-up that is lost, or not passed on, leaves an item and its taker waiting for
 //! ever, which loom reports.
 
-use crate::idle::{Idle, Snapshot, Woken};
+use crate::queues::idle::{Idle, Snapshot, Woken};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};

@@ -6,8 +6,8 @@
 //! the last has been taken: a wake-up that is lost leaves a process and its taker waiting for ever,
 //! which loom reports.
 
-use crate::global::GlobalQueue;
-use crate::idle::{Idle, Woken};
+use crate::queues::global::GlobalQueue;
+use crate::queues::idle::{Idle, Woken};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};

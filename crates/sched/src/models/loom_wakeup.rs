@@ -4,7 +4,7 @@
 //! for a queue that hands it to some worker. Checked in every interleaving: one runner at a time
 //! (the count is in a cell that loom watches), nothing sent is lost, one end.
 
-use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
+use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;

@@ -8,9 +8,9 @@
 //! after the halt. A lost wake-up leaves a spare waiting for ever, and the model for the spare,
 //! which loom reports.
 
-use crate::idle::{Idle, Woken};
-use crate::token::Token;
-use crate::worker_slots::{Next, WorkerSlots};
+use crate::core::token::Token;
+use crate::core::worker_slots::{Next, WorkerSlots};
+use crate::queues::idle::{Idle, Woken};
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;

@@ -1,7 +1,7 @@
 //! How many reapers there are: threads that end what is queued where no worker does. The folder
 //! `stop` has their protocol.
 
-use crate::clock::Deadline;
+use crate::base::clock::Deadline;
 use ganger_sync::WaitableCount;
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -2,8 +2,8 @@
 
 use super::reaper_pool::ReaperPool;
 use super::report::StopReport;
-use crate::clock::Deadline;
-use crate::stats::WorkerStats;
+use crate::base::clock::Deadline;
+use crate::base::stats::WorkerStats;
 use ganger_sync::sync::{Mutex, lock};
 use std::mem;
 use std::time::Duration;

@@ -23,16 +23,16 @@ mod supervisor;
 
 pub(crate) use self::supervisor::{cancel_all, end_queued, terminate_all};
 
-use crate::clock::Deadline;
-use crate::contain::log;
-use crate::frames::{self, Frame};
-use crate::local;
+use crate::base::clock::Deadline;
+use crate::base::contain::log;
+use crate::base::frames::{self, Frame};
+use crate::base::stats::WorkerStats;
+use crate::core::local;
+use crate::core::shared::Shared;
+use crate::core::threads;
 use crate::progress::fence_after_halt;
 use crate::progress::report::{StopError, StopReport};
 use crate::progress::stopper::Done;
-use crate::shared::Shared;
-use crate::stats::WorkerStats;
-use crate::threads;
 use ganger_sync::sync::lock;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;

@@ -20,10 +20,10 @@
 //! Where the system refuses a thread, the one that would have started it does its work.
 
 use super::end_queued;
-use crate::contain::or_abort;
+use crate::base::contain::or_abort;
+use crate::core::shared::Shared;
+use crate::core::threads;
 use crate::progress::reaper_pool::ReaperPool;
-use crate::shared::Shared;
-use crate::threads;
 use std::sync::Arc;
 use std::thread;
 

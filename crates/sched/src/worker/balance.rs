@@ -27,7 +27,7 @@
 //! for about a microsecond.
 
 use super::Worker;
-use crate::token::Token;
+use crate::core::token::Token;
 
 /// So many nanoseconds at least are between two looks.
 const INTERVAL: u64 = 1_000_000;

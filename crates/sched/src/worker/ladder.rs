@@ -27,9 +27,9 @@
 
 use super::Worker;
 use super::rotation::Due;
+use crate::core::token::Token;
 #[cfg(feature = "sim")]
 use crate::sim;
-use crate::token::Token;
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;

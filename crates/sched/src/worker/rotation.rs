@@ -1,8 +1,8 @@
 //! When a worker looks at the global queue first, and at the oldest process of its own deque: see
 //! `worker.rs`.
 
-use crate::clock::nanos;
-use crate::config::Config;
+use crate::base::clock::nanos;
+use crate::base::config::Config;
 
 pub(super) struct Rotation {
     /// Every so many picks.

@@ -3,8 +3,8 @@
 
 use super::Hands;
 use crate::Scheduler;
+use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor::Monitor;
-use crate::config::MAX_LOOK_INTERVAL;
 use crate::still::Still;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};

@@ -4,13 +4,14 @@
 //! No worker has a thread here, so the clock alone says how long a step has computed.
 
 use super::Hands;
+use crate::ProcessHandle;
+use crate::Scheduler;
+use crate::base::config::Config;
+use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::blocking::monitor::Monitor;
-use crate::config::Config;
-use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::shared::Shared;
+use crate::core::shared::Shared;
+use crate::core::worker_slots::WorkerSlots;
 use crate::still::Still;
-use crate::worker_slots::WorkerSlots;
-use crate::{ProcessHandle, Scheduler};
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -55,7 +56,11 @@ impl Bench {
     }
 
     /// The worker begins a turn of a process with that number, and the monitor sees it.
-    fn begin(&self, monitor: &mut Monitor<'_, Hands<'_>>, id: u64) -> crate::turns::Running<'_> {
+    fn begin(
+        &self,
+        monitor: &mut Monitor<'_, Hands<'_>>,
+        id: u64,
+    ) -> crate::core::turns::Running<'_> {
         self.worker_slots().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);
