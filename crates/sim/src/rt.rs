@@ -52,7 +52,7 @@ pub struct Rt<'a> {
 /// that never wait.
 pub const TURN: Duration = Duration::from_micros(1);
 
-/// A [`Machine`], whatever it borrows.
+/// A [`Machine`] without its lifetime.
 pub(crate) trait Moves {
     fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
 }

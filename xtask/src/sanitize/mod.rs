@@ -3,15 +3,16 @@
 //!
 //! | | looks for | does not see |
 //! |---|---|---|
-//! | AddressSanitizer | accesses outside of what is allocated or after it was freed, leaks | who orders what |
-//! | ThreadSanitizer | accesses that nothing orders | `atomic::fence`, so that it reports what only a fence orders; code that is not instrumented |
+//! | AddressSanitizer | accesses outside of allocated memory or after its end, leaks | orderings |
+//! | ThreadSanitizer | unordered accesses | `atomic::fence`, code that is not instrumented |
 //!
-//! Of threads that wait for locks ThreadSanitizer sees the order only in an instrumented standard library. Beside
-//! these, `--memcheck` runs a program under valgrind ([`memcheck`]).
+//! ThreadSanitizer therefore reports accesses that only a fence orders. It sees the order of
+//! threads that wait for locks only in an instrumented standard library. Beside these two,
+//! `--memcheck` runs a program under valgrind ([`memcheck`]).
 //!
-//! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build script
-//! turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it can be
-//! built anew, from rust-src. What is reported wrongly for either reason is in the lists of
+//! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build
+//! script turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it
+//! can be built anew, from rust-src. What is reported wrongly for either reason is in the lists of
 //! suppressions in `xtask/sanitize`.
 
 mod memcheck;
