@@ -12,7 +12,7 @@ pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
 #[cfg(feature = "sched")]
 pub use ganger_sched::{
     Address, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState, Scheduler,
-    SendAsync, Stats, StopReport, WeakHandle, WorkerStats,
+    SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
 };
 
 #[cfg(all(feature = "sched", feature = "relay"))]

@@ -80,7 +80,7 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
             });
         }
     });
-    let report = scheduler.stop(IN_VAIN);
+    let report = scheduler.stop(IN_VAIN).unwrap();
     // The last one may still be on its way from the hook to the counts.
     let left = (report.forced, report.stuck.len());
     assert_eq!(left, (0, 0), "all had ended before: {report:?}");

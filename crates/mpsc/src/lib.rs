@@ -1,53 +1,19 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod backlog;
-mod batch;
-mod blocks;
-mod bounded;
-mod cache;
+// Layers: `list` is the ground, `queue` may import it, and `channel` both.
 mod channel;
-mod error;
-mod exchange;
-mod iter;
-#[cfg(test)]
-mod loom_exchange;
-#[cfg(test)]
-mod loom_room;
-#[cfg(test)]
-mod loom_slab;
-mod node;
-mod outcome;
+mod list;
 mod queue;
-mod receiver;
-mod room;
-mod runs;
-mod sender;
-mod single;
-mod slab;
-#[cfg(feature = "async")]
-mod task;
-mod word;
 
-pub use batch::{Batch, BatchIntoIter, BatchIter};
-pub use bounded::BoundedSender;
-pub use channel::{bounded, channel};
-pub use error::{Closed, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
-pub use iter::{IntoIter, Iter, TryIter};
-pub use outcome::{Closing, Park, Pushed, Sealed};
-pub use queue::Queue;
-pub use receiver::Receiver;
-pub use sender::Sender;
-pub use single::Single;
 #[cfg(feature = "async")]
-pub use task::AsyncReceiver;
+pub use channel::AsyncReceiver;
+pub use channel::{BoundedSender, IntoIter, Iter, Receiver, Sender, TryIter, bounded, channel};
+pub use channel::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use list::{Batch, BatchIntoIter, BatchIter, Single};
+pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};
 
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {
-    pub use crate::cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
-
-    #[doc(hidden)]
-    pub use crate::cache::{allocate, deallocate, end_runs};
-    #[doc(hidden)]
-    pub use crate::runs::TABLE;
+    pub use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
 }

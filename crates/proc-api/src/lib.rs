@@ -1,55 +1,35 @@
 #![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
 
-mod backend;
-mod cancel;
-mod command;
-mod context;
-mod event;
+mod commands;
 mod events;
-mod exclusive;
-mod exit;
-mod handler;
-mod interner;
-mod lent;
-mod lifecycle;
-mod monitor;
-mod name;
-mod named;
-mod output;
-mod package;
-mod payload;
-mod payloads;
-mod pid;
-mod placed;
 mod process;
-mod submit_error;
-mod symbol;
+mod raw;
+mod values;
 
-pub use backend::{ContextBackend, NotFound};
-pub use cancel::{CancelReason, CancelToken};
-pub use command::{Command, CommandError, CommandId, Tag};
-pub use context::ProcessContext;
-pub use event::{Completion, Event};
-pub use events::{EventQueue, Events};
-pub use exclusive::Exclusive;
-pub use exit::{ExitReason, UpgradeError};
-pub use handler::{Completer, CompletionSink, Handler};
-pub use interner::MAX_INTERNED;
+pub use commands::{
+    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Placed, Tag,
+};
+pub use events::{
+    CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
+    UpgradeError,
+};
 #[doc(hidden)]
-pub use lent::{Lent, Link};
-pub use lifecycle::Lifecycle;
-pub use monitor::{ExitCause, ExitNotice, MonitorError};
-pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
-pub use named::{RegisterNameError, RegisterNameErrorKind};
-pub use output::{DrainYields, Outcome, StepOutput, Yield};
-pub use package::{Message, Package, SendError, SendErrorKind};
-pub use payload::{MAX_INLINE_BYTES, Payload};
-pub use payloads::Payloads;
-pub use pid::{ParsePidError, Pid, PidProblem};
-pub use placed::Placed;
-pub use process::{BoxError, Process, UnknownMethod, UpgradeRequest, UpgradeTarget};
-pub use submit_error::{SubmitError, SubmitErrorKind};
-pub use symbol::{InternError, Symbol};
+pub use events::{EventCursor, EventNode};
+pub use process::{
+    CancelToken, ContextBackend, DrainYields, Lifecycle, NotFound, Outcome, Process,
+    ProcessContext, RegisterNameError, RegisterNameErrorKind, StepOutput, SubmitError,
+    SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+};
+pub use raw::Exclusive;
+pub use values::{
+    BoxError, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES, Message,
+    NameError, NameProblem, NodeName, Package, ParsePidError, Payload, Payloads, Pid, PidProblem,
+    SendError, SendErrorKind, Symbol,
+};
+
+#[doc(hidden)]
+pub use events::{EventCursor as Lent, EventNode as Link};
 
 /// `bytes::Bytes`, which [`Payload`] carries.
 pub use bytes::Bytes;

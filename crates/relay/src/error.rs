@@ -1,44 +1,44 @@
-//! What can go wrong with adding receivers and with attaching channels.
+//! Why a receiver is not added, or a channel not attached.
 
-use crate::Receiver;
+use crate::receiver::Receiver;
 use ganger_proc_api::{HostName, NodeName, Pid};
 use std::fmt;
 use std::sync::Arc;
 
-/// A host or a peer was not added. The rejected receiver is inside.
+/// A host or a peer was not added. The refused receiver is inside.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError {
-    /// The node has a host of that name, which is untouched.
+    /// The node has a host of that name already. That host is untouched.
     #[error("the node {node} has a host {host} already")]
     HostExists {
         /// The node.
         node: NodeName,
         /// The host's name.
         host: HostName,
-        /// What was to be added.
+        /// The receiver that was to be added.
         receiver: Arc<dyn Receiver>,
     },
-    /// The router has a peer of that name, which is untouched.
+    /// The router has a peer of that name already. That peer is untouched.
     #[error("there is a peer {peer} already")]
     PeerExists {
         /// The peer's name.
         peer: NodeName,
-        /// What was to be added.
+        /// The receiver that was to be added.
         receiver: Arc<dyn Receiver>,
     },
-    /// The local node's own name can't be a peer's: packages for it never leave the node.
+    /// The peer has the local node's name. Packages for the local node never go to a peer.
     #[error("{node} is the local node and can't be a peer")]
     LocalNode {
         /// The local node's name.
         node: NodeName,
-        /// What was to be added.
+        /// The receiver that was to be added.
         receiver: Arc<dyn Receiver>,
     },
 }
 
 impl AddError {
-    /// What was to be added.
+    /// The receiver that was to be added.
     #[must_use]
     pub fn into_receiver(self) -> Arc<dyn Receiver> {
         match self {
@@ -73,10 +73,10 @@ impl fmt::Debug for AddError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// The PID has a channel, which is untouched: a PID has one receiver.
+    /// The PID has a channel already. A PID has at most one, and that one is untouched.
     #[error("{0} has a receiver already")]
     AlreadyAttached(Pid),
-    /// The PID lives elsewhere than the mailbox.
+    /// The PID names another node or host than the mailbox's.
     #[error("{pid} does not live on the host {host} of the node {node}")]
     Elsewhere {
         /// The PID.

@@ -1,93 +1,108 @@
-//! What keeps a package from going in a circle.
+//! The guard against routing loops.
 //!
-//! **Problem.** Those who pass packages on may stand behind one another in a circle, and each of them may try others when one
-//! has refused. A bound of how many there are within one another does not suffice: with two tries each, as many sends
-//! would reach it as two to the power of the bound.
+//! **Problem.** Receivers that pass packages on may stand behind one another in a loop. Each of
+//! them may also try another receiver when one has refused. A limit on the depth alone does not
+//! suffice: with two tries at each level, the number of sends doubles with every level.
 //!
-//! **Protocol.** Who reaches the bound is refused, and lowers it by one until the outermost send on this thread has
-//! returned. So what is tried on the way back is refused at once, and there are at most as many ways to the bound as it
-//! is high. It does not become lower than a few, so that one who sends to many is not refused because some of those
-//! stand in circles; but it does after a thousand refusals, for each of those levels may have many tries.
+//! **Protocol.** Each thread counts how deep its sends are nested.
+//! 1. A send that reaches the limit is refused, and lowers the limit by one.
+//! 2. When the outermost send of the thread returns, the limit is restored.
+//!
+//! **Why it ends.** After a refusal, the levels above find the limit lowered, so their other tries
+//! are refused at once. The number of sends then grows with the limit, and not exponentially.
+//!
+//! The limit stays at or above [`MIN_LIMIT`], so that a sender of many packages is not refused
+//! because a few of them met loops. After [`MANY_REFUSALS`] refusals it falls further, because each
+//! of those levels may try many receivers.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::thread::LocalKey;
 
-/// How many routers may pass a package on to other nodes, one after the other on one thread.
-const MOST_ROUTERS: usize = 32;
+/// How many routers may pass packages on to other nodes, nested on one thread.
+const MAX_ROUTERS: usize = 32;
 
-/// How many hosts may be asked within one another on one thread. More than anybody needs, also if they send other
-/// packages meanwhile, and less than a stack has room for.
-const MOST_HOSTS: usize = 128;
+/// How many hosts may be sent to, nested on one thread. A stack has room for that many.
+const MAX_HOSTS: usize = 128;
 
-/// How many there may be within one another whatever circles there have been; unless there have been very many.
-const FEW: usize = 4;
-const MANY_CIRCLES: usize = 1_000;
+/// The lowest limit before [`MANY_REFUSALS`] refusals.
+const MIN_LIMIT: usize = 4;
 
-/// On a thread.
+/// From this many refusals on, the limit falls below [`MIN_LIMIT`].
+const MANY_REFUSALS: usize = 1_000;
+
+/// The nested sends of one thread.
 #[derive(Clone, Copy)]
 struct Hops {
-    now: usize,
-    most: usize,
-    bound: usize,
-    /// Since the outermost one began.
+    depth: usize,
+    limit: usize,
+    /// The limit without refusals.
+    full_limit: usize,
+    /// Refusals since the outermost send began.
     refused: usize,
 }
 
 impl Hops {
-    const fn new(bound: usize) -> Self {
+    const fn new(full_limit: usize) -> Self {
         Self {
-            now: 0,
-            most: bound,
-            bound,
+            depth: 0,
+            limit: full_limit,
+            full_limit,
             refused: 0,
         }
     }
 
-    fn begin(&mut self) -> bool {
-        let is_allowed = self.now < self.most;
+    /// Goes one level deeper. `false`: the limit forbids it.
+    fn descend(&mut self) -> bool {
+        let is_allowed = self.depth < self.limit;
         if is_allowed {
-            self.now += 1;
+            self.depth += 1;
         } else {
             self.refused += 1;
-            let few = if self.refused < MANY_CIRCLES { FEW } else { 1 };
-            if self.now == self.most && self.most > few {
-                self.most -= 1;
+            let lowest = if self.refused < MANY_REFUSALS {
+                MIN_LIMIT
+            } else {
+                1
+            };
+            if self.depth == self.limit && self.limit > lowest {
+                self.limit -= 1;
             }
         }
         is_allowed
     }
 
-    fn end(&mut self) {
-        self.now -= 1;
-        if self.now == 0 {
-            *self = Self::new(self.bound);
+    /// Comes back from one level.
+    fn ascend(&mut self) {
+        self.depth -= 1;
+        if self.depth == 0 {
+            *self = Self::new(self.full_limit);
         }
     }
 }
 
 thread_local! {
-    static ROUTERS: Cell<Hops> = const { Cell::new(Hops::new(MOST_ROUTERS)) };
-    static HOSTS: Cell<Hops> = const { Cell::new(Hops::new(MOST_HOSTS)) };
+    static ROUTERS: Cell<Hops> = const { Cell::new(Hops::new(MAX_ROUTERS)) };
+    static HOSTS: Cell<Hops> = const { Cell::new(Hops::new(MAX_HOSTS)) };
 }
 
-/// A package is passed on on this thread, until this is dropped.
+/// One level of nesting: this thread passes a package on until the hop is dropped.
 #[must_use]
 #[derive(Debug)]
 pub struct Hop {
     hops: &'static LocalKey<Cell<Hops>>,
-    /// It stays on its thread.
+    /// Keeps the hop on its thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Hop {
-    /// From one router to another. None if it has come through too many already: they stand behind one another in a circle.
+    /// The hop from one router to another. `None` at the limit: the routers form a loop.
     #[inline]
     pub(crate) fn between_routers() -> Option<Self> {
         Self::begin(&ROUTERS)
     }
 
-    /// From a node to a host, or from a host to what knows others. None, as above.
+    /// The hop from a node to a host, or from a host on to another receiver. `None` at the limit:
+    /// the hosts form a loop.
     #[inline]
     #[must_use]
     pub fn between_hosts() -> Option<Self> {
@@ -97,9 +112,9 @@ impl Hop {
     #[inline]
     fn begin(key: &'static LocalKey<Cell<Hops>>) -> Option<Self> {
         let mut hops = key.get();
-        let is_allowed = hops.begin();
+        let is_allowed = hops.descend();
         key.set(hops);
-        // Only then: to drop one changes the count.
+        // The hop is made only if it is allowed, because dropping it changes the depth.
         is_allowed.then(|| Self {
             hops: key,
             _thread: PhantomData,
@@ -110,7 +125,7 @@ impl Hop {
 impl Drop for Hop {
     fn drop(&mut self) {
         let mut hops = self.hops.get();
-        hops.end();
+        hops.ascend();
         self.hops.set(hops);
     }
 }

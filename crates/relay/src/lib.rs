@@ -1,18 +1,24 @@
 #![doc = include_str!("../README.md")]
 
+// Lowest first: each module imports only modules of earlier groups (`cargo xtask tidy`).
+mod hop;
+mod host_address;
+mod receiver;
+mod table;
+
+mod channels;
 mod empty_host;
 mod error;
-mod hop;
-mod mailbox;
+
 mod mailbox_receiver;
 mod node;
-mod receiver;
+
+mod mailbox;
 mod router;
-mod table;
 
 pub use empty_host::EmptyHost;
 pub use error::{AddError, AttachError};
-/// For those who pass packages on as nodes do; a scheduler does.
+/// For receivers that pass packages on as nodes do, such as a scheduler.
 #[doc(hidden)]
 pub use hop::Hop;
 pub use mailbox::Mailbox;
@@ -23,6 +29,3 @@ pub use router::Router;
 
 /// What a [`MailboxReceiver`] hands out.
 pub use ganger_mpsc::{Batch, RecvError, RecvTimeoutError, TryRecvError};
-
-/// Where this crate's tracing events go.
-const TARGET: &str = "ganger::relay";

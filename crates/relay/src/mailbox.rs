@@ -1,51 +1,55 @@
 //! Channels for PIDs.
 //!
-//! **Problem.** Code outside of any process wants to be answered, tests want to see what is sent,
-//! and a link to another node wants the packages of one PID in a queue: each needs a PID whose
-//! packages end in a channel. Senders must not notice: the PID may get and lose its channel at any
-//! moment, and nothing may be lost on the way.
+//! **Problem.** Code outside of any process wants answers, and a test wants to see what is sent. A
+//! link to another node wants the packages of one PID in a queue. Each needs a channel at the end
+//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and no
+//! package may be lost.
 //!
-//! **Rejected.** Ids of a scheduler's for what has no process: two allocators of one name space, or
-//! a lock between them. A mailbox has a host to itself instead, or stands in front of another
-//! receiver and is told the PIDs. Keys that are whole PIDs: `{host|1}` and `{node@host|1}` would be
-//! two. A table that each channel's receiving end keeps alive: the table holds the sending ends, so
-//! that a receiver would wait for ever for a mailbox that is gone.
+//! **Rejected**
+//! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
+//!   or a lock. A mailbox has a host to itself instead, or stands in front of another receiver.
+//! - Whole PIDs as keys. `{host|1}` and `{node@host|1}` would be two keys for one PID.
+//! - Receiving ends that keep the table alive. The table holds the sending ends, so a receiver
+//!   would never see the end of its channel when the mailbox is dropped.
 //!
 //! **Sender**
-//! 1. Look the channel up by id. None: whatever is behind the mailbox has the package.
-//! 2. Without a lock, push. The channel may have been closed since: `Closed`, package inside.
+//! 1. Look the channel up by id. If there is none, the receiver behind the mailbox gets the
+//!    package.
+//! 2. Push, without a lock. If the channel has been closed meanwhile, the send fails with `Closed`.
 //!
-//! **Receiver that goes** (dropped or closed)
-//! 1. Take its own channel out of the table, and no other: the PID may be another receiver's by
-//!    now. Later sends are `NotFound`.
-//! 2. Close the channel: a sender that is between its two steps gets its package back.
+//! **Receiver that closes or is dropped**
+//! 1. Take its own channel out of the table, and no other: the PID may have a new receiver by then.
+//!    Later sends fail with `NotFound`.
+//! 2. Close the channel. A sender between its two steps gets its package back.
 //!
-//! **Detaching from outside** does step 1 alone. A sender that is between its two steps still holds
-//! the sending end, so that the receiver sees the end of the channel behind that package.
+//! **Detaching from outside** does step 1 alone. A sender between its two steps still holds the
+//! sending end, so the receiver sees that package before the end of the channel.
 //!
-//! **Why nothing is lost.** A push either comes before the close, and is among what the receiver
-//! gets, or after it and is refused. **Order**: one sender's pushes into one channel are in its
-//! order; after the next attachment they go to the next channel.
+//! **Why nothing is lost.** A push comes before the close, and the receiver gets the package; or it
+//! comes after the close, and is refused. **Order.** The pushes of one sender into one channel keep
+//! their order. After the next attachment they go to the next channel.
 
-use crate::empty_host::Place;
-use crate::receiver::refused;
+use crate::channels::{Attachment, Channels, push};
+use crate::empty_host::EmptyHost;
+use crate::error::AttachError;
+use crate::host_address::HostAddress;
+use crate::mailbox_receiver::MailboxReceiver;
+use crate::receiver::{Receiver, TARGET};
 use crate::table::Table;
-use crate::{AttachError, EmptyHost, MailboxReceiver, Receiver, TARGET};
-use ganger_mpsc::Sender;
-use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
+use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// A host that hands the packages of PIDs to channels.
 ///
-/// With a host name of its own ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)).
-/// It can as well stand in front of another receiver of the same host
-/// ([`in_front_of`](Self::in_front_of)), such as a scheduler: packages of the PIDs that are attached
-/// go to their channels, all others to that receiver.
+/// A mailbox with a host name of its own ([`new`](Self::new)) also gives out PIDs
+/// ([`open`](Self::open)). A mailbox can stand in front of another receiver of the same host, such
+/// as a scheduler ([`in_front_of`](Self::in_front_of)). Then packages for attached PIDs go to their
+/// channels, and all others to that receiver.
 ///
-/// A PID without a node and one with the mailbox's node are the same to it. When the mailbox is
-/// dropped, its receivers get what is left in their channels and then see the end.
+/// A PID without a node is the same to it as one with the mailbox's node. When the mailbox is
+/// dropped, its receivers get what is left in their channels, and then see the end.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, Payload};
@@ -69,24 +73,22 @@ pub struct Mailbox<R = EmptyHost> {
 }
 
 impl Mailbox {
-    /// The host `host` of `node`: no other receiver has that name there. Add it to the node under
-    /// that name.
+    /// A mailbox that is the host `host` of `node`. Add it to the node under that name.
     #[must_use]
     pub fn new(node: NodeName, host: HostName) -> Self {
         Self::in_front_of(EmptyHost::new(node, host), node, host)
     }
 
-    /// A channel for a PID that nobody else has, with the node in it, so that it can be sent as the
-    /// source of a message to any node. O(1), one allocation or two.
+    /// A channel for a new PID. The PID has its node in it, so it can be the source of a message to
+    /// any node. O(1).
     ///
-    /// The ids count from 1 and are not given twice; those that are attached by hand at the time are
-    /// left out.
+    /// The ids count from 1, and each is given once. Ids that are attached by hand are skipped.
     #[must_use]
     pub fn open(&self) -> MailboxReceiver {
-        let Place { node, host } = self.channels.place;
+        let HostAddress { node, host } = self.channels.address;
         loop {
-            // Ordering: Relaxed, because only the number counts: whoever learns the PID has it
-            // through something that orders it.
+            // Ordering: Relaxed, because only the number must be unique. The table and the channel
+            // publish the rest.
             let id = self.next_id.fetch_add(1, Ordering::Relaxed);
             if let Ok(receiver) = self.attach(Pid::on_node(node, host, id)) {
                 return receiver;
@@ -96,12 +98,13 @@ impl Mailbox {
 }
 
 impl<R: Receiver> Mailbox<R> {
-    /// A mailbox for some of the PIDs of `host` on `node`, in front of `behind`, which has all the
-    /// others. Add it to the node in the place of `behind`.
+    /// A mailbox for some PIDs of `host` on `node`, in front of `behind`, which gets the packages
+    /// for all others. Add it to the node in the place of `behind`.
     ///
-    /// An attached PID hides one of the same number behind it: it is for the caller to attach only
-    /// PIDs that `behind` does not give out, or those whose packages are to be diverted. What is sent behind it does not
-    /// come by here, unless `behind` passes it on, as a scheduler does that is built with `route_unknown`.
+    /// An attached PID hides the process with the same id behind the mailbox. So attach only PIDs
+    /// that `behind` does not give out, or those that you want to divert. A package that
+    /// is sent inside `behind` reaches the mailbox only if `behind` passes it on, as a scheduler
+    /// with `route_unknown` does.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};
@@ -119,10 +122,10 @@ impl<R: Receiver> Mailbox<R> {
     /// ```
     #[must_use]
     pub fn in_front_of(behind: R, node: NodeName, host: HostName) -> Self {
-        let place = Place { node, host };
+        let address = HostAddress { node, host };
         let by_id = Table::new();
         Self {
-            channels: Arc::new(Channels { place, by_id }),
+            channels: Arc::new(Channels { address, by_id }),
             behind,
             next_id: AtomicU64::new(1),
         }
@@ -131,32 +134,28 @@ impl<R: Receiver> Mailbox<R> {
     /// The node that the mailbox is for.
     #[must_use]
     pub fn node(&self) -> NodeName {
-        self.channels.place.node
+        self.channels.address.node
     }
 
-    /// The host that the mailbox is, or is a part of.
+    /// The host that the mailbox is for.
     #[must_use]
     pub fn host(&self) -> HostName {
-        self.channels.place.host
+        self.channels.address.host
     }
 
-    /// From now on the packages for `pid` go to a channel: here is its receiving end. O(1).
+    /// Attaches a channel to `pid`, and returns its receiving end. O(1).
     ///
     /// # Errors
     /// [`AttachError::AlreadyAttached`] when `pid` has a receiver, [`AttachError::Elsewhere`] when
     /// it names another node or host than the mailbox's.
     pub fn attach(&self, pid: Pid) -> Result<MailboxReceiver, AttachError> {
-        let Place { node, host } = self.channels.place;
-        if !self.channels.place.has(pid) {
+        let HostAddress { node, host } = self.channels.address;
+        if !self.channels.address.has(pid) {
             return Err(AttachError::Elsewhere { pid, node, host });
         }
         let (sender, packages) = ganger_mpsc::channel();
         let sender = Arc::new(sender);
-        let attachment = Attachment {
-            pid,
-            channels: Arc::downgrade(&self.channels),
-            sender: Arc::downgrade(&sender),
-        };
+        let attachment = Attachment::new(pid, &self.channels, &sender);
         if self.channels.by_id.insert(pid.id(), sender).is_err() {
             return Err(AttachError::AlreadyAttached(pid));
         }
@@ -164,11 +163,13 @@ impl<R: Receiver> Mailbox<R> {
         Ok(MailboxReceiver::new(attachment, packages))
     }
 
-    /// Ends the attachment of `pid`, and returns whether there was one. Its receiver gets what has
-    /// been sent, and then sees the end; the PID can be attached again at once. O(1).
+    /// Ends the attachment of `pid`, and returns whether there was one. O(1).
+    ///
+    /// The receiver gets what has been sent, and then sees the end. The PID can be attached again
+    /// at once.
     pub fn detach(&self, pid: Pid) -> bool {
         let is_removed =
-            self.channels.place.has(pid) && self.channels.by_id.remove(pid.id()).is_some();
+            self.channels.address.has(pid) && self.channels.by_id.remove(pid.id()).is_some();
         if is_removed {
             tracing::debug!(target: TARGET, %pid, "channel detached");
         }
@@ -178,7 +179,7 @@ impl<R: Receiver> Mailbox<R> {
     /// The PIDs that have channels, each with its node, in the order of their ids. O(n log n).
     #[must_use]
     pub fn attached(&self) -> Vec<Pid> {
-        let Place { node, host } = self.channels.place;
+        let HostAddress { node, host } = self.channels.address;
         let mut ids = self.channels.by_id.keys();
         ids.sort_unstable();
         ids.into_iter()
@@ -191,9 +192,9 @@ impl<R: Receiver> Receiver for Mailbox<R> {
     /// Puts the package into its target's channel, or hands it to the receiver behind. O(1).
     ///
     /// # Errors
-    /// [`SendErrorKind::Closed`] when the channel's receiver goes at this very moment; for a PID
-    /// without a channel, what the receiver behind answers: [`SendErrorKind::NotFound`] from an
-    /// [`EmptyHost`].
+    /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) when the channel is closed
+    /// during the send. For a PID without a channel, the error of the receiver behind the mailbox:
+    /// [`SendErrorKind::NotFound`](ganger_proc_api::SendErrorKind::NotFound) from an [`EmptyHost`].
     fn send(&self, package: Package) -> Result<(), SendError> {
         match self.channels.find(package.target) {
             Some(sender) => push(&sender, package),
@@ -201,8 +202,8 @@ impl<R: Receiver> Receiver for Mailbox<R> {
         }
     }
 
-    /// As [`send`](Self::send). In a channel it stays behind what was sent before it, like any other; the
-    /// receiver behind gets it as a control message.
+    /// As [`send`](Self::send). In a channel it overtakes no other package. The receiver behind the
+    /// mailbox gets it as a control message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         match self.channels.find(package.target) {
             Some(sender) => push(&sender, package),
@@ -211,16 +212,9 @@ impl<R: Receiver> Receiver for Mailbox<R> {
     }
 }
 
-/// The sender's second step: the receiver may have gone since the first.
-fn push(sender: &Sender<Package>, package: Package) -> Result<(), SendError> {
-    sender
-        .send(package)
-        .map_err(|error| refused(SendErrorKind::Closed, error.into_inner()))
-}
-
 impl<R> fmt::Debug for Mailbox<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { node, host } = self.channels.place;
+        let HostAddress { node, host } = self.channels.address;
         f.debug_struct("Mailbox")
             .field("node", &node)
             .field("host", &host)
@@ -228,49 +222,10 @@ impl<R> fmt::Debug for Mailbox<R> {
     }
 }
 
-/// The sending ends. The mailbox alone keeps them alive.
-pub(crate) struct Channels {
-    place: Place,
-    by_id: Table<u64, Arc<Sender<Package>>>,
-}
-
-impl Channels {
-    fn find(&self, pid: Pid) -> Option<Arc<Sender<Package>>> {
-        if self.place.has(pid) {
-            self.by_id.get(pid.id())
-        } else {
-            None
-        }
-    }
-}
-
-/// A channel's place in the table, as its receiving end knows it.
-pub(crate) struct Attachment {
-    pub(crate) pid: Pid,
-    channels: Weak<Channels>,
-    /// Tells this channel from a later one of the same PID; its address is not given again while
-    /// this lives.
-    sender: Weak<Sender<Package>>,
-}
-
-impl Attachment {
-    /// Takes the channel out of the table, unless that has happened already.
-    pub(crate) fn end(&self) {
-        let Some(channels) = self.channels.upgrade() else {
-            return;
-        };
-        let is_own = |sender: &Arc<_>| std::ptr::eq(Arc::as_ptr(sender), self.sender.as_ptr());
-        let own = channels.by_id.remove_if(self.pid.id(), is_own);
-        if own.is_some() {
-            tracing::debug!(target: TARGET, pid = %self.pid, "channel detached");
-        }
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use ganger_proc_api::{Message, Payload};
+    use ganger_proc_api::{Message, Payload, SendErrorKind};
 
     // pins: R2
     #[test]

@@ -1,8 +1,7 @@
 //! The receiving end of a PID's channel.
 
-use crate::mailbox::Attachment;
-use crate::{Batch, RecvError, RecvTimeoutError, TryRecvError};
-use ganger_mpsc::Iter;
+use crate::channels::Attachment;
+use ganger_mpsc::{Batch, Iter, RecvError, RecvTimeoutError, TryRecvError};
 use ganger_proc_api::{Package, Pid};
 use std::fmt;
 use std::time::Duration;
@@ -10,9 +9,9 @@ use std::time::Duration;
 /// Receives the packages of one PID: see [`Mailbox::attach`](crate::Mailbox::attach) and
 /// [`Mailbox::open`](crate::Mailbox::open).
 ///
-/// One thread at a time has it. Packages of one sender come in the order in which it sent them.
-/// Dropping it detaches the PID and frees what has not been taken; [`close`](Self::close) gives that
-/// out instead.
+/// One thread at a time uses it. Packages of one sender come in the order in which they were sent.
+/// Dropping it detaches the PID and drops the packages that have not been taken.
+/// [`close`](Self::close) returns them instead.
 pub struct MailboxReceiver {
     attachment: Attachment,
     packages: ganger_mpsc::Receiver<Package>,
@@ -35,8 +34,8 @@ impl MailboxReceiver {
     /// Takes the oldest package if there is one. Never blocks.
     ///
     /// # Errors
-    /// [`TryRecvError::Empty`] when there is none yet, [`TryRecvError::Disconnected`] when there is
-    /// none and the PID has been detached or the mailbox is gone.
+    /// [`TryRecvError::Empty`] when there is none yet. [`TryRecvError::Disconnected`] when there is
+    /// none, and the PID has been detached or the mailbox dropped.
     pub fn try_recv(&self) -> Result<Package, TryRecvError> {
         self.packages.try_recv()
     }
@@ -44,7 +43,7 @@ impl MailboxReceiver {
     /// Takes the oldest package, and blocks until there is one.
     ///
     /// # Errors
-    /// [`RecvError`] when there is none and the PID has been detached or the mailbox is gone.
+    /// [`RecvError`] when there is none, and the PID has been detached or the mailbox dropped.
     pub fn recv(&self) -> Result<Package, RecvError> {
         self.packages.recv()
     }
@@ -52,34 +51,34 @@ impl MailboxReceiver {
     /// Takes the oldest package, and blocks until there is one or `timeout` has passed.
     ///
     /// # Errors
-    /// [`RecvTimeoutError::Timeout`] when none came in time, [`RecvTimeoutError::Disconnected`] when
-    /// there is none and the PID has been detached or the mailbox is gone.
+    /// [`RecvTimeoutError::Timeout`] when none came in time. [`RecvTimeoutError::Disconnected`]
+    /// when there is none, and the PID has been detached or the mailbox dropped.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Package, RecvTimeoutError> {
         self.packages.recv_timeout(timeout)
     }
 
-    /// Takes all packages that are there, the oldest first. Never blocks; O(n).
+    /// Takes all packages that have arrived, the oldest first. Never blocks. O(n).
     #[must_use]
     pub fn drain(&self) -> Batch<Package> {
         self.packages.drain()
     }
 
-    /// The packages as they come; blocks between them. Ends when [`recv`](Self::recv) fails.
+    /// The packages as they arrive. Blocks between them, and ends when [`recv`](Self::recv) fails.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, Package> {
         self.packages.iter()
     }
 
-    /// Whether nothing will come but what has been sent already: the PID has been detached, or the
-    /// mailbox is gone. Once true, it stays true.
+    /// Whether no package can be sent to it: the PID has been detached or the mailbox dropped, and
+    /// no send is under way. Packages may still be waiting. Once `true`, it stays `true`.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.packages.is_closed()
     }
 
-    /// Detaches the PID and returns the packages that have not been taken. Never blocks; O(n).
+    /// Detaches the PID and returns the packages that have not been taken. Never blocks. O(n).
     ///
-    /// From now on senders get their packages back.
+    /// Later senders get their packages back.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -102,7 +101,8 @@ impl MailboxReceiver {
 }
 
 impl Drop for MailboxReceiver {
-    /// Detaches before the channel closes: whoever sends later finds no channel, not a closed one.
+    /// Detaches the PID before the channel closes, so that a later sender finds no channel, and not
+    /// a closed one.
     fn drop(&mut self) {
         self.attachment.end();
     }

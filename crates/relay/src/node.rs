@@ -1,17 +1,17 @@
 //! A named node and its hosts.
 
+use crate::error::AddError;
 use crate::hop::Hop;
-use crate::receiver::{PassOn, refused};
+use crate::receiver::{PassOn, Receiver, TARGET, refused};
 use crate::table::Table;
-use crate::{AddError, Receiver, TARGET};
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::Arc;
 
-/// A node: hands each package to the host that its target lives on.
+/// A node: hands each package to the host of its target.
 ///
-/// Hosts come and go while packages are sent. A PID without a node and one with this node's name
-/// are the same to it. The host sees the package as it was sent, so that it too must take both.
+/// Hosts may be added and removed while packages are sent. A PID without a node is the same to it
+/// as one with this node's name. The host gets the package as it was sent, so it must accept both.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -49,7 +49,7 @@ impl Node {
         self.name
     }
 
-    /// Adds a host: from now on it gets the packages for PIDs that live there. O(1).
+    /// Adds a host, which then gets the packages for its PIDs. O(1).
     ///
     /// # Errors
     /// [`AddError::HostExists`], with `receiver` inside, when there is a host of that name.
@@ -68,9 +68,9 @@ impl Node {
         }
     }
 
-    /// Removes a host and returns it; `None` when there is none of that name. O(1).
+    /// Removes a host and returns it. `None` when there is none of that name. O(1).
     ///
-    /// It does not wait for sends that are under way: those may still reach the host.
+    /// It does not wait for sends that are under way, which may still reach the host.
     pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn Receiver>> {
         let receiver = self.hosts.remove(host)?;
         tracing::debug!(target: TARGET, node = %self.name, %host, "host removed");
@@ -95,7 +95,9 @@ impl Node {
             return Err(refused(SendErrorKind::HostNotFound, package));
         };
         let Some(_hop) = Hop::between_hosts() else {
-            tracing::warn!(target: TARGET, node = %self.name, pid = %target, "hosts pass a package in a circle");
+            tracing::warn!(
+                target: TARGET, node = %self.name, pid = %target, "hosts pass a package in a circle"
+            );
             return Err(refused(SendErrorKind::HostNotFound, package));
         };
         pass_on(&*host, package)
@@ -103,17 +105,16 @@ impl Node {
 }
 
 impl Receiver for Node {
-    /// Hands the package to its target's host. O(1), plus what the host does.
+    /// Hands the package to its target's host. O(1), plus the work of the host.
     ///
     /// # Errors
-    /// [`SendErrorKind::NodeNotFound`] for a PID of another node, [`SendErrorKind::HostNotFound`]
-    /// when there is no such host, or when hosts pass the package to each other in a circle, and whatever the host
-    /// answers.
+    /// [`SendErrorKind::NodeNotFound`] for a PID of another node. [`SendErrorKind::HostNotFound`]
+    /// when there is no such host, or when hosts form a routing loop. Else the host's own error.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }
 
-    /// As [`send`](Self::send); the host gets it as a control message.
+    /// As [`send`](Self::send). The host gets it as a control message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send_control(package))
     }

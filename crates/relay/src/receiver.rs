@@ -1,20 +1,22 @@
-//! What takes packages.
+//! The trait of all that takes packages.
 
-use crate::TARGET;
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+/// The target of this crate's tracing events.
+pub(crate) const TARGET: &str = "ganger::relay";
+
 /// Takes packages, or gives them back.
 ///
-/// Hosts, nodes, routers and links to other nodes are all receivers, so that they can stand behind
-/// one another.
+/// Hosts, nodes, routers and links to other nodes are all receivers, so each can stand behind
+/// another.
 ///
 /// ```
 /// use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
 /// use ganger_relay::Receiver;
 ///
-/// /// A host whose mailboxes are always full.
+/// /// A host with mailboxes that are always full.
 /// struct Busy;
 ///
 /// impl Receiver for Busy {
@@ -26,28 +28,30 @@ use std::sync::{Arc, Weak};
 /// let target = "{busy|1}".parse()?;
 /// let error = Busy.send(Message::new("job", 7_u64).to(target)).unwrap_err();
 /// assert_eq!(error.kind, SendErrorKind::Full);
-/// let package = error.into_package(); // to be sent again later
+/// let package = error.into_package(); // can be sent again later
 /// assert_eq!(package.message.topic, "job");
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
 pub trait Receiver: Send + Sync {
-    /// Takes the package, or returns it inside the error, as it was: nothing is lost silently.
+    /// Takes the package, or returns it unchanged inside the error.
     ///
-    /// Must not block. Packages that one thread sends to one PID are to arrive in the order in
-    /// which it sent them. The caller holds no lock: an implementation may send in its turn, and
-    /// add to and remove from whatever the package came through, itself included.
+    /// It must not block. Packages that one thread sends to one PID must arrive in the order in
+    /// which they were sent. The caller holds no lock, so an implementation may itself send. It may
+    /// also add and remove hosts, peers and channels anywhere, itself included.
     ///
     /// # Errors
-    /// [`SendError`] with the package inside; its kind says why it was not taken.
+    /// [`SendError`] with the package inside. Its kind says why the package was refused.
     fn send(&self, package: Package) -> Result<(), SendError>;
 
-    /// As [`send`](Self::send), for a control message, which is to overtake others where it arrives.
+    /// As [`send`](Self::send), for a control message, which overtakes others in the target's
+    /// mailbox.
     ///
-    /// By default it is sent like any other: whoever takes it does not know. One that passes packages on
-    /// to other receivers should pass this on as what it is. There is no order between the two kinds.
+    /// The default sends it as an ordinary message. A receiver that passes packages on should
+    /// implement it, and pass control messages on as such. The two kinds have no order between
+    /// them.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// As for [`send`](Self::send).
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.send(package)
     }
@@ -63,8 +67,10 @@ impl<R: Receiver + ?Sized> Receiver for Arc<R> {
     }
 }
 
-/// Refuses with [`SendErrorKind::Stopping`] when the receiver is gone. Two routers of one program that are each other's
-/// peers keep each other for ever, unless one of them has the other like this.
+/// Refuses with [`SendErrorKind::Stopping`] when the receiver has been dropped.
+///
+/// Two routers of one program that are each other's peers keep each other alive. Let one of them
+/// hold the other as a `Weak`.
 impl<R: Receiver> Receiver for Weak<R> {
     fn send(&self, package: Package) -> Result<(), SendError> {
         match self.upgrade() {
@@ -95,7 +101,7 @@ impl<R: Receiver + ?Sized> Receiver for &R {
 #[derive(Clone, Copy)]
 pub struct FromFn<F>(F);
 
-/// The receiver that hands every package to `function`, on the thread that sends it.
+/// A receiver that calls `function` with every package, on the sender's thread.
 ///
 /// ```
 /// use ganger_proc_api::{Message, Package};
@@ -133,7 +139,7 @@ impl<F> fmt::Debug for FromFn<F> {
 /// How a receiver passes a package on: [`Receiver::send`] or [`Receiver::send_control`].
 pub(crate) type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
 
-/// The refusal of `package`, for a reason that this crate found.
+/// The error that refuses `package`, with a tracing event.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, package: Package) -> SendError {
     tracing::debug!(target: TARGET, pid = %package.target, reason = %kind, "package refused");

@@ -1,31 +1,33 @@
-//! From the local node to all the others.
+//! The way from the local node to all others.
 
+use crate::error::AddError;
 use crate::hop::Hop;
-use crate::receiver::{PassOn, refused};
+use crate::node::Node;
+use crate::receiver::{PassOn, Receiver, TARGET, refused};
 use crate::table::Table;
-use crate::{AddError, Node, Receiver, TARGET};
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Finds the way for each package: the local node, else a registered peer, else the fallback.
 ///
-/// A **peer** takes the packages for one other node: the end of a connection, or that node's router
-/// when it is in the same program. The **fallback** takes packages for nodes that are no peers; it
-/// could open a connection, or pass them to a node that knows more. Whoever takes a package gives
-/// the final answer: the next one is not asked.
+/// A **peer** takes the packages for one other node. It is the end of a connection, or the router
+/// of a node in the same program. The **fallback** takes the packages for nodes that are not peers.
+/// It may open a connection, or pass the package to a node that knows more. The first receiver that
+/// is responsible gives the final answer: when it refuses, the next one is not asked.
 ///
-/// A source without a node is one of the local node: a package that leaves it has that node in its source, so
-/// that it can be answered from anywhere. PIDs among the payloads are sent as they are:
-/// see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
+/// A source without a node belongs to the local node. A package that leaves the node gets the node
+/// into its source, so that it can be answered from anywhere. PIDs among the payloads are sent as
+/// they are: see [`Pid::with_node`](ganger_proc_api::Pid::with_node).
 ///
-/// Peers and the fallback come and go while packages are sent. Packages of one sender for one PID
-/// stay in order as long as their way stays the same; it is for those who change a way to see that
-/// the old one is empty.
+/// Peers and the fallback may be added and removed while packages are sent. Packages of one sender
+/// for one PID stay in order while their route stays the same. Code that changes a route must first
+/// see that the old one is empty.
 ///
-/// Routers that are each other's fallback pass a package for a node that neither knows back and forth: after
-/// 32 on one thread it is refused with `NodeNotFound`, and what they try otherwise then is refused sooner. Two that are each other's peers keep each other in
-/// memory: one of them has the other as a [`Weak`](std::sync::Weak), which is a receiver, too.
+/// Routers that are each other's fallback form a routing loop for nodes that neither knows. After
+/// 32 routers on one thread, the package is refused with `NodeNotFound`. Two routers that are each
+/// other's peers keep each other alive. Let one of them hold the other as a
+/// [`Weak`](std::sync::Weak), which is a receiver, too.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -51,7 +53,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Router {
     local: Arc<Node>,
     peers: Table<NodeName, Arc<dyn Receiver>>,
-    /// Locked for as long as it takes to clone or replace the pointer.
+    /// The lock is held only to clone or replace the pointer.
     fallback: RwLock<Option<Arc<dyn Receiver>>>,
 }
 
@@ -72,7 +74,7 @@ impl Router {
         &self.local
     }
 
-    /// Adds a peer: from now on it gets the packages for the node `peer`. O(1).
+    /// Adds a peer, which then gets the packages for the node `peer`. O(1).
     ///
     /// # Errors
     /// With `receiver` inside: [`AddError::PeerExists`] when there is a peer of that name,
@@ -91,9 +93,9 @@ impl Router {
         }
     }
 
-    /// Removes a peer and returns it; `None` when there is none of that name. O(1).
+    /// Removes a peer and returns it. `None` when there is none of that name. O(1).
     ///
-    /// It does not wait for sends that are under way: those may still reach the peer.
+    /// It does not wait for sends that are under way, which may still reach the peer.
     pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn Receiver>> {
         let receiver = self.peers.remove(peer)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), %peer, "peer removed");
@@ -108,14 +110,14 @@ impl Router {
         peers
     }
 
-    /// Sets what takes the packages for nodes that are no peers, and returns what did so before.
+    /// Sets the receiver for nodes that are not peers, and returns the one before it.
     pub fn set_fallback(&self, receiver: Arc<dyn Receiver>) -> Option<Arc<dyn Receiver>> {
         let old = self.replace_fallback(Some(receiver));
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback set");
         old
     }
 
-    /// From now on nobody takes packages for nodes that are no peers. Returns what did so before.
+    /// Removes the receiver for nodes that are not peers, and returns it.
     pub fn clear_fallback(&self) -> Option<Arc<dyn Receiver>> {
         let old = self.replace_fallback(None)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback cleared");
@@ -149,8 +151,8 @@ impl Router {
         }
     }
 
-    /// Passes a package on to another node, for which its source has to say from which one it is: without a
-    /// node it would be one of those that use it.
+    /// Passes a package on to another node. Its source gets this node's name: without a node it
+    /// would name a process of the node that reads it.
     fn pass_out(
         &self,
         mut package: Package,
@@ -158,7 +160,10 @@ impl Router {
         pass_on: PassOn,
     ) -> Result<(), SendError> {
         let Some(_hop) = Hop::between_routers() else {
-            tracing::warn!(target: TARGET, node = %self.local.name(), pid = %package.target, "routers pass a package in a circle");
+            tracing::warn!(
+                target: TARGET, node = %self.local.name(), pid = %package.target,
+                "routers pass a package in a circle"
+            );
             return Err(refused(SendErrorKind::NodeNotFound, package));
         };
         let Some(source) = package.message.source.filter(|it| it.node().is_none()) else {
@@ -166,7 +171,7 @@ impl Router {
         };
         package.message.source = Some(source.with_node(Some(self.local.name())));
         pass_on(receiver, package).map_err(|error| {
-            // It comes back as it was.
+            // The sender gets the package back as it was sent.
             let kind = error.kind;
             let mut package = error.into_package();
             package.message.source = Some(source);
@@ -176,17 +181,17 @@ impl Router {
 }
 
 impl Receiver for Router {
-    /// Hands the package on. O(1), plus what its taker does.
+    /// Hands the package to the local node, a peer or the fallback. O(1), plus the work of that
+    /// receiver.
     ///
     /// # Errors
-    /// [`SendErrorKind::NodeNotFound`] when the target's node is neither the local one nor a peer
-    /// and there is no fallback, or when it has come through too many routers; else whatever the local node, the
-    /// peer or the fallback answers.
+    /// [`SendErrorKind::NodeNotFound`] when the target's node is neither local nor a peer and there
+    /// is no fallback, or when routers form a loop. Else the error of the receiver.
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send(package))
     }
 
-    /// As [`send`](Self::send); its taker gets it as a control message.
+    /// As [`send`](Self::send). The receiver gets it as a control message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.pass(package, |to, package| to.send_control(package))
     }

@@ -1,22 +1,22 @@
-//! The one place that touches the maps.
+//! The only module that touches the concurrent maps.
 //!
-//! **Problem.** A concurrent map gives out guards: a reference to a value keeps a lock. Whoever
-//! calls a receiver, emits a tracing event or drops a user's value while it holds one runs unknown
-//! code under that lock, and code that comes back to the same map from there never returns.
+//! **Problem.** A concurrent map gives out guards: a reference to a value holds a lock. Under a
+//! guard, a call of a receiver, a tracing event or the drop of a value runs a user's code. When
+//! that code comes back to the same map, it waits for ever.
 //!
-//! **Rejected.** A rule for the callers: nothing checks it, and a guard is easy to hold by accident
-//! in the scrutinee of a `match`.
+//! **Rejected.** A rule for the callers. Nothing checks it, and a `match` on a look-up holds a
+//! guard without showing it.
 //!
-//! **Protocol.** No method returns a guard, or runs code that it does not know while it holds one.
-//! Values are cheap to clone (an `Arc`), and a look-up returns a clone; what is taken out or refused
-//! is returned, so that it is dropped outside.
+//! **Protocol.** No method returns a guard, or runs a user's code under one. A look-up returns a
+//! clone of the value, which is cheap for an `Arc`. A value that is taken out or refused is
+//! returned, so that it is dropped outside.
 
 use dashmap::{DashMap, Entry};
 use std::hash::Hash;
 
-/// A concurrent map whose values come and go while it is in use.
+/// A concurrent map.
 ///
-/// Each operation is O(1), but for [`keys`](Self::keys), and holds the lock of one shard for a few
+/// Each operation but [`keys`](Self::keys) is O(1), and holds the lock of one shard for a few
 /// instructions.
 pub(crate) struct Table<K, V> {
     map: DashMap<K, V>,
@@ -50,14 +50,15 @@ impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
         self.map.remove(&key).map(|(_, value)| value)
     }
 
-    /// Takes the value out if it is the `wanted` one, which must not touch the table.
+    /// Takes the value out if `wanted` holds for it. `wanted` must not touch the table.
     pub(crate) fn remove_if(&self, key: K, wanted: impl FnOnce(&V) -> bool) -> Option<V> {
         self.map
             .remove_if(&key, |_, value| wanted(value))
             .map(|(_, value)| value)
     }
 
-    /// The keys, in no particular order. O(n); sees each key that is there all the time.
+    /// The keys, in no particular order. O(n). Each key that is present during the whole call is
+    /// among them.
     pub(crate) fn keys(&self) -> Vec<K> {
         self.map.iter().map(|entry| *entry.key()).collect()
     }

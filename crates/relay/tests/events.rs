@@ -1,5 +1,5 @@
-//! The tracing events. A process of its own: other tests that have no subscriber would decide that
-//! nobody wants these.
+//! The tracing events. This is a test program of its own: other tests without a subscriber would
+//! disable these events for the whole program.
 #![cfg(not(loom))]
 
 use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
@@ -24,7 +24,7 @@ fn sink() -> Arc<dyn Receiver> {
     Arc::new(from_fn(|_| Ok(())))
 }
 
-/// Collects events; on demand, uses the router from within each.
+/// Collects events. On demand, it uses the router from inside each event.
 struct Collector {
     router: Arc<Router>,
     lines: Arc<Mutex<Vec<String>>>,
@@ -71,7 +71,7 @@ impl Subscriber for Collector {
 }
 
 /// Adds and removes more hosts and peers than the maps have shards, and changes the fallback. The
-/// events of that come to nobody: `tracing` keeps a subscriber from being called within itself.
+/// subscriber does not get the events of that: `tracing` never calls a subscriber inside itself.
 fn use_all_shards(router: &Router) {
     for n in 0..300 {
         let name = format!("event-{n}");
@@ -86,7 +86,7 @@ fn use_all_shards(router: &Router) {
     }
 }
 
-/// Does everything that causes an event, and checks that it does and that nothing else does.
+/// Does everything that causes an event, and checks that exactly those events come.
 fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     let mailbox = Arc::new(Mailbox::new(node("here"), host("box")));
     router
@@ -108,7 +108,7 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     );
 
     let send = |target: &str| router.send(Message::new("hello", ()).to(target.parse().unwrap()));
-    for target in ["{box|1}", "{here@box|1}", "{there@a|1}", "{nobody@a|1}"] {
+    for target in ["{box|1}", "{here@box|1}", "{there@a|1}", "{unknown@a|1}"] {
         send(target).unwrap();
     }
     assert!(told().is_empty(), "a package that is taken is no event");
@@ -166,7 +166,7 @@ fn what_comes_and_goes_and_is_refused_is_told_under_no_lock() {
         let told = || std::mem::take(&mut *lock(&lines));
         tracing::subscriber::with_default(collector, || {
             check(&router, &told);
-            // Only now, because an event that is met for the first time within another is off.
+            // Set late: an event that first occurs inside another event is disabled for good.
             // Ordering: Relaxed, because one thread does it all.
             reenters.store(true, Ordering::Relaxed);
             check(&router, &told);

@@ -1,16 +1,25 @@
 //! Setting a scheduler up.
 
-use crate::backtraces::Backtraces;
 use crate::config::{BuildError, Config, MAX_WORKERS, in_range};
-use crate::pinning::{Pinning, Pins};
 use crate::room::MAX_LIMIT;
 use crate::scheduler::Scheduler;
 use crate::shared::Shared;
+use crate::stop;
+use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+
+/// What the names of functions have in them that give processes their turns: backtraces end there.
+const RUNS_PROCESSES: [&str; 3] = [
+    "ganger_sched::run::",
+    "ganger_sched::turn::",
+    "ganger_sched::worker::",
+];
 
 /// Builds a [`Scheduler`]. Every setting has a default that just works.
 ///
@@ -130,11 +139,8 @@ impl Builder {
     }
 
     /// After how long a step that blocks its thread, and after how long one that computes, another
-    /// thread takes the place of its worker, when processes wait that no other worker is free for. The monitor
-    /// may take up to 4.5 ms more to notice. Where there are as many workers as processors, another thread has no
-    /// processor of its own: so one that computes keeps its place for up to ten times as long while others take
-    /// what it wakes, the oldest within a quarter of the limit and all that waits at once within the limit. Default:
-    /// 1 ms and 10 ms.
+    /// thread takes the place of its worker, when processes wait that no other worker is free for. The
+    /// monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
@@ -154,8 +160,8 @@ impl Builder {
     /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
     /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
     /// allocation or a call. The thread that writes the report waits for that, 10 ms at the most, and
-    /// makes text of it, which may take it a moment where there is much debug information; meanwhile it
-    /// counts as one whose step takes long. There is no backtrace when the step is over by then, when the
+    /// makes text of it, which may take it a moment where there is much debug information. There is no
+    /// backtrace when the step is over by then, when the
     /// thread was given no processor in time or blocks the signal, or when the signal's handler has been
     /// replaced.
     ///
@@ -282,13 +288,6 @@ impl Builder {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
-    /// How many threads can run at a time, in place of what the system says.
-    #[cfg(any(test, feature = "sim"))]
-    #[doc(hidden)]
-    pub fn processors(self, processors: usize) -> Self {
-        self.with(|config| config.processors = processors)
-    }
-
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
     /// [`check`](crate::check).
     #[cfg(feature = "check")]
@@ -303,12 +302,17 @@ impl Builder {
     /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
     /// pinned as they should be, or backtraces can't be taken, or not with that signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
-        let default = self.config.processors.min(MAX_WORKERS);
-        let workers = self.workers.unwrap_or(default);
+        let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
         in_range("workers", workers, 1, MAX_WORKERS)?;
         self.config.check()?;
         let pins = Pins::new(&self.config.pinning)?;
-        let backtraces = Backtraces::new(&self.config, workers + self.config.max_spares)?;
+        let (slots, signal) = (
+            workers + self.config.max_spares,
+            self.config.backtrace_signal,
+        );
+        let backtraces =
+            (self.config.long_step_backtraces).then(|| backtraces(signal, slots, &RUNS_PROCESSES));
         let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
             what: "host",
             name: self.host,
@@ -327,7 +331,8 @@ impl Builder {
             node.transpose()?,
             self.config,
             pins,
-            backtraces,
+            backtraces.transpose()?,
+            stop::end_after_halt,
         )))
     }
 

@@ -9,7 +9,7 @@ use crate::nodes::CommandResult;
 use crate::room::Room;
 use crate::shared::Shared;
 use crate::state::State;
-use crate::{Task, dispatch, local, make_way, watchers};
+use crate::{Task, blocking, dispatch, local, watchers};
 use ganger_proc_api::{
     CancelReason, CompletionSink, ContextBackend, ExitReason, MonitorError, NodeName, NotFound,
     Package, Payloads, Pid, Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
@@ -151,8 +151,8 @@ impl ProcessCell {
         self.core.begin(process);
     }
 
-    /// Has the processor fetch a cell that another one has written last, and that is about to be used here, with whatever
-    /// else it does meanwhile. The address need not be valid.
+    /// Has the processor fetch a cell that another processor has written last and that this thread is
+    /// about to use. The address need not be valid.
     #[inline]
     pub(crate) fn fetch(cell: *const Self) {
         const LINE: usize = 64;
@@ -306,13 +306,13 @@ impl ContextBackend for ProcessCell {
     }
 
     fn block(&self, f: &mut dyn FnMut()) {
-        make_way::block(f);
+        blocking::block_in_place(f);
     }
 
     fn should_yield(&self) -> bool {
         let is_overdue = local::with(&self.shared, |queue| {
             let turns = self.shared.counters.of(Some(queue.index)).turns.get();
-            self.shared.crew.is_overdue(queue.index, turns)
+            self.shared.worker_slots.is_overdue(queue.index, turns)
         });
         is_overdue.unwrap_or(false)
     }

@@ -5,7 +5,6 @@ use crate::global::GlobalQueue;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
-use crate::urgent::UrgentLane;
 
 pub(crate) struct Check;
 
@@ -51,7 +50,7 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn push_urgent(&self, urgent: &UrgentLane, token: Token) {
+    pub(crate) fn push_urgent(&self, urgent: &GlobalQueue<Token>, token: Token) {
         urgent.push(token);
     }
 
@@ -88,9 +87,6 @@ impl ProcessCheck {
     pub(crate) fn new(_: &Check) -> Self {
         Self
     }
-
-    #[inline(always)]
-    pub(crate) fn keep(&self) {}
 
     #[inline(always)]
     pub(crate) fn begin(&self) {}

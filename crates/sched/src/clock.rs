@@ -1,5 +1,6 @@
-//! Time, as the scheduler sees it: the one place that asks the machine.
+//! Time, as the scheduler sees it. Only this file asks the machine.
 
+use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Tells how much time has passed since some fixed moment.
@@ -27,6 +28,29 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// The time as the monitor has read it last. Costs a load, and stands still while nothing waits.
+#[derive(Default)]
+pub(crate) struct CoarseTime(AtomicU64);
+
+impl CoarseTime {
+    /// In nanoseconds since some fixed moment.
+    #[inline]
+    pub(crate) fn nanos(&self) -> u64 {
+        // Ordering: Relaxed: no other read depends on it.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, now: Duration) {
+        // Ordering: Relaxed: no other read depends on it.
+        self.0.store(nanos(now), Ordering::Relaxed);
+    }
+}
+
+/// A duration in nanoseconds, up to some centuries.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A moment in the past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Since {
@@ -49,7 +73,7 @@ impl Since {
     }
 }
 
-/// A moment until which somebody waits.
+/// A moment until which a thread waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
     start: Instant,

@@ -1,11 +1,9 @@
 //! What can be set about a scheduler.
 
-use crate::monitor::LONGEST;
-use crate::pinning::{Pinning, Ranges};
 use crate::room::MAX_LIMIT;
+use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::Receiver;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,8 +22,6 @@ pub(crate) struct Config {
     pub(crate) report_interval: Duration,
     pub(crate) long_step_backtraces: bool,
     pub(crate) backtrace_signal: Option<i32>,
-    /// How many threads can run at a time, as far as the system says.
-    pub(crate) processors: usize,
     pub(crate) max_spares: usize,
     pub(crate) keep_spares: Duration,
     pub(crate) max_processes: Option<usize>,
@@ -40,6 +36,9 @@ pub(crate) struct Config {
     #[cfg(feature = "check")]
     pub(crate) is_checked: bool,
 }
+
+/// The longest time between two looks of the monitor.
+pub(crate) const MAX_LOOK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The most worker threads that a scheduler may have.
 pub(crate) const MAX_WORKERS: usize = 4096;
@@ -107,6 +106,32 @@ pub enum BuildError {
     },
 }
 
+impl From<PinError> for BuildError {
+    fn from(error: PinError) -> Self {
+        match error {
+            PinError::Core { core, allowed } => Self::Core { core, allowed },
+            PinError::NoCores => Self::NoCores,
+            PinError::System(error) => Self::Affinity(error),
+        }
+    }
+}
+
+impl From<SamplerError> for BuildError {
+    fn from(error: SamplerError) -> Self {
+        let number = |signal| usize::try_from(signal).unwrap_or(0);
+        match error {
+            SamplerError::NoRealTimeSignal { signal, min, max } => Self::OutOfRange {
+                setting: "backtrace_signal",
+                value: number(signal),
+                min: number(min),
+                max: number(max),
+            },
+            SamplerError::SignalTaken { signal } => Self::SignalTaken { signal },
+            SamplerError::System(error) => Self::Backtraces(error),
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -123,7 +148,6 @@ impl Default for Config {
             report_interval: Duration::from_secs(1),
             long_step_backtraces: false,
             backtrace_signal: None,
-            processors: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
             max_spares: 64,
             keep_spares: Duration::from_secs(10),
             max_processes: None,
@@ -151,7 +175,7 @@ impl Config {
         in_range("global_batch", self.global_batch, 0, 1 << 16)?;
         in_range("rotation", self.rotation as usize, 1, u32::MAX as usize)?;
         let micros = usize::try_from(self.hand_off_delay.as_micros()).unwrap_or(usize::MAX);
-        let most = LONGEST.as_micros() as usize;
+        let most = MAX_LOOK_INTERVAL.as_micros() as usize;
         in_range("hand_off_delay in microseconds", micros, 1, most)?;
         in_range("max_spares", self.max_spares, 0, MAX_WORKERS)?;
         in_range(

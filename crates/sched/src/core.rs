@@ -2,17 +2,15 @@
 //! have left the mailbox, and the yields that have not completed.
 
 use crate::Task;
-use crate::answer::AnswerPlace;
 use crate::contain::{discard, discard_each};
-use crate::dispatch::Inline;
 use crate::home::Home;
 use crate::lanes::{Aside, Share};
 use crate::outstanding::Outstanding;
-use crate::shown::{self, Shown};
+use crate::shown::Shown;
 use crate::state::State;
 use crate::stats::Counters;
 use crate::watchers::{Watch, Watchers};
-use ganger_mpsc::Batch;
+use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{Event, Lent, Pid, Process, UpgradeRequest};
 use std::mem;
 
@@ -40,9 +38,9 @@ pub(crate) struct Core {
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
-    /// A reference to the process itself, which its next completer may have: to count another one costs more
-    /// than a short handler. None once the process has ended.
-    pub(crate) itself: Option<Task>,
+    /// A reference to the process itself, for its next completer: a handler that answers at once gives it back, and
+    /// no command counts one. None once the process has ended.
+    pub(crate) cached_self_ref: Option<Task>,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
 }
@@ -50,8 +48,7 @@ pub(crate) struct Core {
 /// What the next step is about.
 #[must_use]
 pub(crate) enum Gathered {
-    /// Step, with what is left and so many other events: the answer that is in its place, if there is one, and the
-    /// first in `pending`.
+    /// Step, with what is left and so many new events, the first in `pending`.
     Step(usize),
     /// Nothing happened: wait on.
     Nothing,
@@ -73,7 +70,7 @@ impl Core {
                         pending: _,
                         aside: _,
                         yields: _,
-                        itself: _,
+                        cached_self_ref: _,
                         must_step: _,
                     }: &Self| ();
         // SAFETY: parts of the place, which is the caller's.
@@ -82,7 +79,7 @@ impl Core {
             (&raw mut (*place).pending).write(Batch::new());
             (&raw mut (*place).aside).write(None);
             (&raw mut (*place).yields).write(Outstanding::default());
-            (&raw mut (*place).itself).write(None);
+            (&raw mut (*place).cached_self_ref).write(None);
             (&raw mut (*place).must_step).write(true);
         }
     }
@@ -133,27 +130,20 @@ impl Core {
 
     /// Sees to it that the next step's new system events are among what is left, in front of the others,
     /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
-    /// latter when a system event has to wait, because the batch is full, or an upgrade is next. An answer
-    /// that is in its place stays there if it is the first of the next step's events.
+    /// latter when a system event has to wait, because the batch is full, or an upgrade is next.
     #[inline(always)]
     pub(crate) fn gather(
         &mut self,
         state: &State<Item>,
         mut limit: usize,
-        inline: &mut Inline,
         counters: &Counters,
     ) -> Gathered {
         if self.aside.is_some() {
-            match self.gather_system(state, limit, inline) {
+            match self.gather_system(state, limit) {
                 Share::Upgrade(request) => return Gathered::Upgrade(request),
                 Share::Room(room) => limit = room,
             }
         }
-        let has_answer = inline.place.is_full();
-        if self.pending.is_empty() {
-            return self.step(has_answer, 0);
-        }
-        limit -= usize::from(has_answer);
         let mut events = 0;
         for item in self.pending.iter().take(limit) {
             let is_event = match item {
@@ -164,24 +154,18 @@ impl Core {
                 Item::Upgrade(_) | Item::Watch(_) | Item::Nudge => false,
             };
             if !is_event {
-                return self.gather_more(has_answer, events, limit, counters);
+                return self.gather_more(events, limit, counters);
             }
             events += 1;
         }
-        self.step(has_answer, events)
+        self.step(events)
     }
 
     /// The system lane's share of a batch.
     #[cold]
     #[inline(never)]
-    fn gather_system(&mut self, state: &State<Item>, limit: usize, inline: &mut Inline) -> Share {
-        if self.aside.as_ref().is_none_or(|aside| aside.is_quiet()) {
-            return Share::Room(limit);
-        }
-        inline.put_back(self);
-        // It is one of this step's events, and not of what comes before the next one.
-        inline.answers = 0;
-        let Some(aside) = &mut self.aside else {
+    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> Share {
+        let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
             return Share::Room(limit);
         };
         let waiting = aside.system.len();
@@ -201,13 +185,7 @@ impl Core {
     /// something that is no event for the step.
     #[cold]
     #[inline(never)]
-    fn gather_more(
-        &mut self,
-        has_answer: bool,
-        events: usize,
-        limit: usize,
-        counters: &Counters,
-    ) -> Gathered {
+    fn gather_more(&mut self, events: usize, limit: usize, counters: &Counters) -> Gathered {
         let mut gathered = self.pending.split_to(events);
         // What is for no step takes its time as well.
         let mut spent = 0;
@@ -230,12 +208,11 @@ impl Core {
         let events = gathered.len();
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
-        self.step(has_answer, events)
+        self.step(events)
     }
 
     #[inline]
-    fn step(&mut self, has_answer: bool, events: usize) -> Gathered {
-        let events = events + usize::from(has_answer);
+    fn step(&mut self, events: usize) -> Gathered {
         if self.must_step {
             self.must_step = false;
             return Gathered::Step(events);
@@ -247,42 +224,46 @@ impl Core {
         }
     }
 
-    /// Lends the events of the next step: the answer that is in its place, if there is one, and as many new ones as
-    /// have been gathered.
+    /// A handler has answered a yield before it returned: the answer is the last of what has arrived.
     #[inline]
-    pub(crate) fn lend(&self, answer: &AnswerPlace, events: usize) -> Lent {
-        // SAFETY: so many there are, in their order, in nodes and in the answer's place, which are links (but under loom,
-        // where nobody takes them by way of this); they are this step's. What changes the list lends others.
-        unsafe { Lent::new(shown::first(answer, &self.pending), events) }
+    pub(crate) fn push_answer(&mut self, token: u64, answer: Single<Item>) {
+        self.yields.insert(token);
+        self.pending.append(answer.into_batch());
+    }
+
+    /// Lends the new events of the next step, as many as have been gathered.
+    #[inline]
+    pub(crate) fn lend(&self, events: usize) -> Lent {
+        // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links (under loom they are
+        // not, and the step does not go by them). They are this step's. `Shown` lends the others when it
+        // changes the list.
+        unsafe { Lent::new(self.pending.links().cast(), events) }
     }
 
     /// The process, with the events of its next step.
     #[inline]
     pub(crate) fn shown<'a>(
         &'a mut self,
-        answer: &'a AnswerPlace,
         lent: &'a Lent,
     ) -> Option<(&'a mut dyn Process, Shown<'a>)> {
         let process = self.process.as_deref_mut()?;
-        let shown = Shown::new(&mut self.aside, answer, &mut self.pending, lent);
+        let shown = Shown::new(&mut self.aside, &mut self.pending, lent);
         Some((process, shown))
     }
 
-    /// Keeps what a step left of its answer and its new events, for the steps after it.
+    /// Keeps what a step left of its new events, for the steps after it.
     #[inline]
-    pub(crate) fn keep(&mut self, answer: &mut AnswerPlace, left: usize) {
+    pub(crate) fn keep(&mut self, left: usize) {
         if left > 0 {
-            self.keep_some(answer, left);
+            self.keep_some(left);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_some(&mut self, answer: &mut AnswerPlace, left: usize) {
-        let events = left - usize::from(answer.is_full());
-        let left = &mut self.aside.get_or_insert_default().left;
-        left.append(answer.take_item());
-        left.append(self.pending.split_to(events));
+    fn keep_some(&mut self, left: usize) {
+        let left = self.pending.split_to(left);
+        self.aside.get_or_insert_default().left.append(left);
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.

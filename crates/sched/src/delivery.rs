@@ -5,7 +5,6 @@ use crate::Task;
 use crate::cell::ProcessCell;
 use crate::contain::discard;
 use crate::core::Item;
-use crate::local;
 use crate::nodes;
 use crate::room::{Given, Room};
 use crate::state::Wake;
@@ -13,7 +12,6 @@ use crate::token::Token;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
 use std::ptr;
-use std::sync::Arc;
 
 /// What has come of a message: who puts it in has the token, if the process is to be queued; or the message comes back.
 pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
@@ -59,9 +57,6 @@ impl ProcessCell {
         match self.state.push_single(message) {
             Ok(wake) => {
                 self.shared.accounts.accept(self.pid, noted);
-                if wake == Wake::Noted {
-                    nodes::note_behind(self.key());
-                }
                 self.settle(wake);
                 Ok(())
             }
@@ -69,7 +64,7 @@ impl ProcessCell {
         }
     }
 
-    /// What the mailbox goes by where nodes for it come from.
+    /// What tells this process from all others while both are in memory: its address.
     pub(crate) fn key(&self) -> u64 {
         ptr::from_ref(self).addr() as u64
     }
@@ -146,12 +141,12 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_ok()
+        wake.map(|wake| self.settle_urgent(wake)).is_some()
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
-        let completed = self.state.complete(|item| matches!(item, Item::Nudge));
+        let completed = self.state.complete();
         self.refuse_waiters();
         completed
     }
@@ -213,20 +208,6 @@ impl ProcessCell {
         unsafe { Token::new(self) }
     }
 
-    /// As [`put_first`](Self::put_first), and leaves the reference there.
-    ///
-    /// # Safety
-    /// As for that.
-    #[inline]
-    unsafe fn put_first_with_itself(self: Task, items: Batch<Item>) -> Token {
-        // SAFETY: as this function's.
-        let token = unsafe { self.put_first(items) };
-        let cell = Arc::as_ptr(&self);
-        // SAFETY: as this function's; the reference keeps the process alive, here and there.
-        unsafe { (*cell).with_core(|core| core.itself = Some(self)) };
-        token
-    }
-
     /// Puts items behind others, to a process that somebody has, and does what that owes.
     #[inline(never)]
     pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
@@ -237,38 +218,27 @@ impl ProcessCell {
         Ok(wake)
     }
 
-    /// Puts the completion of a yield in; one that comes after the end is dropped and counted.
-    ///
-    /// A process that waits is woken with the reference that its completer had, for its next completer.
+    /// Puts the completion of a yield in. One that comes after the end is dropped and counted.
     #[inline(never)]
     pub(crate) fn complete_behind(self: Task, answer: Single<Item>) {
-        if !self.state.unpark() {
-            let noted = self.shared.accounts.note_item(answer.item());
-            match self.state.push_single(answer) {
-                Ok(wake) => {
-                    self.shared.accounts.accept(self.pid, noted);
-                    self.settle(wake);
-                }
-                Err(answer) => {
-                    let counters = self.shared.own_counters();
-                    counters.stale_completions.bump();
-                    self.shared.accounts.refuse_answer();
-                    discard(self.pid, counters, answer);
-                }
-            }
-            return;
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token.
+            let token = unsafe { self.put_first(answer.into_batch()) };
+            return self.shared.schedule(token);
         }
-        let answer = answer.into_batch();
-        local::with_any(|queue| match queue {
-            Some(queue) if queue.is_of(&self.shared) => {
-                // SAFETY: this thread owns the run token.
-                let token = unsafe { self.put_first_with_itself(answer) };
-                // The worker keeps the scheduler alive, when the process is not this thread's any more.
-                queue.shared.schedule_here(queue, token);
+        let noted = self.shared.accounts.note_item(answer.item());
+        match self.state.push_single(answer) {
+            Ok(wake) => {
+                self.shared.accounts.accept(self.pid, noted);
+                self.settle(wake);
             }
-            // SAFETY: as above.
-            _ => self.shared.schedule(unsafe { self.put_first(answer) }),
-        });
+            Err(answer) => {
+                let counters = self.shared.own_counters();
+                counters.stale_completions.bump();
+                self.shared.accounts.refuse_answer();
+                discard(self.pid, counters, answer);
+            }
+        }
     }
 
     /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
@@ -296,77 +266,5 @@ impl ProcessCell {
             // SAFETY: as in `settle`.
             self.shared.schedule_urgent(unsafe { Token::new(self) });
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Scheduler;
-    use crate::local::LocalQueue;
-    use crate::run::Runner;
-    use ganger_proc_api::{
-        BoxError, Command, Completer, Events, Process, StepOutput, UpgradeRequest,
-    };
-    use std::sync::Mutex;
-
-    /// Yields that often, each time after the answer to the command before.
-    struct Asker(u32);
-
-    impl Process for Asker {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-            if self.0 == 0 {
-                out.done(());
-            } else {
-                out.yield_command(Command::new(1.into(), ()), 0);
-                out.wait_for_yields();
-            }
-            self.0 = self.0.saturating_sub(1);
-            Ok(())
-        }
-    }
-
-    // pins: P12
-    #[test]
-    fn the_reference_of_who_answers_stays_in_the_process_and_goes_with_it() {
-        let scheduler = Scheduler::builder().workers(1).build().unwrap();
-        let kept = Arc::new(Mutex::new(None));
-        let keep = Arc::clone(&kept);
-        let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
-            *keep.lock().unwrap() = Some(completer);
-            Ok(())
-        };
-        scheduler.register(1, "keep", handler).unwrap();
-        drop(scheduler.submit(Asker(2), "main", ()).unwrap());
-        let shared = &scheduler.shared;
-        shared.commands.freeze();
-        let queue = LocalQueue::of_first(shared);
-        local::enter(&queue, || {
-            let mut runner = Runner::new(shared, Some(&queue));
-            let task = shared.registry.all().next().unwrap();
-            let references = || Arc::strong_count(&task);
-            let take = || -> Completer { kept.lock().unwrap().take().unwrap() };
-            runner.run(shared.global.pop().unwrap());
-            // In the registry, here, and in the completer.
-            assert_eq!(references(), 3);
-            take().complete(());
-            assert_eq!(references(), 3, "the process has that of the completer");
-            runner.run(queue.deque.pop().unwrap());
-            let stale = take();
-            assert_eq!(references(), 3, "the next completer has it");
-
-            let request = UpgradeRequest::process(Asker(1), "again", ());
-            assert!(task.upgrade(request).is_ok());
-            runner.run(shared.urgent.pop().unwrap());
-            assert_eq!(references(), 4);
-            // Wakes the new one, who waits on.
-            stale.complete(());
-            runner.run(queue.deque.pop().unwrap());
-            assert_eq!(references(), 4);
-            take().complete(());
-            assert_eq!(references(), 3, "one is enough");
-            runner.run(queue.deque.pop().unwrap());
-            assert_eq!(references(), 1, "nothing refers to what has ended");
-        });
     }
 }

@@ -9,14 +9,13 @@ mod conclude;
 
 use self::conclude::{Failure, conclude};
 use crate::Task;
-use crate::answer::AnswerPlace;
 use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Item};
 use crate::nodes::{self, CommandResult};
 use crate::stats::Counters;
 use crate::turns::Turning;
-use ganger_mpsc::{Batch, Single};
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Completion, Event, Handler, Placed, StepOutput, Tag,
 };
@@ -27,30 +26,30 @@ use std::{mem, ptr};
 thread_local! {
     /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
     /// destructor of another thread-local may drop a completer.
-    static CURRENT: Cell<*const Call<'static>> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const Call> = const { Cell::new(ptr::null()) };
 }
 
 /// A handler that is on this thread's stack.
-struct Call<'a> {
+struct Call {
     /// The process whose yield it is; only compared.
     cell: *const ProcessCell,
     token: u64,
-    /// But for [`Answer::Given`], which its place says.
     answer: Cell<Answer>,
-    /// For the completion; empty before.
-    place: &'a AnswerPlace,
+    /// The completer's reference to the process, when it is used or dropped during the call.
+    reference: Cell<Option<Task>>,
 }
 
 /// What has become of a completer.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Default)]
 enum Answer {
-    /// It has been used.
-    Given,
+    /// It has been used: this is the answer.
+    Given(Single<Item>),
     /// It has been used, and the answer has gone through the mailbox.
     Sent,
     /// It has been dropped unused.
     Dropped,
-    /// Somebody may have it.
+    /// It is there, perhaps on another thread.
+    #[default]
     Later,
 }
 
@@ -59,7 +58,7 @@ enum Answer {
 /// # Safety
 /// The result is not used after the caller has returned.
 #[inline]
-unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call<'a>> {
+unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
     // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts back what
     // was there before.
     unsafe { CURRENT.get().as_ref() }
@@ -71,24 +70,19 @@ unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call<'a>> {
 /// sent to the process, behind that.
 #[inline]
 pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) {
+    // SAFETY: the result is forgotten here.
+    let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
+    mem::forget(result);
     // SAFETY: it is used here only.
     match unsafe { current(&task, token) } {
         Some(call) if !task.state.has_events() => {
             task.shared.accounts.accept_answer(task.pid, tag, token);
-            // SAFETY: it was empty before the handler was called, whose completer is the only one, and is used
-            // once; nobody looks there before it has returned. The result is forgotten here.
-            unsafe { call.place.fill(tag, token, &raw const result) };
-            mem::forget(result);
-            // The process has lent it.
-            mem::forget(task);
+            call.settle(Answer::Given(answer), task);
         }
         call => {
             if let Some(call) = call {
                 call.answer.set(Answer::Sent);
             }
-            // SAFETY: the result is forgotten here.
-            let answer = unsafe { nodes::of_completion(tag, token, &raw const result) };
-            mem::forget(result);
             task.complete_behind(answer);
         }
     }
@@ -99,193 +93,97 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
 pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     // SAFETY: it is used here only.
     if let Some(call) = unsafe { current(&task, token) } {
-        call.answer.set(Answer::Dropped);
-        // The process has lent it.
-        mem::forget(task);
-        return;
+        return call.settle(Answer::Dropped, task);
     }
     let completion = Completion::of(tag, token, Err(CommandError::Dropped));
     task.complete_behind(Single::of(Item::Event(Event::Completion(completion))));
 }
 
-/// What a dispatch leaves to the turn that it is a part of.
-#[derive(Default)]
-pub(crate) struct Inline {
-    /// A completion that came before its handler returned, in front of all that is pending.
-    pub(crate) place: AnswerPlace,
-    /// How many more of these there are, with nothing else before them: so many are the first of what is
-    /// pending.
-    pub(crate) answers: usize,
-}
-
-impl Inline {
-    /// An answer is in its place that comes after all that is pending: there it stays if there is nothing.
-    #[inline]
-    pub(crate) fn settle(&mut self, core: &mut Core) {
-        if !core.pending.is_empty() {
-            self.put_behind(core);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_behind(&mut self, core: &mut Core) {
-        let answer = self.take(core);
-        self.answers += usize::from(core.pending.len() == self.answers);
-        core.pending.append(answer);
-    }
-
-    /// If there is an answer in its place, makes it the first of what is pending.
-    #[inline]
-    pub(crate) fn put_back(&mut self, core: &mut Core) {
-        if self.place.is_full() {
-            self.put_in_front(core);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_in_front(&mut self, core: &mut Core) {
-        let mut answer = self.take(core);
-        answer.append(mem::take(&mut core.pending));
-        core.pending = answer;
-        self.answers += 1;
-    }
-
-    /// The answer as an item, whose yield is outstanding.
-    fn take(&mut self, core: &mut Core) -> Batch<Item> {
-        if let Some(Event::Completion(answer)) = self.place.get() {
-            core.yields.insert(answer.token());
-        }
-        self.place.take_item()
-    }
-
-    /// What is pending are no answers to the step that is next.
-    #[inline]
-    pub(crate) fn begin(&mut self) {
-        // Most handlers' answers are in their place, if there are any. A look costs less than a store.
-        if self.answers > 0 {
-            self.answers = 0;
-        }
-    }
-
-    /// The turn is over.
-    #[inline]
-    pub(crate) fn end(&mut self, core: &mut Core) {
-        self.put_back(core);
-    }
-}
-
-/// Dispatches the yields in `out`, in order. `IS_RARE`: few steps come here with any, so that what is done for one is
-/// apart; where nearly all come with one, that is in one piece with the caller.
-#[inline(always)]
-pub(crate) fn dispatch<const IS_RARE: bool>(
-    place: impl Turning,
+/// Dispatches the yields in `out`, in order. Returns how many answers have come before their handlers returned: these
+/// are the last of what is pending.
+#[inline]
+pub(crate) fn dispatch<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
     out: &mut StepOutput,
-    inline: &mut Inline,
     counters: &Counters,
-) {
-    if out.yields().len() == 1 {
-        let mut yields = out.drain_yields();
-        if let Some((command, tag)) = yields.next_placed() {
-            if IS_RARE {
-                dispatch_apart(place, task, core, inline, counters, command, tag);
-            } else {
-                dispatch_one(place, task, core, inline, counters, command, tag);
-            }
-        }
-    } else if !out.yields().is_empty() {
-        dispatch_all(place, task, core, out, inline, counters);
+) -> usize {
+    if out.yields().is_empty() {
+        return 0;
     }
+    dispatch_all(place, task, core, out, counters)
 }
 
 #[inline(never)]
-fn dispatch_apart(
-    place: impl Turning,
-    task: &Task,
-    core: &mut Core,
-    inline: &mut Inline,
-    counters: &Counters,
-    command: Placed<'_, Command>,
-    tag: Tag,
-) {
-    dispatch_one(place, task, core, inline, counters, command, tag);
-}
-
-#[inline(never)]
-fn dispatch_all(
-    place: impl Turning,
+fn dispatch_all<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
     out: &mut StepOutput,
-    inline: &mut Inline,
     counters: &Counters,
-) {
-    let mut yields = out.drain_yields();
+) -> usize {
+    let (mut yields, mut answers) = (out.drain_yields(), 0);
     while let Some((command, tag)) = yields.next_placed() {
-        dispatch_apart(place, task, core, inline, counters, command, tag);
+        let is_answered = dispatch_one(place, task, core, counters, command, tag);
+        answers += usize::from(is_answered);
     }
+    answers
 }
 
-#[inline(always)]
-fn dispatch_one(
-    place: impl Turning,
+/// Says whether the answer has come before the handler returned.
+#[inline]
+fn dispatch_one<'a>(
+    place: impl Turning<'a>,
     task: &Task,
     core: &mut Core,
-    inline: &mut Inline,
     counters: &Counters,
     command: Placed<'_, Command>,
     tag: Tag,
-) {
+) -> bool {
     place.count(&counters.yields);
     let token = core.yields.number();
     task.shared.accounts.begin_yield(task.pid, token, tag);
     #[cfg(feature = "sim")]
     crate::sim::note_yield(command.get().id, tag);
-    // What has arrived before its answer stays before it, and so does an answer to another yield.
+    // What has arrived before the answer stays before it.
     core.receive(&task.state);
-    inline.put_back(core);
-    let itself = core.itself.get_or_insert_with(|| Arc::clone(task));
-    // SAFETY: it is lent, together with the completer. When that has been used or dropped before the handler returned,
-    // the reference has been forgotten; otherwise the one here is, below, before anybody looks at it.
-    let sink = unsafe { ptr::read(itself) };
+    let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
     let call = Call {
         cell: Arc::as_ptr(task),
         token,
         answer: Cell::new(Answer::Later),
-        place: &inline.place,
+        reference: Cell::new(None),
     };
     let id = command.get().id;
     let Some(handler) = place.handler(id) else {
         call.make_none(command.take(), sink, tag, counters);
+        core.cached_self_ref = call.reference.take();
         let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
-        return conclude(task, core, inline, ids, Answer::Dropped, failure, counters);
+        return conclude(task, core, ids, Answer::Dropped, failure, counters);
     };
     let returned = call.make(handler, command, sink, tag);
-    let answer = call.answer();
-    if let Answer::Sent | Answer::Later = answer {
-        mem::forget(core.itself.take());
-    }
-    if let Ok(Ok(())) = returned {
-        if answer == Answer::Given {
-            return inline.settle(core);
-        }
-        if answer != Answer::Dropped {
-            return core.yields.insert(token);
-        }
-    }
+    let answer = call.answer.take();
+    core.cached_self_ref = call.reference.take();
     let failure = match returned {
-        Ok(Ok(())) => None,
+        Ok(Ok(())) => match answer {
+            Answer::Given(answer) => {
+                core.push_answer(token, answer);
+                return true;
+            }
+            Answer::Sent | Answer::Later => {
+                core.yields.insert(token);
+                return false;
+            }
+            Answer::Dropped => None,
+        },
         Ok(Err(error)) => Some(Failure::Error(error)),
         Err(message) => Some(Failure::Panic(message)),
     };
-    let ids = (id, tag, token);
-    conclude(task, core, inline, ids, answer, failure, counters);
+    conclude(task, core, (id, tag, token), answer, failure, counters)
 }
 
-impl Call<'_> {
+impl Call {
     /// Calls the handler.
     #[inline]
     fn make(
@@ -302,19 +200,17 @@ impl Call<'_> {
         returned
     }
 
+    /// The completer has been used or dropped, and leaves its reference to the process for the next one.
     #[inline]
-    fn answer(&self) -> Answer {
-        if self.place.is_full() {
-            Answer::Given
-        } else {
-            self.answer.get()
-        }
+    fn settle(&self, answer: Answer, task: Task) {
+        self.answer.set(answer);
+        self.reference.set(Some(task));
     }
 
     /// Makes it the innermost one; returns what was that before.
     #[inline]
-    fn enter(&self) -> *const Call<'static> {
-        CURRENT.replace(ptr::from_ref(self).cast())
+    fn enter(&self) -> *const Self {
+        CURRENT.replace(self)
     }
 
     /// What there is to do when there is no handler.

@@ -94,12 +94,12 @@ impl Handle {
     pub fn dump(&self) -> Dump {
         let shared = &self.shared;
         let worker = |index| WorkerDump {
-            thread: shared.crew.thread(index),
+            thread: shared.worker_slots.thread(index),
             running: shared.running_on(index),
             turns: shared.counters.of(Some(index)).turns.get(),
             queued: shared.stealers()[index].len(),
-            is_looking: shared.crew.is_looking(index),
-            is_relieved: shared.crew.is_relieved(index),
+            is_looking: shared.worker_slots.is_looking(index),
+            is_relieved: shared.worker_slots.is_replaced(index),
         };
         let is_limited = shared.config.mailbox_limit.is_some();
         let tasks = shared.registry.all();

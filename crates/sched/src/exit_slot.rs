@@ -1,24 +1,26 @@
-//! Where a process's exit reason waits for whoever holds its handle.
+//! Where a process's exit reason waits for its handle.
 //!
-//! One word, for there is one in every process, and almost none is ever looked at. The reason itself is put
-//! where the process was, which needs that no more ([`Place`]): to allocate memory on the worker's thread
-//! and free it on the handle's is what general allocators are slowest at.
+//! **Problem.** Every process has a slot, and few slots are ever read. So the slot is one word. The
+//! worker puts the reason into memory that the ended process no longer needs ([`Place`]). Memory of
+//! its own would be allocated by the worker and freed by the handle, which general allocators do
+//! slowly.
 //!
-//! **The handle counts for nothing in the process's reference count**, which would cost two
-//! read-modify-writes beside those of the slot, on memory that another core has by then. The registry's
-//! reference keeps the cell while the process lives, and when it has ended passes through the slot: to the
-//! handle with the reason, or it stays with the worker when there is no handle any more.
+//! **The handle is not counted in the process's reference count.** That would cost two
+//! read-modify-writes beside those of the slot, on memory that another core has by then. The
+//! registry's reference keeps the cell while the process lives. At the end this reference passes
+//! through the slot to the handle, with the reason. Without a handle it stays with the worker.
 //!
-//! | word | left by | the place is |
+//! | word | changed by | owner and content of the place |
 //! |---|---|---|
-//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) | the worker's |
-//! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle's: the reason |
-//! | `TAKEN` | nobody | nobody's: nothing |
-//! | `ABANDONED` | nobody | the worker's |
+//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) | the worker: the process |
+//! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
+//! | `TAKEN` | none: final | none: nothing |
+//! | `ABANDONED` | none: final | the worker: the process |
 //!
-//! The worker calls `fill`, once; the other calls that change it are the handle's, of which there is one.
-//! So each change before the end is an exchange with what was read, which the other side loses by at most
-//! one change. Nothing of a user's runs in between: wakers are cloned before, and woken or dropped after it.
+//! The worker calls `fill` once. All other calls that change the word come from the one handle.
+//! When the handle's exchange fails, the worker has filled the slot. When the worker's exchange
+//! fails, the handle has polled or has been dropped, and the worker tries again. No user code runs
+//! between a load and its exchange: wakers are cloned before, and woken or dropped after.
 
 use ganger_proc_api::ExitReason;
 use ganger_sync::Parker;
@@ -30,38 +32,39 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// The process lives, and nobody waits.
+/// The process lives, and the handle does not wait.
 const EMPTY: Word = Word(ptr::null_mut());
 /// The reason is in its place.
 const FULL: Word = Word(ptr::without_provenance_mut(2));
 /// The reason has been taken.
 const TAKEN: Word = Word(ptr::without_provenance_mut(4));
-/// The handle went before the process had ended.
+/// The handle was dropped before the process ended.
 const ABANDONED: Word = Word(ptr::without_provenance_mut(6));
 
-/// Beside a pointer to a waker.
+/// The tag of a pointer to a waker.
 const IS_WAKER: usize = 1;
 
 const _: () = assert!(align_of::<Waker>() > IS_WAKER);
 
-/// Where the reason is put.
+/// The memory that the reason is put into.
 pub(crate) trait Place {
     /// Puts the reason in.
     ///
     /// # Safety
-    /// The place is the caller's: it is the worker that ends the process, and has not filled the slot.
+    /// The caller owns the place: it is the worker that ends the process, and has not filled the
+    /// slot.
     unsafe fn put(&self, reason: ExitReason);
 
-    /// Takes the reason out again, and makes the place what it was.
+    /// Takes the reason out again, and restores a place without a reason.
     ///
     /// # Safety
     /// As for [`put`](Self::put), which has been called.
     unsafe fn take_back(&self) -> ExitReason;
 
-    /// Takes the reason out, for good.
+    /// Takes the reason out for good.
     ///
     /// # Safety
-    /// The place is the caller's: it has the handle, and the slot is `FULL`, and not from now on.
+    /// The caller owns the place: it has the handle, the slot was `FULL`, and is `TAKEN`.
     unsafe fn take(&self) -> ExitReason;
 }
 
@@ -75,19 +78,19 @@ pub(crate) struct ExitSlot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut ());
 
-/// What a handle has found when it went.
+/// What a handle finds when it is dropped.
 #[must_use]
 pub(crate) enum Abandoned {
-    /// The process had not ended: its reference is not the handle's.
+    /// The process has not ended. Its reference does not belong to the handle.
     Alive(Option<Waker>),
-    /// It had, and its reference is the handle's, to be dropped.
+    /// The process has ended. Its reference belongs to the handle, which drops it.
     Ended(Option<ExitReason>),
 }
 
-/// What is in the place, when nobody uses slot and place any more.
+/// The content of the place, when no other thread uses slot and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// What was there before a reason.
+    /// No reason has been put in.
     Before,
     Reason,
     Nothing,
@@ -103,10 +106,11 @@ impl Word {
         self.0.addr() & IS_WAKER != 0
     }
 
-    /// Takes out the waker that it points to, if it does.
+    /// The waker that it points to, if it is one.
     ///
     /// # Safety
-    /// The caller has taken it out of the slot, or never put it there, and uses it no more.
+    /// The caller has taken the word out of the slot, or never put it there, and does not use it
+    /// again.
     unsafe fn into_waker(self) -> Option<Waker> {
         let pointer = self.0.map_addr(|addr| addr & !IS_WAKER);
         // SAFETY: it comes from `waker`, and the caller owns it.
@@ -123,21 +127,21 @@ impl ExitSlot {
         }
     }
 
-    /// There is to be no handle. To be called before anybody else uses the slot, which is empty.
+    /// Marks a process without a handle. Called before another thread uses the slot.
     pub(crate) fn abandon_unseen(&self) {
-        // Ordering: Relaxed: whatever makes the process known makes this known.
+        // Ordering: Relaxed: the store that makes the process known publishes this one.
         self.word.store(ABANDONED.0, Ordering::Relaxed);
     }
 
-    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. With the reason the
-    /// handle gets the reference that the registry had: the caller gives it up, and the process may be gone
-    /// when this returns.
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. With the
+    /// reason, the handle gets the registry's reference. The caller gives it up, and the process
+    /// may be gone when this returns.
     ///
     /// # Errors
-    /// Gives the reason back when there is no handle any more, and the caller keeps the reference.
+    /// Gives the reason back when the handle has been dropped. The caller keeps the reference.
     ///
     /// # Safety
-    /// It is called once, by the worker that ends the process, with the slot's place, which is the caller's.
+    /// The worker that ends the process calls it once, with the slot's place, which it owns.
     pub(crate) unsafe fn fill(
         &self,
         place: &impl Place,
@@ -147,7 +151,7 @@ impl ExitSlot {
         if now == ABANDONED {
             return Err(reason);
         }
-        // SAFETY: the place is the worker's until the exchange below.
+        // SAFETY: the worker owns the place until the exchange below.
         unsafe { place.put(reason) };
         loop {
             match self.exchange(now, FULL) {
@@ -157,15 +161,15 @@ impl ExitSlot {
                 Err(other) => now = other,
             }
         }
-        // SAFETY: it has been put there, and stays the worker's.
+        // SAFETY: the reason has been put there, and the worker still owns the place.
         Err(unsafe { place.take_back() })
     }
 
-    /// The handle goes: nobody will take the reason. Returns what was there, which the caller is to drop.
+    /// The handle is dropped, and the reason will not be taken. Returns what the caller must drop.
     /// Unless the process has ended, it may be gone when this returns.
     ///
     /// # Safety
-    /// It is called once, by the handle, which does nothing else with the slot then; with its place.
+    /// The handle calls it once, with the slot's place, and does not use the slot afterwards.
     pub(crate) unsafe fn abandon(&self, place: &impl Place) -> Abandoned {
         let mut now = self.load();
         loop {
@@ -173,7 +177,7 @@ impl ExitSlot {
                 return Abandoned::Ended(None);
             }
             if now == FULL {
-                // SAFETY: as this function's.
+                // SAFETY: the precondition is this function's own.
                 return Abandoned::Ended(unsafe { self.take(place) });
             }
             match self.exchange(now, ABANDONED) {
@@ -184,15 +188,15 @@ impl ExitSlot {
         }
     }
 
-    /// Takes the reason if it is there.
+    /// Takes the reason if there is one.
     ///
     /// # Safety
-    /// It is called by the handle, by one thread at a time, with the slot's place.
+    /// The handle calls it, on one thread at a time, with the slot's place.
     pub(crate) unsafe fn take(&self, place: &impl Place) -> Option<ExitReason> {
         if self.load() != FULL {
             return None;
         }
-        // Ordering: Relaxed: nobody but the handle uses slot and place from now on.
+        // Ordering: Relaxed: only the handle uses slot and place from here on.
         self.word.store(TAKEN.0, Ordering::Relaxed);
         // SAFETY: the slot was full, and the caller has the handle.
         Some(unsafe { place.take() })
@@ -204,10 +208,10 @@ impl ExitSlot {
         now == FULL || now == TAKEN
     }
 
-    /// Takes the reason, or has the task woken when it is there.
+    /// Takes the reason, or has the task woken when there is one.
     ///
     /// # Panics
-    /// When the reason has been taken before, as futures do that are polled after their end.
+    /// When the reason has been taken before, as other futures do that are polled after their end.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
@@ -216,7 +220,7 @@ impl ExitSlot {
         place: &impl Place,
         context: &Context<'_>,
     ) -> Poll<ExitReason> {
-        // SAFETY: as this function's.
+        // SAFETY: the precondition is this function's own.
         if let Some(reason) = unsafe { self.take(place) } {
             return Poll::Ready(reason);
         }
@@ -229,22 +233,22 @@ impl ExitSlot {
             drop(unsafe { before.into_waker() });
             return Poll::Pending;
         }
-        // SAFETY: it was never put there.
+        // SAFETY: the waker was never put into the slot.
         drop(unsafe { waker.into_waker() });
-        // The process has ended meanwhile, or long ago.
-        // SAFETY: as this function's.
+        // The process has ended, during this call or before it.
+        // SAFETY: the precondition is this function's own.
         match unsafe { self.take(place) } {
             Some(reason) => Poll::Ready(reason),
             None => panic!("a ProcessHandle was polled after it had completed"),
         }
     }
 
-    /// Whether the reason has been left there, or nobody is to take it.
+    /// Whether the reason has been left, or the handle dropped.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_filled() || self.load() == ABANDONED
     }
 
-    /// Blocks until the reason is there and takes it; gives up after `timeout` if there is one.
+    /// Blocks until there is a reason, and takes it. Gives up after `timeout` if there is one.
     ///
     /// # Safety
     /// As for [`take`](Self::take).
@@ -257,7 +261,7 @@ impl ExitSlot {
         let waker = Waker::from(Arc::clone(&parker));
         let context = Context::from_waker(&waker);
         loop {
-            // SAFETY: as this function's.
+            // SAFETY: the precondition is this function's own.
             if let Poll::Ready(reason) = unsafe { self.poll(place, &context) } {
                 return Some(reason);
             }
@@ -265,14 +269,14 @@ impl ExitSlot {
                 None => parker.0.park(),
                 Some(timeout) => {
                     parker.0.park_timeout(timeout);
-                    // SAFETY: as above.
+                    // SAFETY: the precondition is this function's own.
                     return unsafe { self.take(place) };
                 }
             }
         }
     }
 
-    /// What is in the place, when nobody else uses slot and place any more.
+    /// The content of the place. No other thread uses slot and place.
     pub(crate) fn left(&mut self) -> Left {
         match self.load() {
             FULL => Left::Reason,
@@ -282,14 +286,14 @@ impl ExitSlot {
     }
 
     fn load(&self) -> Word {
-        // Ordering: Acquire pairs with the Release in `exchange`, for what is read through it.
+        // Ordering: Acquire pairs with the Release in `exchange`, for the waker or the reason.
         Word(self.word.load(Ordering::Acquire))
     }
 
-    /// Returns what was there, which is the caller's if it was what it should be.
+    /// Replaces `now` by `next`. Returns the old word; on success it belongs to the caller.
     fn exchange(&self, now: Word, next: Word) -> Result<Word, Word> {
-        // Ordering: Release publishes what `next` points to, or the reason, to the Acquire here and in
-        // `load`, and what the handle's owner has done to the worker that keeps the reference.
+        // Ordering: Release pairs with the Acquire here and in `load`. It publishes the waker or
+        // the reason, and the acts of the handle's owner to the worker that keeps the reference.
         self.word
             .compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Acquire)
             .map(Word)
@@ -299,9 +303,9 @@ impl ExitSlot {
 
 impl Drop for ExitSlot {
     fn drop(&mut self) {
-        // Ordering: Relaxed: nobody else has the slot any more.
+        // Ordering: Relaxed: no other thread has the slot.
         let last = Word(self.word.load(Ordering::Relaxed));
-        // SAFETY: nobody else takes it out.
+        // SAFETY: no other thread takes the waker out.
         drop(unsafe { last.into_waker() });
     }
 }
@@ -312,7 +316,7 @@ impl fmt::Debug for ExitSlot {
     }
 }
 
-/// Wakes a thread that has parked.
+/// Wakes a parked thread.
 pub(crate) struct ThreadWaker(pub(crate) Parker);
 
 impl ThreadWaker {

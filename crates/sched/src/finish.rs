@@ -85,7 +85,7 @@ pub(crate) fn finish(
     let (process, watchers) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
-            core.itself = None;
+            core.cached_self_ref = None;
             (core.process.take(), core.take_events(&mut items))
         })
     };

@@ -1,4 +1,4 @@
-//! Which processes a shutdown has forced: the first few, for its report.
+//! The first few processes that a stop has forced, for its log line.
 
 use ganger_proc_api::{Pid, Symbol};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ const NAMED: usize = 8;
 /// The first processes that have been forced.
 #[derive(Default)]
 pub(crate) struct Forced {
-    /// Not below the length of `first`: who sees that it is full need not take the lock.
+    /// At least the length of `first`. A thread that sees it full need not take the lock.
     count: AtomicUsize,
     first: Mutex<Named>,
 }
@@ -21,9 +21,10 @@ pub(crate) struct Forced {
 pub(crate) struct Named(Vec<(Pid, Symbol)>);
 
 impl Forced {
-    /// That process has been forced.
+    /// Notes that this process has been forced.
     pub(crate) fn add(&self, pid: Pid, method: Symbol) {
-        // Ordering: Relaxed, both: a count, which says only whether there is a place; the lock orders the rest.
+        // Ordering: Relaxed for both: the count says only whether there is room, and the lock
+        // orders the rest.
         if self.count.load(Ordering::Relaxed) < NAMED
             && self.count.fetch_add(1, Ordering::Relaxed) < NAMED
         {

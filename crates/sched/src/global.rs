@@ -11,6 +11,12 @@
 //!   one another in there.
 //! - *A lock around a deque*: a submitter that is preempted inside of it stops everybody.
 //!
+//! **The urgent lane** is a second queue of this kind, for processes that a system event has woken or
+//! waits for. Workers look there first at every pick, and find it empty as a rule: that takes two loads.
+//! Rejected for it: a lane of each worker's own, where the sender would have to choose one whose worker
+//! may be in a long step; the top of the worker's deque, where a thief could take the process, or the
+//! next process that the same step wakes could bury it.
+//!
 //! **Push**: to a mailbox ([`Queue`]), which hides nothing and takes one read-modify-write.
 //!
 //! **Take**, under a lock that those who push do not know: from the front, which is what has been taken out of the

@@ -11,12 +11,12 @@ use crate::Task;
 use crate::commands::{CommandRegistry, RegisterError};
 use crate::factories::FactoryError;
 use crate::home::Home;
+use crate::long_steps::LongStep;
 use crate::process_handle::{Address, ProcessHandle};
-use crate::reports::LongStep;
 use crate::shared::Shared;
-use crate::shutdown::StopReport;
 use crate::state::ProcessState;
 use crate::stats::{Stats, WorkerStats};
+use crate::stop::{StopError, StopReport};
 use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
@@ -47,9 +47,11 @@ impl Handle {
     /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
     /// because the scheduler has been started.
     ///
-    /// It is dropped when the scheduler has been stopped and the workers have returned, on the thread of the last one,
-    /// whatever it keeps itself: completers, a `Handle`, an [`Address`]. In a scheduler that is never started it keeps
-    /// itself alive by the latter two; by a [`WeakHandle`] it reaches the processes as well.
+    /// # Drop
+    /// The last worker drops the handler when the scheduler has been stopped and the workers have
+    /// returned. The handler may keep completers, a `Handle` or an [`Address`]. In a scheduler that
+    /// is never started, a handler that keeps a `Handle` or an `Address` keeps itself alive, so use
+    /// a [`WeakHandle`] there.
     pub fn register(
         &self,
         id: impl Into<CommandId>,
@@ -59,7 +61,7 @@ impl Handle {
         self.shared.commands.register(id, name, Arc::new(handler))
     }
 
-    /// Registers a way to create processes, for upgrades; at any time.
+    /// Registers a way to create processes, for upgrades. It may be called at any time.
     ///
     /// # Errors
     /// [`FactoryError`], with the factory inside, when the name is taken.
@@ -88,15 +90,16 @@ impl Handle {
             .submit(None, Home::new(process), method.into(), input.into())
     }
 
-    /// As [`submit`](Self::submit), under a PID that the caller chooses: with this scheduler's host,
-    /// and an id below 2^32.
+    /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
+    /// with this scheduler's host, and an id below 2^32.
     ///
-    /// A fixed id serves as a name: whoever knows it can send to `Pid::new(host, id)` without having been
-    /// told a PID, and the next process that is submitted under it is found in the same way. The scheduler
-    /// itself chooses no id below 2^32.
+    /// A fixed id serves as a name. A sender that knows it sends to `Pid::new(host, id)` without
+    /// having been told a PID, and finds the next process that is submitted under it in the same
+    /// way. The scheduler itself chooses no id below 2^32.
     ///
     /// # Errors
-    /// As [`submit`](Self::submit), and when a process with that PID is alive, which is untouched.
+    /// As for [`submit`](Self::submit), and when a process with that PID is alive, which is
+    /// untouched.
     pub fn submit_as(
         &self,
         pid: Pid,
@@ -111,19 +114,20 @@ impl Handle {
     /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when nobody took it.
+    /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send(&self, package: Package) -> Result<(), SendError> {
         self.shared.route(package)
     }
 
-    /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never blocks.
+    /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never
+    /// blocks.
     ///
-    /// It overtakes what waits in the process's mailbox, as [`Address::send_control`] says. Behind a
-    /// router it does so where all who pass it on keep that up, as schedulers, nodes and routers of this
-    /// program do; others, a link to another program say, may deliver it as an ordinary message.
+    /// It overtakes what waits in the process's mailbox, as [`Address::send_control`] says.
+    /// Schedulers, nodes and routers of this program pass it on as a control message. Other
+    /// receivers, a link to another program for instance, may deliver it as an ordinary message.
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when nobody took it.
+    /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send_control(&self, package: Package) -> Result<(), SendError> {
         self.shared.route_control(package)
     }
@@ -134,7 +138,7 @@ impl Handle {
         self.shared.find(pid).map(Address::new)
     }
 
-    /// Lets the process take no further step; one that runs finishes first.
+    /// Lets the process take no further step. A step that runs finishes first.
     ///
     /// Its exit reason is then `Terminated`, unless that last step fails or panics.
     ///
@@ -153,8 +157,8 @@ impl Handle {
         self.shared.cancel(pid, reason.into())
     }
 
-    /// Asks for the process to be replaced by another, after the system events that have arrived so far.
-    /// Messages that no step of the old one has taken go to the new one.
+    /// Asks for the process to be replaced by another, after the system events that have arrived so
+    /// far. The new process gets the messages that no step of the old one has taken.
     ///
     /// # Errors
     /// [`UpgradeRefused`], with the request inside, when no live process has that PID, or no such
@@ -185,15 +189,15 @@ impl Handle {
         })
     }
 
-    /// What has been done so far, and what is being done. Never stops a worker.
+    /// What has been done so far, and what is being done. No worker waits for it.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let idle = self.shared.idle.snapshot();
         Stats {
-            workers: self.shared.crew.workers(),
-            spares: self.shared.crew.spares(),
-            relieved: self.shared.crew.relieved(),
-            longest_step: self.shared.reports.longest(),
+            workers: self.shared.worker_slots.workers(),
+            spares: self.shared.worker_slots.spares(),
+            relieved: self.shared.worker_slots.replaced(),
+            longest_step: self.shared.long_steps.longest(),
             sleeping: idle.sleeping as usize,
             searching: idle.searching as usize,
             live: self.shared.live.get(),
@@ -202,25 +206,28 @@ impl Handle {
         }
     }
 
-    /// The last 16 steps at the most that have kept others waiting so that their workers were relieved,
-    /// the oldest first. Those that said so beforehand, with `ProcessContext::blocking`, are among them
-    /// when it was the monitor that had their workers relieved, or when they have computed for long outside
-    /// of that call. Never stops a worker.
+    /// The last steps, at most 16, that kept processes waiting until a spare took the place of
+    /// their worker. The oldest comes first. No worker waits for it.
+    ///
+    /// A step that announced itself by `ProcessContext::blocking` is among them in two cases: the
+    /// monitor relieved its worker, or the step computed for long outside of that call.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
-        self.shared.reports.last()
+        self.shared.long_steps.last()
     }
 
-    /// What each worker has done so far. Never stops a worker.
+    /// What each worker has done so far. No worker waits for it.
     #[must_use]
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        let used = self.shared.crew.used();
+        let used = self.shared.worker_slots.used();
         self.shared.counters.workers(used).collect()
     }
 
-    /// The live processes. Those that start or end meanwhile may or may not be among them. O(most
-    /// processes that there have been at once). No worker waits for it, but for one that starts or ends a process
-    /// whose PID was chosen ([`submit_as`](Self::submit_as)): while a part of those is copied.
+    /// The live processes. Those that start or end meanwhile may or may not be among them.
+    ///
+    /// O(n), where n is the highest number of processes that have ever lived at once. It copies
+    /// processes with chosen PIDs ([`submit_as`](Self::submit_as)) part by part. A worker that
+    /// starts or ends such a process waits for one part at most.
     #[must_use]
     pub fn processes(&self) -> Vec<ProcessInfo> {
         let tasks = self.shared.registry.all();
@@ -237,14 +244,14 @@ impl Handle {
         (info.state != ProcessState::Complete).then_some(info)
     }
 
-    /// Whether it has workers, so that what is submitted runs: [`Scheduler::start`](crate::Scheduler::start) has started
-    /// one at least. It stays true after a stop.
+    /// Whether [`Scheduler::start`](crate::Scheduler::start) has started at least one worker, so
+    /// that submitted processes run. It stays true after a stop.
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.shared.is_served()
     }
 
-    /// Whether submissions are refused, because it is being stopped, or has been.
+    /// Whether submissions are refused, because the scheduler is being stopped or has been.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.shutdown.is_stopping()
@@ -271,13 +278,16 @@ impl Handle {
         }
     }
 
-    /// Returns memory that is kept for later processes and messages to the system, as far as possible:
-    /// what this scheduler keeps, but for a few kilobytes a worker; what all schedulers of the program and
-    /// the calling thread keep for messages; and, with the GNU C library, what the program's allocator
-    /// keeps, which may be all that millions of processes have had that have ended. O(memory returned),
-    /// some 100 ms a gigabyte; other threads that allocate may wait meanwhile.
+    /// Returns memory to the system that is kept for later processes and messages, as far as
+    /// possible.
     ///
-    /// For programs that have had many more processes than they will have soon.
+    /// That is what this scheduler keeps, but for a few kilobytes a worker. It is also what all
+    /// schedulers of the program and the calling thread keep for messages. With the GNU C library
+    /// it is what the program's allocator keeps, too: it may keep all that millions of ended
+    /// processes have had.
+    ///
+    /// O(memory returned), some 100 ms a gigabyte. Other threads that allocate may wait meanwhile.
+    /// It is for programs that have had many more processes than they will have soon.
     pub fn release_memory(&self) {
         self.shared.pool.release();
         ganger_mpsc::node_cache::clear();
@@ -287,14 +297,50 @@ impl Handle {
     /// Stops the scheduler: refuses submits, cancels every process, serves them until all have
     /// ended, and terminates the rest when `deadline` has passed.
     ///
-    /// Blocks for at most `deadline` and 50 ms. A second call waits for the first one's end, which it
-    /// makes come earlier if its deadline is, and returns the same report. Called from a step, or
-    /// from whatever else runs on a worker, it waits for everything but that: the process is
-    /// reported as stuck, and ends when its step does. Called by something that a call on the same
-    /// thread has called, a `tracing` subscriber for instance, it returns an empty report.
+    /// Blocks for at most `deadline` and 50 ms. A second call waits for the end of the first one,
+    /// and returns the same report. Where several calls give a deadline, the earliest counts.
+    ///
+    /// A step of another scheduler may call it, and keeps its worker for that time.
+    ///
+    /// # Errors
+    /// [`StopError`] when it would wait for the call that it is made from: a step, `init`, `close`,
+    /// a hook, a handler, a destructor or a `tracing` subscriber, on a thread of this scheduler or
+    /// in a submission to it. Nothing has happened then. [`begin_stop`](Self::begin_stop) may be
+    /// called there.
     #[cfg_attr(feature = "sim", track_caller)]
-    pub fn stop(&self, deadline: Duration) -> StopReport {
+    pub fn stop(&self, deadline: Duration) -> Result<StopReport, StopError> {
         self.shared.stop(deadline)
+    }
+
+    /// Begins to stop the scheduler, and returns at once. It may be called on any thread, and
+    /// inside of any call.
+    ///
+    /// Submits are refused from now on. A thread of the scheduler's own does the rest of what
+    /// [`stop`](Self::stop) does. A later `stop` from outside waits for its end, and returns its
+    /// report. Where several calls give a deadline, the earliest counts. When the system refuses
+    /// the thread, the deadline passes at once.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_sched::{Handle, Scheduler};
+    /// # use std::time::Duration;
+    /// struct Last(Handle);
+    /// impl Process for Last {
+    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         self.0.begin_stop(Duration::from_secs(1));
+    ///         out.done(());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// scheduler.submit(Last(scheduler.handle()), "main", ())?.wait();
+    /// let report = scheduler.stop(Duration::from_secs(1))?;
+    /// assert_eq!(report.forced, 0);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn begin_stop(&self, deadline: Duration) {
+        self.shared.begin_stop(deadline);
     }
 }
 
@@ -308,7 +354,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-/// A live process, as it was when somebody looked.
+/// A live process, as it was at the moment of the look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {

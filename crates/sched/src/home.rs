@@ -1,126 +1,103 @@
-//! Where a process itself is: a box, or memory that goes from one thread to another at little cost.
+//! Where the state of a process lies: a small box at first, the heap later.
 //!
-//! **Problem.** A process is often made by one thread and dropped by another, which is what general
-//! allocators are slowest at. Memory for just that is the one that mailboxes' nodes come from; but there a
-//! few that stay keep slabs from being used again, as nodes do not and processes may.
+//! **Problem.** A process is often made by one thread and dropped by another, which a [`SmallBox`]
+//! is made for. But a value in one keeps its whole slab in use: a few processes that stay would
+//! keep the memory of many that have ended.
 //!
-//! **Protocol.** A small process begins in a block of such a slab. When it has waited [`SETTLED`] times,
-//! before its next step it is moved to a box: it has lived for long by then, as far as anybody knows, and
-//! the price is paid once. The block begins with what knows the type.
+//! **Rejected.** All processes on the heap: brief processes would pay for it. All in small boxes
+//! for life: the memory of processes that have ended would not be free again (P13).
+//!
+//! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
+//! moves to the heap before its next step: it is likely to stay, and moves once. A process that
+//! begins on the heap ([`Home::boxed`]) stays at its address for life.
 
-use ganger_mpsc::node_cache;
-use ganger_proc_api::Process;
-use std::alloc::Layout;
+use crate::small_box::SmallBox;
+use ganger_proc_api::{BoxError, Events, Process, StepOutput};
 use std::ops::{Deref, DerefMut};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::{fmt, mem};
 
-/// How often a process has waited when it moves to a box.
-const SETTLED: u8 = 2;
+/// A process moves to the heap when it has waited this many times.
+const MAX_WAITS: u8 = 2;
 
-/// A process, and the memory that it is in.
-pub(crate) struct Home {
-    process: NonNull<dyn Process>,
-    is_boxed: bool,
-    /// How often it has waited; counted in a block only.
-    waits: u8,
+/// A process that can move from a small box to the heap.
+trait Movable: Process {
+    /// The function that moves this process. It must be called with the box of this process.
+    fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process>;
 }
 
-// SAFETY: it owns the process, which is `Send`, and memory that may go back on any thread.
-unsafe impl Send for Home {}
-
-/// Moves the process, which is of the type that it was made for, from its block to a box.
-type IntoBox = fn(NonNull<u8>) -> Box<dyn Process>;
-
-/// What a slab has of a process.
-#[repr(C)]
-struct Block<P> {
-    into_box: IntoBox,
-    process: P,
-}
-
-impl<P: Process> Block<P> {
-    fn into_box(block: NonNull<u8>) -> Box<dyn Process> {
-        // SAFETY: the caller has such a block to itself, and uses the process in it no more.
-        let process = unsafe { (&raw mut (*block.cast::<Self>().as_ptr()).process).read() };
-        // SAFETY: it came from `allocate` with this layout, and is empty.
-        unsafe { node_cache::deallocate(block, Layout::new::<Self>()) };
-        Box::new(process)
+impl<P: Process> Movable for P {
+    fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process> {
+        |process| {
+            // SAFETY: the function is called with the process that returned it, which is a `P`.
+            let process = unsafe { process.cast(NonNull::cast::<P>) };
+            Box::new(process.into_inner())
+        }
     }
 }
 
-/// The layout of the block that a process of that layout is in, and where it is there.
-fn block_of(process: Layout) -> (Layout, usize) {
-    let (block, at) = Layout::new::<IntoBox>()
-        .extend(process)
-        .unwrap_or_else(|_| unreachable!("there is such a block"));
-    (block.pad_to_align(), at)
+/// A process, with the memory that it is in.
+pub(crate) struct Home(Place);
+
+enum Place {
+    Small {
+        process: SmallBox<dyn Movable>,
+        waits: u8,
+    },
+    Heap(Box<dyn Process>),
 }
 
 impl Home {
+    /// A process that is on the heap, and stays there.
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
-        Self {
-            // SAFETY: a box is not null.
-            process: unsafe { NonNull::new_unchecked(Box::into_raw(process)) },
-            is_boxed: true,
-            waits: 0,
-        }
+        Self(Place::Heap(process))
     }
 
+    /// A process that begins in a small box if it is small enough.
     #[inline]
     pub(crate) fn new<P: Process>(process: P) -> Self {
-        let Some(memory) = node_cache::allocate(Layout::new::<Block<P>>()) else {
-            return Self::boxed(Box::new(process));
-        };
-        let block = memory.cast::<Block<P>>();
-        let into_box = Block::<P>::into_box;
-        // SAFETY: fresh memory of its layout.
-        unsafe { block.write(Block { into_box, process }) };
-        // SAFETY: a part of it.
-        let process = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).process) };
-        Self {
-            process: process as NonNull<dyn Process>,
-            is_boxed: false,
-            waits: 0,
+        match SmallBox::new(process) {
+            Ok(process) => {
+                // SAFETY: the cast makes a trait object of the pointer.
+                let process = unsafe { process.cast(|it| it as NonNull<dyn Movable>) };
+                Self(Place::Small { process, waits: 0 })
+            }
+            Err(process) => Self::boxed(Box::new(process)),
         }
     }
 
-    /// The process waits. Moves it when it has lived for long.
+    /// The process waits. Moves it to the heap if it has waited often enough.
     #[inline]
     pub(crate) fn wait(&mut self) {
-        if !self.is_boxed {
-            self.waits += 1;
-            if self.waits == SETTLED {
-                self.settle();
+        if let Place::Small { waits, .. } = &mut self.0 {
+            *waits += 1;
+            if *waits == MAX_WAITS {
+                self.move_to_heap();
             }
         }
     }
 
     #[cold]
-    fn settle(&mut self) {
-        let block = self.block().0;
-        // SAFETY: a block, and this home's, which has another process from here on.
-        let boxed = unsafe { block.cast::<IntoBox>().read()(block) };
-        let old = mem::replace(self, Self::boxed(boxed));
-        mem::forget(old);
+    fn move_to_heap(&mut self) {
+        let process = mem::replace(self, Self::boxed(Box::new(Moving)));
+        *self = Self::boxed(process.into_box());
     }
 
-    /// The block that the process is in, if it is not in a box, and its layout.
-    fn block(&self) -> (NonNull<u8>, Layout) {
-        let (layout, at) = block_of(Layout::for_value::<dyn Process>(&**self));
-        // SAFETY: there is a block around it, in which it is at that place.
-        (unsafe { self.process.cast::<u8>().byte_sub(at) }, layout)
-    }
-
-    /// Puts the process into a box.
-    pub(crate) fn into_box(mut self) -> Box<dyn Process> {
-        if !self.is_boxed {
-            self.settle();
+    /// The process, on the heap.
+    pub(crate) fn into_box(self) -> Box<dyn Process> {
+        match self.0 {
+            Place::Small { process, .. } => process.mover()(process),
+            Place::Heap(process) => process,
         }
-        let process = self.process;
-        mem::forget(self);
-        // SAFETY: it came from a box, and is used no more here.
-        unsafe { Box::from_raw(process.as_ptr()) }
+    }
+}
+
+/// Stands in for a process while that moves. It has no size, so its box needs no allocation.
+struct Moving;
+
+impl Process for Moving {
+    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        unreachable!("it is never run")
     }
 }
 
@@ -129,45 +106,28 @@ impl Deref for Home {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        // SAFETY: it is there until the home is dropped.
-        unsafe { self.process.as_ref() }
+        match &self.0 {
+            Place::Small { process, .. } => &**process,
+            Place::Heap(process) => &**process,
+        }
     }
 }
 
 impl DerefMut for Home {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
-        // SAFETY: as above, and nobody else has a reference to it.
-        unsafe { self.process.as_mut() }
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        /// Gives the memory back, also when the process's destructor panics.
-        struct Memory(NonNull<u8>, Layout);
-        impl Drop for Memory {
-            fn drop(&mut self) {
-                // SAFETY: it came from `allocate` with this layout, and the process is gone.
-                unsafe { node_cache::deallocate(self.0, self.1) };
-            }
-        }
-        if self.is_boxed {
-            // SAFETY: it came from a box, and is used no more.
-            drop(unsafe { Box::from_raw(self.process.as_ptr()) });
-        } else {
-            let (block, layout) = self.block();
-            let _memory = Memory(block, layout);
-            // SAFETY: it is used no more.
-            unsafe { ptr::drop_in_place(self.process.as_ptr()) };
+        match &mut self.0 {
+            Place::Small { process, .. } => &mut **process,
+            Place::Heap(process) => &mut **process,
         }
     }
 }
 
 impl fmt::Debug for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_on_heap = matches!(self.0, Place::Heap(_));
         f.debug_struct("Home")
-            .field("is_boxed", &self.is_boxed)
+            .field("is_on_heap", &is_on_heap)
             .finish_non_exhaustive()
     }
 }
@@ -175,11 +135,11 @@ impl fmt::Debug for Home {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use ganger_proc_api::{BoxError, Events, StepOutput};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
-    /// Of a size and an alignment; holds something, and may panic when it is dropped.
+    /// A process of any size and alignment. It holds a counted value, and may panic when it is
+    /// dropped.
     #[repr(C)]
     struct Sized<const N: usize, A> {
         align: [A; 0],
@@ -224,21 +184,26 @@ mod tests {
         }
     }
 
-    fn check<const N: usize, A: Send + 'static>(is_boxed: bool) {
+    fn is_on_heap(home: &Home) -> bool {
+        matches!(home.0, Place::Heap(_))
+    }
+
+    fn check<const N: usize, A: Send + 'static>(begins_on_heap: bool) {
         let held = Arc::new(());
         let new = |is_bomb| Home::new(sized::<N, A>(&held, is_bomb));
         let mut home = new(false);
-        assert_eq!(home.is_boxed, is_boxed);
-        assert_eq!(home.process.addr().get() % align_of::<Sized<N, A>>(), 0);
+        assert_eq!(is_on_heap(&home), begins_on_heap);
+        let address = (&raw const *home).addr();
+        assert_eq!(address % align_of::<Sized<N, A>>(), 0);
         assert_eq!(sum(&mut *home), Some(N as u64));
         let mut back = home.into_box();
         assert_eq!(sum(&mut *back), Some(N as u64));
         let home = Home::boxed(back);
-        assert!(home.is_boxed);
+        assert!(is_on_heap(&home));
         drop(home);
         let mut home = new(false);
         for waits in 0..3 {
-            assert_eq!(home.is_boxed, is_boxed || waits >= SETTLED);
+            assert_eq!(is_on_heap(&home), begins_on_heap || waits >= MAX_WAITS);
             home.wait();
             assert_eq!(sum(&mut *home), Some(N as u64));
         }
@@ -250,13 +215,24 @@ mod tests {
         assert_eq!(Arc::strong_count(&held), 1);
     }
 
+    #[test]
+    fn a_process_that_begins_on_the_heap_never_moves() {
+        let mut home = Home::boxed(Box::new(sized::<8, u64>(&Arc::new(()), false)));
+        let address = (&raw const *home).addr();
+        for _ in 0..4 {
+            home.wait();
+            assert_eq!((&raw const *home).addr(), address);
+        }
+    }
+
     // pins: P2
     #[test]
     fn processes_of_all_sizes_are_there_come_back_and_are_dropped_once() {
         check::<0, u8>(false);
         check::<3, u64>(false);
         check::<100, u128>(false);
-        check::<231, u8>(false);
+        check::<240, u8>(false);
+        check::<241, u8>(true);
         check::<1_000, u8>(true);
         check::<8, Wide>(true);
     }

@@ -6,25 +6,9 @@
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
-mod answer;
-#[cfg(all(
-    feature = "backtraces",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
-))]
-mod backtraces;
-#[cfg(not(all(
-    feature = "backtraces",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
-)))]
-#[path = "backtraces_off.rs"]
-mod backtraces;
+mod blocking;
 mod builder;
 mod cell;
-mod census;
 #[cfg(not(feature = "check"))]
 #[path = "check_off.rs"]
 mod check;
@@ -33,8 +17,6 @@ mod commands;
 mod config;
 mod contain;
 mod core;
-mod counted;
-mod crew;
 mod delivery;
 mod dispatch;
 mod dump;
@@ -42,7 +24,7 @@ mod exit_slot;
 mod factories;
 mod finish;
 mod forced;
-mod gauge;
+mod frames;
 mod global;
 mod handle;
 mod home;
@@ -50,19 +32,14 @@ mod idle;
 mod lanes;
 mod late;
 mod local;
-mod make_way;
-mod monitor;
+mod long_steps;
 mod names;
 mod nodes;
 mod outstanding;
-mod pid_cache;
-mod pinning;
 mod pool;
 mod process_handle;
 mod progress;
-mod reaper;
 mod registry;
-mod reports;
 mod room;
 mod routing;
 mod run;
@@ -71,21 +48,22 @@ mod send_all;
 mod sending;
 mod shared;
 mod shown;
-mod shutdown;
 mod slots;
+mod small_box;
 mod state;
 mod stats;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
 mod still;
+mod stop;
 mod submit;
+mod threads;
 mod token;
-mod try_lock;
 mod turns;
 mod upgrade;
-mod urgent;
 mod waiters;
 mod watchers;
 mod worker;
+mod worker_slots;
 
 #[cfg(feature = "check")]
 #[doc(hidden)]
@@ -104,17 +82,17 @@ pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use config::BuildError;
 pub use dump::{Dump, ProcessDump, WorkerDump};
 pub use factories::{Factory, FactoryError};
+pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;
 pub use handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
-pub use pinning::Pinning;
+pub use long_steps::{LongStep, LongStepKind};
 pub use process_handle::{Address, ProcessHandle};
-pub use reports::{LongStep, LongStepKind};
 pub use scheduler::{Scheduler, StartError};
 pub use send_all::SendAllError;
 pub use sending::SendAsync;
-pub use shutdown::StopReport;
 pub use state::ProcessState;
 pub use stats::{Stats, WorkerStats};
+pub use stop::{StopError, StopReport};
 
 /// A process, shared by registry and handles.
 type Task = std::sync::Arc<cell::ProcessCell>;

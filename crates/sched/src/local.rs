@@ -1,35 +1,30 @@
-//! What this thread is to a scheduler: one of its workers, in the middle of a turn or a submission.
-
-mod held;
-
-pub(crate) use held::{Held, Hold, hold, is_stopping};
+//! The queue of the worker that this thread is, if it is one.
 
 use crate::commands::OwnHandlers;
-use crate::pid_cache::PidCache;
+#[cfg(feature = "sim")]
+use crate::frames;
 use crate::pool::Cache;
 use crate::shared::Shared;
 use crate::token::Token;
 use ganger_deque::Worker;
-use ganger_proc_api::{CommandId, Handler};
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
 thread_local! {
-    /// The queue of the innermost [`enter`] on this thread's stack, or null. Without a destructor, so
-    /// that looking costs a load, and works in the destructors of other thread-locals.
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
+    /// So a look costs a load, and works in the destructors of other thread-locals.
     static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
 }
 
-/// A worker's own queue of ready processes.
+/// What a worker has for itself: its queue of ready processes, its caches and its handlers.
 pub(crate) struct LocalQueue {
     pub(crate) shared: Arc<Shared>,
     pub(crate) index: usize,
     pub(crate) deque: Worker<Token>,
     pub(crate) cache: RefCell<Cache>,
-    pub(crate) pids: RefCell<PidCache>,
     pub(crate) handlers: OwnHandlers,
-    /// How many processes the turn has woken.
+    /// How many processes this turn has woken.
     woken: Cell<u32>,
 }
 
@@ -40,13 +35,12 @@ impl LocalQueue {
             index,
             deque,
             cache: RefCell::default(),
-            pids: RefCell::new(PidCache::new()),
             handlers: OwnHandlers::default(),
             woken: Cell::new(0),
         }
     }
 
-    /// That of the first worker of a scheduler that is not started.
+    /// The queue of the first worker of a scheduler that is not started.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
@@ -56,29 +50,24 @@ impl LocalQueue {
     /// The worker begins a turn.
     #[inline]
     pub(crate) fn begin_turn(&self) {
-        // Most turns wake nobody, or one. A look costs less than a store.
+        // Most turns wake one process at most. A load costs less than a store.
         if self.woken.get() > 0 {
             self.woken.set(0);
         }
     }
 
-    /// Who carries out the command.
-    #[inline]
-    pub(crate) fn handler(&self, id: CommandId) -> Option<&dyn Handler> {
-        self.handlers.get(&self.shared.commands, id)
-    }
-
-    /// Whether it is one of that scheduler's.
+    /// Whether the worker is one of that scheduler's.
     #[inline]
     pub(crate) fn is_of(&self, shared: &Shared) -> bool {
         ptr::eq(Arc::as_ptr(&self.shared), shared)
     }
 
-    /// The turn is about to wake another process. One that wakes many keeps its worker from them for long:
-    /// thieves are to find them exposed, or each that comes for a few interrupts it by a heavy fence.
+    /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
+    /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
+    /// interrupts it by a heavy fence.
     #[inline]
     pub(crate) fn note_woken(&self) {
-        /// So many are exposed at a time.
+        /// How many are exposed at a time.
         const MANY: u32 = 16;
         self.woken.set(self.woken.get().wrapping_add(1));
         if self.woken.get().is_multiple_of(MANY) {
@@ -86,7 +75,8 @@ impl LocalQueue {
         }
     }
 
-    /// Wakes somebody for what is here, who will steal it, while this worker runs something else.
+    /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
+    /// else.
     #[inline]
     pub(crate) fn offer(&self) {
         if !self.deque.is_empty() && self.shared.idle.notify() {
@@ -94,7 +84,7 @@ impl LocalQueue {
         }
     }
 
-    /// Apart, so that waking one stays small.
+    /// A function of its own, so that waking one process stays small.
     #[cold]
     #[inline(never)]
     fn expose(&self) {
@@ -114,7 +104,7 @@ pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
     f();
 }
 
-/// Calls `f` as if on another thread: one that is no worker, and in the middle of nothing.
+/// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.
 #[cfg(feature = "sim")]
 pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
     struct Return(*const LocalQueue);
@@ -124,7 +114,7 @@ pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
         }
     }
     let _return = Return(CURRENT.replace(ptr::null()));
-    held::nothing(f)
+    frames::outside(f)
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
@@ -142,33 +132,9 @@ pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>
 /// Calls `f` with this thread's queue, if it is a worker of some scheduler.
 #[inline]
 pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
-    // SAFETY: null, or a queue that `enter` has borrowed, which has not returned: it would have put
-    // back what was there before.
+    // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
+    // have put back what was there before.
     f(unsafe { CURRENT.get().as_ref() })
-}
-
-/// Whether this thread is no worker of `shared`, and in the middle of nothing.
-pub(crate) fn is_outside(shared: &Shared) -> bool {
-    held(shared) == (0, 0)
-        && held::count(shared, Held::Telling) == 0
-        && with(shared, |_| ()).is_none()
-}
-
-/// Whether this thread, which is no worker of `shared`, is in a turn of it: it ends processes in a shutdown.
-pub(crate) fn ends_processes(shared: &Shared) -> bool {
-    held::count(shared, Held::Turn) > 0
-}
-
-/// Whether this thread is starting the process with that id, which others can find already.
-pub(crate) fn starts(shared: &Shared, id: u64) -> bool {
-    held::count(shared, Held::Start(id)) > 0
-}
-
-/// How many turns and submissions of `shared` are on this thread's stack.
-pub(crate) fn held(shared: &Shared) -> (usize, usize) {
-    let runs = |queue: &LocalQueue| shared.turns.on(queue.index).is_some();
-    let turns = usize::from(with(shared, runs) == Some(true)) + held::count(shared, Held::Turn);
-    (turns, held::count(shared, Held::Submission))
 }
 
 #[cfg(all(test, not(loom)))]

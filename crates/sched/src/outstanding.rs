@@ -2,8 +2,7 @@
 //!
 //! A completion may come twice (a handler that returned an error had given its completer away) or
 //! too late (the process has been upgraded since). Each yield gets a number that is never used again
-//! in the life of the process, and a completion counts when its number is still in this set, or it has come
-//! before its handler returned and nothing else has happened since (`answer.rs`). The set
+//! in the life of the process, and a completion counts when its number is still in this set. The set
 //! belongs to the worker that runs the process, so that completers need no synchronisation
 //! beyond the mailbox.
 

@@ -1,25 +1,25 @@
-//! What ended processes leave for the next ones: their cells, and their slots in the registry, of which
-//! the next ids are kept.
+//! What ended processes leave for the next ones: their cells, and the next ids of their slots in the
+//! registry.
 //!
-//! **Problem.** A process is often started by one thread and ended by another: memory that one thread
-//! asks for and another one gives back is what general allocators are slowest at, and a worker that waits
-//! for an allocator's lock is a worker that blocks.
+//! **Problem.** A process is often started by one thread and ended by another. General allocators are
+//! slowest at memory that one thread asks for and another one gives back. And a worker that waits for
+//! an allocator's lock is a worker that blocks.
 //!
-//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share a few, each of which one thread uses at
-//! a time. Who meets another thread at one goes on with the next, and stays there, so that those who start processes at
-//! once soon have one each; and who finds all of them in use does without. What a cache has too much of goes to the pool, a batch at a time, and what it
-//! lacks comes from there. Beyond [`BATCHES`] batches cells go back to the allocator.
+//! **Protocol.** Each worker has a [`Cache`] of its own; all other threads share one. A thread that finds
+//! it in use looks again a few times, and then does without. What a cache has too much of goes to the
+//! pool, a batch at a time, and what it lacks comes from there. Beyond [`BATCHES`] batches cells go back
+//! to the allocator.
 //!
-//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of it: so
-//! the pool takes nothing any more once it is closed, and each thread that ends after the halt empties it.
+//! **Rejected.** A cache for each thread: a thread that ends would have to hand over what it keeps, in a
+//! destructor of a thread-local.
+//!
+//! **The end.** A cell in the pool keeps the scheduler's memory alive, and the pool is a part of it. So
+//! the pool takes nothing once it is closed, and each thread that ends after the halt empties it.
 
 use crate::Task;
-use crate::cell::ProcessCell;
-use crate::try_lock::TryLock;
 use crossbeam_queue::{ArrayQueue, SegQueue};
 use ganger_sync::atomic::{Ordering, fence};
-use ganger_sync::{CachePadded, thread};
-use std::cell::Cell;
+use ganger_sync::{CachePadded, TryLock, hint, thread};
 use std::mem;
 use std::sync::Arc;
 
@@ -32,28 +32,23 @@ const BATCHES: usize = 64;
 /// Ids in slots that have never been used are claimed so many at a time.
 pub(crate) const FRESH: u32 = 64;
 
-/// Caches of the threads that are no workers.
-const OUTSIDE: usize = 8;
+/// How often a thread that is no worker looks whether the shared cache is free. A use of it takes some
+/// dozens of instructions, unless its thread is suspended.
+const LOOKS: usize = 64;
 
 pub(crate) struct Pool {
     cells: ArrayQueue<Vec<Task>>,
     ids: SegQueue<Vec<u64>>,
     /// Of all threads that are no workers.
-    outside: [CachePadded<TryLock<Cache>>; OUTSIDE],
+    outside: CachePadded<TryLock<Cache>>,
 }
 
-thread_local! {
-    /// The cache that this thread tries first, where it is no worker: the one that it had last. Without a
-    /// destructor, so that it is there in those of other thread-locals.
-    static OWN: Cell<usize> = const { Cell::new(0) };
-}
-
-/// What one thread keeps.
+/// What one thread keeps, or all threads that are no workers.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// Nobody else refers to them.
+    /// Nothing else refers to them.
     cells: Vec<Task>,
-    /// Claimed in the registry, for nobody yet.
+    /// Claimed in the registry, and given to no process yet.
     ids: Vec<u64>,
     is_closed: bool,
 }
@@ -63,29 +58,26 @@ impl Pool {
         Self {
             cells: ArrayQueue::new(BATCHES),
             ids: SegQueue::new(),
-            outside: Default::default(),
+            outside: CachePadded::default(),
         }
     }
 
-    /// Calls `f` with a cache of the threads that are no workers. Never blocks.
+    /// Calls `f` with the cache of the threads that are no workers. Never blocks.
     pub(crate) fn outside<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
-        match self.outside[OWN.get()].try_with(f) {
+        match self.outside.try_with(f) {
             Ok(result) => result,
-            Err(f) => self.elsewhere(f),
+            Err(f) => self.look_again(f),
         }
     }
 
-    /// As [`outside`](Self::outside), for who has just met another thread at the cache that was its own.
+    /// As [`outside`](Self::outside), for a thread that has just found another one at the cache.
     #[cold]
-    fn elsewhere<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
+    fn look_again<R, F: FnOnce(&mut Cache) -> R>(&self, f: F) -> R {
         let mut call = f;
-        for place in 1..OUTSIDE {
-            let place = (OWN.get() + place) % OUTSIDE;
-            match self.outside[place].try_with(call) {
-                Ok(result) => {
-                    OWN.set(place);
-                    return result;
-                }
+        for _ in 1..LOOKS {
+            hint::spin_loop();
+            match self.outside.try_with(call) {
+                Ok(result) => return result,
                 Err(f) => call = f,
             }
         }
@@ -95,7 +87,7 @@ impl Pool {
     /// Calls `f` with a cache for this once.
     fn without_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
         let mut cache = Cache {
-            // It takes a batch of cells for nobody.
+            // A batch of cells would come for a single one of them.
             is_closed: true,
             ..Cache::default()
         };
@@ -104,25 +96,23 @@ impl Pool {
         result
     }
 
-    /// Calls `f` with each of the caches of the threads that are no workers. Waits for who is using one.
-    fn each_outside(&self, mut f: impl FnMut(&mut Cache)) {
-        for cache in &self.outside {
-            while cache.try_with(&mut f).is_err() {
-                thread::yield_now();
-            }
+    /// Calls `f` with the cache of the threads that are no workers. Waits for the thread that uses it.
+    fn wait_for_outside(&self, mut f: impl FnMut(&mut Cache)) {
+        while self.outside.try_with(&mut f).is_err() {
+            thread::yield_now();
         }
     }
 
     /// Gives all cells back, for good. To be called by each of the threads that end after the halt.
     pub(crate) fn close(&self) {
-        self.each_outside(|cache| cache.is_closed = true);
+        self.wait_for_outside(|cache| cache.is_closed = true);
         self.release();
     }
 
     /// Gives the cells back that belong to no worker.
     pub(crate) fn release(&self) {
         let mut kept = Vec::new();
-        self.each_outside(|cache| kept.append(&mut cache.cells));
+        self.wait_for_outside(|cache| kept = mem::take(&mut cache.cells));
         drop(kept);
         while let Some(cells) = self.cells.pop() {
             drop(cells);
@@ -131,16 +121,13 @@ impl Pool {
 }
 
 impl Cache {
-    /// A cell to be used again, which nobody else refers to.
+    /// A cell to be used again, which nothing else refers to.
     pub(crate) fn take_cell(&mut self, pool: &Pool) -> Option<Task> {
-        if let Some(cell) = self.cells.pop() {
-            // Who starts processes from outside has cells that workers have used last.
-            if let Some(next) = self.cells.last() {
-                ProcessCell::fetch(Arc::as_ptr(next));
-            }
-            return Some(cell);
+        let cell = self.cells.pop();
+        if cell.is_some() {
+            return cell;
         }
-        // To look whether there are any is cheaper than to find that there are none: that takes a full fence.
+        // Look first: popping from an empty `ArrayQueue` costs a full fence.
         if self.is_closed || pool.cells.is_empty() {
             return None;
         }
@@ -148,13 +135,13 @@ impl Cache {
         self.cells.pop()
     }
 
-    /// Keeps a cell that nobody uses any more, if nobody else refers to it.
+    /// Keeps a cell for a later process, unless something else refers to it.
     pub(crate) fn keep_cell(&mut self, cell: Task, pool: &Pool) {
         if Arc::strong_count(&cell) > 1 {
             return;
         }
-        // Ordering: Acquire pairs with the Release of those who have dropped their references: what they
-        // did with the cell comes before its next use. There are no weak references.
+        // Ordering: Acquire pairs with the Release of the threads that have dropped their references: what
+        // they did with the cell comes before its next use. There are no weak references.
         fence(Ordering::Acquire);
         self.cells.push(cell);
         if self.cells.len() >= 2 * BATCH {
@@ -164,7 +151,7 @@ impl Cache {
         }
     }
 
-    /// An id that is free; `claim` gives some that nobody has had.
+    /// An id that is free; `claim` gives some that no process has had.
     pub(crate) fn take_id(
         &mut self,
         pool: &Pool,
@@ -200,19 +187,8 @@ impl Cache {
 mod tests {
     use super::*;
 
-    /// Calls `f` while so many of the caches are in use.
-    fn beside(pool: &Pool, users: usize, f: &mut dyn FnMut()) {
-        match users.checked_sub(1) {
-            None => f(),
-            Some(rest) => {
-                let place = &pool.outside[rest];
-                assert!(place.try_with(|_| beside(pool, rest, f)).is_ok());
-            }
-        }
-    }
-
     #[test]
-    fn whoever_uses_the_caches_another_thread_gets_what_it_needs() {
+    fn a_thread_gets_an_id_also_while_another_one_uses_the_cache() {
         let pool = Pool::new();
         let mut claimed = 0..0;
         let mut claim = |pool: &Pool| {
@@ -223,36 +199,27 @@ mod tests {
             pool.outside(|cache| cache.take_id(pool, fresh))
         };
         let mut ids = Vec::new();
-        for users in 0..=OUTSIDE {
-            beside(&pool, users, &mut || ids.extend(claim(&pool)));
-        }
-        // The last one, without a cache, has left the rest of its ids to others.
+        ids.extend(claim(&pool));
+        let inside = pool.outside.try_with(|_| ids.extend(claim(&pool)));
+        assert!(inside.is_ok());
+        // The second one, without a cache, has left the rest of its ids to others.
         let rest = pool.ids.pop().unwrap();
         assert_eq!(rest.len(), FRESH as usize - 1);
         assert!(pool.ids.is_empty());
         ids.extend(rest);
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), OUTSIDE + FRESH as usize);
+        assert_eq!(ids.len(), 1 + FRESH as usize);
     }
 
     fn is_closed(pool: &Pool) -> bool {
-        let is_closed = |cache: &TryLock<Cache>| cache.try_with(|cache| cache.is_closed).ok();
-        let mut all = pool.outside.iter().map(|cache| is_closed(cache));
-        all.all(|is_closed| is_closed == Some(true))
+        pool.outside.try_with(|cache| cache.is_closed).ok() == Some(true)
     }
 
     #[test]
-    fn to_close_it_reaches_each_cache() {
+    fn a_close_waits_for_the_thread_that_uses_the_cache() {
         let pool = Pool::new();
         assert!(!is_closed(&pool));
-        pool.close();
-        assert!(is_closed(&pool));
-    }
-
-    #[test]
-    fn to_close_it_waits_for_who_uses_a_cache() {
-        let pool = Pool::new();
         std::thread::scope(|scope| {
             let (entered, has_entered) = std::sync::mpsc::channel();
             let user = &pool;
@@ -267,19 +234,5 @@ mod tests {
             pool.close();
         });
         assert!(is_closed(&pool));
-    }
-
-    #[test]
-    fn who_meets_another_thread_at_a_cache_goes_on_with_the_next() {
-        let pool = Pool::new();
-        let places = || {
-            let place = |_| pool.outside(|_| ());
-            (0..2).for_each(place);
-            OWN.get()
-        };
-        OWN.set(0);
-        assert_eq!(places(), 0);
-        beside(&pool, 1, &mut || assert_eq!(places(), 1));
-        assert_eq!(places(), 1, "and stays there");
     }
 }

@@ -41,7 +41,7 @@ impl Address {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // In its node from the beginning, where it was made.
-        let message = Single::near(Item::Event(Event::Message(message)), self.task.key());
+        let message = Single::of(Item::Event(Event::Message(message)));
         self.task.deliver_in_node(message)
     }
 

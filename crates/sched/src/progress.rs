@@ -1,156 +1,91 @@
-//! How far a shutdown has come, and who is inside `stop`.
+//! How far a shutdown has come, for all that do not carry it out.
 
-use crate::clock::Deadline;
-use crate::counted;
 use crate::forced::Forced;
-use crate::local;
-use crate::shared::Shared;
-use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::fence;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-/// Flags, set one after the other and never cleared, the calls of `stop`, and who was forced.
+/// The stages of a shutdown, which are never taken back, and which processes it has forced.
+///
+/// | Bit | Set by a stop | What the others do |
+/// |---|---|---|
+/// | `STOPPING` | at its beginning | refuse submits |
+/// | `TERMINATING` | at the deadline, if processes are left | end each process at its next step boundary |
+/// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
+///
+/// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.
 #[derive(Default)]
 pub(crate) struct Progress {
-    stopping: AtomicBool,
-    terminating: AtomicBool,
-    halted: AtomicBool,
-    /// One of the last two.
-    over: AtomicBool,
-    callers: Mutex<Callers>,
+    stages: AtomicU32,
     pub(crate) forced: Forced,
 }
 
-#[derive(Default)]
-struct Callers {
-    /// The earliest of their deadlines.
-    deadline: Option<Deadline>,
-    inside: Vec<Caller>,
-    next_number: u64,
-}
-
-/// A call of `stop` that has not returned.
-#[derive(Clone, Copy)]
-pub(crate) struct Caller {
-    number: u64,
-    /// The thread that it is called on is one of the scheduler's.
-    pub(crate) is_own: bool,
-    /// Turns and submissions that can't end before it returns.
-    pub(crate) turns: usize,
-    pub(crate) submissions: usize,
-}
+const STOPPING: u32 = 1;
+const TERMINATING: u32 = 2;
+const HALTED: u32 = 4;
 
 impl Progress {
-    /// Submits are refused.
+    /// Whether submits are refused.
     pub(crate) fn is_stopping(&self) -> bool {
-        // Ordering: SeqCst: pairs with the store and the fence in `begin_stopping`; see there.
-        self.stopping.load(Ordering::SeqCst)
+        self.is_any(STOPPING)
     }
 
-    /// The deadline has passed.
+    /// Whether the deadline has passed.
     pub(crate) fn is_terminating(&self) -> bool {
-        // Ordering: SeqCst: pairs with the store and the fence in `begin_terminating`; see there.
-        self.terminating.load(Ordering::SeqCst)
+        self.is_any(TERMINATING)
     }
 
-    /// Workers return, or have returned.
+    /// Whether workers return, or have returned.
     pub(crate) fn is_halted(&self) -> bool {
-        // Ordering: SeqCst: one order with the queues' changes and the store in `halt`.
-        self.halted.load(Ordering::SeqCst)
+        self.is_any(HALTED)
     }
 
-    /// A process whose turn ends takes no further step: whoever has just run it ends it.
+    /// Whether a process whose turn ends takes no further step: the thread that has just run it
+    /// ends it.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        // Ordering: SeqCst, as `is_halted`.
-        self.over.load(Ordering::SeqCst)
+        self.is_any(TERMINATING | HALTED)
     }
 
+    #[inline]
+    fn is_any(&self, stages: u32) -> bool {
+        // Ordering: SeqCst pairs with the addition in `enter`, in one order with the changes of the
+        // queues.
+        self.stages.load(Ordering::SeqCst) & stages != 0
+    }
+
+    /// Has submits refused from now on.
     pub(crate) fn begin_stopping(&self) {
-        // Ordering: SeqCst: one order with the loads in `is_stopping`.
-        self.stopping.store(true, Ordering::SeqCst);
-        // Pairs with the light fence in `Census::enter`: a submitter counts itself, then reads this;
-        // this is set, then the count is read. One of the two sees the other. And with the light fence
-        // in `submit`, as in `begin_terminating`.
+        self.enter(STOPPING);
+        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then reads
+        // this stage; a stop enters the stage, then reads the count. One of the two sees the other.
+        // Pairs with the light fence in `submit` as well, as in `begin_terminating`.
         fence::heavy();
     }
 
+    /// Has each process end at its next step boundary.
     pub(crate) fn begin_terminating(&self) {
-        // Ordering: SeqCst: one order with the loads in `is_terminating`.
-        self.terminating.store(true, Ordering::SeqCst);
-        self.over.store(true, Ordering::SeqCst);
+        self.enter(TERMINATING);
         // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
         // this; this is set, then all visible processes are read. One of the two sees the other.
         fence::heavy();
     }
 
+    /// Has the workers and the monitor return when nothing is queued.
     pub(crate) fn halt(&self) {
-        // Ordering: SeqCst: a process is queued, then this is read; this is set, then the queues
-        // are looked at. One of the two sees the other.
-        self.over.store(true, Ordering::SeqCst);
-        self.halted.store(true, Ordering::SeqCst);
+        self.enter(HALTED);
     }
 
-    /// Adds a call of `stop` on this thread, until the guard is dropped.
-    pub(crate) fn enter(&self, shared: &Shared, deadline: Duration) -> Inside<'_> {
-        let deadline = Deadline::after(deadline);
-        let (turns, submissions) = local::held(shared);
-        let mut callers = self.callers();
-        let number = callers.next_number;
-        callers.next_number += 1;
-        callers.inside.push(Caller {
-            number,
-            is_own: counted::is_own(shared),
-            turns,
-            submissions,
-        });
-        let earliest = callers
-            .deadline
-            .map_or(deadline, |other| other.earlier(deadline));
-        callers.deadline = Some(earliest);
-        Inside {
-            progress: self,
-            number,
-        }
-    }
-
-    /// Lets the deadline pass.
-    pub(crate) fn expire(&self) {
-        self.callers().deadline = Some(Deadline::after(Duration::ZERO));
-    }
-
-    /// The earliest deadline of all calls.
-    pub(crate) fn deadline(&self) -> Deadline {
-        self.callers()
-            .deadline
-            .unwrap_or_else(|| Deadline::after(Duration::ZERO))
-    }
-
-    /// The sum of something over all calls.
-    pub(crate) fn sum(&self, of: impl Fn(&Caller) -> usize) -> usize {
-        self.callers().inside.iter().map(of).sum()
-    }
-
-    /// What counts as live and waits for a `stop` to return.
-    pub(crate) fn held(&self) -> usize {
-        self.sum(|caller| caller.turns + caller.submissions)
-    }
-
-    fn callers(&self) -> MutexGuard<'_, Callers> {
-        self.callers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn enter(&self, stage: u32) {
+        // Ordering: SeqCst pairs with the loads in `is_any`: a process is queued, then the stage is
+        // read; the stage is set, then the queues are looked at. One of the two sees the other.
+        self.stages.fetch_or(stage, Ordering::SeqCst);
     }
 }
 
-/// See [`Progress::enter`].
-pub(crate) struct Inside<'a> {
-    progress: &'a Progress,
-    number: u64,
-}
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        let mut callers = self.progress.callers();
-        callers.inside.retain(|caller| caller.number != self.number);
-    }
+/// Comes between a look that has seen the halt and the last look at the queues.
+pub(crate) fn fence_after_halt() {
+    // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued,
+    // then the halt is looked at; the halt is seen here, then the queues are looked at. One of the
+    // two sees the other.
+    ganger_sync::atomic::fence(Ordering::SeqCst);
 }

@@ -57,13 +57,6 @@ impl Registry {
         }
     }
 
-    /// Has the processor fetch what [`insert`](Self::insert) writes, if the id is of those that are counted.
-    pub(crate) fn fetch(&self, id: u64) {
-        if id >= FIRST_COUNTED_ID {
-            self.counted.fetch(id);
-        }
-    }
-
     /// Makes the process visible.
     ///
     /// # Safety

@@ -5,14 +5,13 @@ use crate::cell::ProcessCell;
 use crate::contain::log;
 use crate::core::Item;
 use crate::delivery::Put;
-use crate::local::{self, LocalQueue};
+use crate::local;
 use crate::nodes;
 use crate::shared::Shared;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
 use ganger_relay::{Hop, Receiver};
 use std::cell::RefCell;
-use std::mem;
 use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
@@ -115,15 +114,15 @@ impl Shared {
         }
     }
 
-    /// As [`deliver`](Self::deliver), where that has been looked at.
+    /// As [`deliver`](Self::deliver), for a target that is this scheduler's.
     #[inline]
     fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         let id = package.target.id();
-        // In its node before anybody is looked up, whom it might keep waiting.
-        let message = nodes::of_message(package.message, id);
+        // The message is in its node before the look-up, which the end of the process waits for.
+        let message = nodes::of_message(package.message);
         local::with_either(self, |queue| {
-            match self.put(queue, id, message) {
-                Ok(None) => nodes::note_behind(id),
+            match self.put(id, message) {
+                Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {
                     return Err(nodes::refused(kind, message, &package.target));
@@ -133,70 +132,19 @@ impl Shared {
         })
     }
 
-    /// Puts a message into the process with that id: see [`ProcessCell::put`](crate::cell::ProcessCell::put). A
-    /// worker looks first among those that it knows.
-    #[inline]
-    fn put(&self, queue: Option<&LocalQueue>, id: u64, mut message: Single<Item>) -> Put {
-        if let Some(queue) = queue {
-            let mut pids = queue.pids.borrow_mut();
-            if let Some(task) = pids.get(id) {
-                match task.put(message) {
-                    Err((SendErrorKind::Closed, refused)) => message = refused,
-                    put => return put,
-                }
-                drop(pids);
-                self.forget(queue, id);
-            }
-        }
-        self.look_up_and_put(queue, id, message)
-    }
-
-    /// As [`put`](Self::put), for a process that this worker does not know.
-    #[inline(never)]
-    fn look_up_and_put(&self, queue: Option<&LocalQueue>, id: u64, message: Single<Item>) -> Put {
-        let is_frequent = queue.is_some_and(|queue| queue.pids.borrow_mut().miss(id));
-        // Until somebody is there who takes it.
-        let mut put = Err((SendErrorKind::NotFound, message));
-        let mut found = None;
-        let is_there = self.registry.read(id, |task| {
-            put = match mem::replace(&mut put, Ok(None)) {
-                Err((_, message)) => task.put(message),
-                Ok(_) => unreachable!("it is asked once"),
-            };
-            if is_frequent && put.is_ok() {
-                found = Some(Arc::clone(task));
-            }
+    /// Puts a message into the process with that id: see
+    /// [`ProcessCell::put`](crate::cell::ProcessCell::put).
+    fn put(&self, id: u64, message: Single<Item>) -> Put {
+        let mut message = Some(message);
+        let put = self.registry.read(id, |task| {
+            let message = message.take();
+            task.put(message.unwrap_or_else(|| unreachable!("the registry calls this once")))
         });
-        if let (Some(queue), Some(task)) = (queue, found) {
-            self.make_known(queue, task);
+        match (put, message) {
+            (Some(put), _) => put,
+            (None, Some(message)) => Err((self.unknown(), message)),
+            (None, None) => unreachable!("the registry keeps no message"),
         }
-        match (is_there, put) {
-            (None, Err((_, message))) => Err((self.unknown(), message)),
-            (_, put) => put,
-        }
-    }
-
-    /// The process that this worker knows by that id has ended.
-    #[cold]
-    fn forget(&self, queue: &LocalQueue, id: u64) {
-        let ended = queue.pids.borrow_mut().forget(id);
-        if let Some(ended) = ended {
-            self.keep_cell(queue, ended);
-        }
-    }
-
-    #[cold]
-    fn make_known(&self, queue: &LocalQueue, task: Task) {
-        let before = queue.pids.borrow_mut().insert(task);
-        if let Some(before) = before {
-            self.keep_cell(queue, before);
-        }
-    }
-
-    /// The worker is about to do nothing: it keeps nobody's cell.
-    pub(crate) fn forget_known(&self, queue: &LocalQueue) {
-        let mut pids = queue.pids.borrow_mut();
-        pids.take_all().for_each(|task| self.keep_cell(queue, task));
     }
 
     /// Sends a control message to a process of this scheduler.

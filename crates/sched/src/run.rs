@@ -1,21 +1,20 @@
 //! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome (`run/turn.rs`), and
 //! do what follows from that.
 
-mod catch_up;
 mod turn;
 
-use self::catch_up::CatchUp;
 use self::turn::{Buffers, Turn};
 use crate::Task;
 use crate::commands::OwnHandlers;
 use crate::contain::{contain, discard, discard_each};
 use crate::finish::finish;
+use crate::frames::{self, Frame};
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::state::{Begin, Leave};
 use crate::stats::Counters;
 use crate::token::Token;
-use crate::turns::{Elsewhere, Seat, Turning};
+use crate::turns::{OffWorker, OnWorker, Turning};
 use ganger_proc_api::ExitReason;
 use std::mem;
 use std::sync::Arc;
@@ -26,10 +25,9 @@ pub(crate) struct Runner<'a> {
     /// The same, for who may have to keep it.
     shared_arc: &'a Arc<Shared>,
     /// Of the worker that this thread is, if so.
-    seat: Option<Seat<'a>>,
+    seat: Option<OnWorker<'a>>,
     counters: &'a Counters,
     buffers: Buffers,
-    catch_up: CatchUp,
 }
 
 impl<'a> Runner<'a> {
@@ -38,10 +36,9 @@ impl<'a> Runner<'a> {
         Self {
             shared,
             shared_arc: shared,
-            seat: queue.map(Seat::new),
+            seat: queue.map(OnWorker::new),
             counters: shared.counters.of(queue.map(|queue| queue.index)),
             buffers: Buffers::default(),
-            catch_up: CatchUp::default(),
         }
     }
 
@@ -77,29 +74,25 @@ impl<'a> Runner<'a> {
         if let Some(seat) = self.seat {
             seat.end_turn();
         }
-        self.catch_up = CatchUp::default();
         // Each alone: a second panic on the way out of one would end the program.
-        let Buffers {
-            mut out,
-            inline,
-            end,
-        } = mem::take(&mut self.buffers);
+        let Buffers { mut out, end, .. } = mem::take(&mut self.buffers);
         discard_each(None, counters, out.drain_yields());
         discard(None, counters, out.take_outcome());
-        discard(None, counters, inline);
         discard(None, counters, end);
     }
 
     #[cold]
     #[inline(never)]
     fn turn_elsewhere(&mut self, token: Token) {
-        let handlers = OwnHandlers::default();
-        let place = Elsewhere {
-            shared: self.shared,
-            handlers: &handlers,
-        };
-        self.turn(place, token);
-        handlers.leave(self.counters);
+        frames::within(self.shared, Frame::Turn, || {
+            let handlers = OwnHandlers::default();
+            let place = OffWorker {
+                shared: self.shared,
+                handlers: &handlers,
+            };
+            self.turn(place, token);
+            handlers.leave(self.counters);
+        });
     }
 
     /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.
@@ -108,7 +101,7 @@ impl<'a> Runner<'a> {
     /// it is one. And it is all in one piece with the loop that calls it: a call, which saves registers and prepares for a
     /// panic, takes a fifth of a short step.
     #[inline(always)]
-    pub(crate) fn turn(&mut self, place: impl Turning, token: Token) {
+    pub(crate) fn turn<'b>(&mut self, place: impl Turning<'b>, token: Token) {
         let task = token.into_task();
         task.check.begin();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
@@ -119,7 +112,7 @@ impl<'a> Runner<'a> {
         if !crate::sim::has_begun() {
             place.count(&counters.turns);
         }
-        let turn = place.begin(shared, task.pid);
+        let turn = place.begin(task.pid);
         let ends = match task.state.begin() {
             Begin::Terminate => {
                 buffers.end = Some(ExitReason::Terminated);
@@ -143,27 +136,16 @@ impl<'a> Runner<'a> {
                 end_if_over(shared, &task);
                 task.state.requeue()
             }
-            Turn::Behind => {
-                end_if_over(shared, &task);
-                match task.state.requeue() {
-                    Leave::Requeue => {
-                        place.end(turn);
-                        // SAFETY: the process has not been parked: this thread still owns the token.
-                        return self.catch_up(unsafe { Token::new(&task) });
-                    }
-                    leave => leave,
-                }
-            }
             Turn::End => Leave::Terminate,
         };
         match leave {
             Leave::Parked => {}
             // SAFETY: the process has not been parked: this thread still owns the token.
-            Leave::Requeue => place.requeue(arc, unsafe { Token::new(&task) }),
+            Leave::Requeue => arc.requeue(place.queue(), unsafe { Token::new(&task) }),
             // SAFETY: as above.
             Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
-                let worker = place.worker();
+                let worker = place.queue().map(|queue| queue.index);
                 let end_turn = move || place.end(turn);
                 return finish(shared, counters, &task, &mut buffers.end, worker, end_turn);
             }

@@ -1,16 +1,17 @@
 //! The scheduler, from the side of its owner.
 
+use crate::blocking;
 use crate::builder::Builder;
-use crate::crew;
 use crate::handle::Handle;
-use crate::monitor;
 use crate::shared::Shared;
 use std::ops::Deref;
 use std::sync::{Arc, PoisonError};
 
-/// Runs processes on worker threads. Dropping it stops it.
+/// Runs processes on worker threads. Dropping it stops it, with the builder's
+/// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
+/// [`Handle::begin_stop`] does where `stop` is refused.
 ///
-/// Everything that callers do with it is on [`Handle`], which it dereferences to.
+/// It dereferences to [`Handle`], which has all that callers do with it.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
@@ -48,12 +49,13 @@ pub enum StartError {
     /// The system refused the thread that watches the workers. None has been started.
     #[error("can't start the monitor: {0}")]
     Monitor(std::io::Error),
-    /// The system refused a thread. Those started before it work; if it was the first, the scheduler is stopping.
+    /// The system refused the thread of a worker. The workers before it run. If there are none, the
+    /// scheduler is stopping.
     #[error(
         "can't start worker {worker}: {error}; fewer `workers`, or a smaller `stack_size`, may help"
     )]
     Spawn {
-        /// The worker whose thread was refused; those before it run.
+        /// The worker whose thread was refused.
         worker: usize,
         /// The system's reason.
         error: std::io::Error,
@@ -102,18 +104,18 @@ impl Scheduler {
         if shared.is_started() {
             return Err(StartError::AlreadyStarted);
         }
-        monitor::start(shared).map_err(StartError::Monitor)?;
+        blocking::monitor::start(shared).map_err(StartError::Monitor)?;
         let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
         shared.commands.freeze();
         let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
-        let spares = deques.split_off(shared.crew.workers());
-        shared.crew.set_free(spares.into_iter());
+        let spares = deques.split_off(shared.worker_slots.workers());
+        shared.worker_slots.set_free(spares.into_iter());
         for (worker, deque) in deques {
-            if let Err((error, _)) = crew::start_worker(shared, worker, deque) {
+            if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
                 if !shared.is_served() {
-                    // Nobody would ever run what is submitted.
+                    // No worker would ever run what is submitted.
                     shared.shutdown.begin_stopping();
-                    // Handlers' destructors may stop the scheduler, which asks for the lock.
+                    // The destructor of a handler may stop the scheduler, and that takes the lock.
                     drop(starting);
                     shared.commands.give_up(shared.own_counters());
                 }
@@ -142,6 +144,9 @@ impl Deref for Scheduler {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         let deadline = self.handle.shared.config.shutdown_deadline;
-        self.handle.stop(deadline);
+        if self.handle.stop(deadline).is_err() {
+            // This thread is inside of a call that the stop waits for.
+            self.handle.begin_stop(deadline);
+        }
     }
 }

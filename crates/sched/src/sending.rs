@@ -2,12 +2,12 @@
 //! task.
 
 use crate::Task;
+use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::cell::ProcessCell;
 use crate::contain::{contain_and_report, discard};
 use crate::core::Item;
 use crate::exit_slot::ThreadWaker;
 use crate::handle::Handle;
-use crate::make_way;
 use crate::process_handle::Address;
 use crate::waiters::{Entered, Left, Look, Ticket, Waiters};
 use ganger_mpsc::Batch;
@@ -344,7 +344,7 @@ impl ProcessCell {
         if timeout == Some(Duration::ZERO) {
             return Err((SendErrorKind::Timeout, message));
         }
-        if !make_way::may_wait_for(&self.shared, self.pid) {
+        if !may_wait_for(&self.shared, self.pid) {
             return Err((SendErrorKind::Full, message));
         }
         #[cfg(feature = "sim")]
@@ -355,7 +355,7 @@ impl ProcessCell {
             return Ok(());
         };
         // It is woken once: by the acceptance or by the end.
-        let has_waited = make_way::block_beside_others(|| match timeout {
+        let has_waited = block_if_replaced(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {
                 thread.0.park_timeout(timeout);

@@ -1,38 +1,34 @@
 //! What all workers and all callers of a scheduler share.
 
 use crate::accounts::Accounts;
-use crate::backtraces::Backtraces;
-use crate::census::Census;
+use crate::blocking::Reports;
 use crate::check::Check;
+use crate::clock::CoarseTime;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
-use crate::crew::Crew;
 use crate::factories::Factories;
-use crate::gauge::Gauge;
 use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::late::Late;
 use crate::local::LocalQueue;
-use crate::monitor::CoarseTime;
+use crate::long_steps::LongSteps;
 use crate::names::Names;
-use crate::pinning::Pins;
 use crate::pool::{Cache, FRESH, Pool};
 use crate::progress::Progress;
-use crate::reaper::{LateHands, MOST_HANDS};
 use crate::registry::Registry;
-use crate::reports::Reports;
-use crate::shutdown::Report;
 use crate::stats::{AllCounters, Counters};
+use crate::stop::Stopper;
 use crate::token::Token;
 use crate::turns::Turns;
-use crate::urgent::UrgentLane;
 use crate::waiters::Waiters;
 use crate::watchers::Watch;
-use crate::{Task, local, reaper};
+use crate::worker_slots::WorkerSlots;
+use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
+use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
-use ganger_sync::{CachePadded, sync};
+use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
 use std::sync::Arc;
 
 pub(crate) struct Shared {
@@ -46,31 +42,35 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: GlobalQueue<Token>,
-    /// Processes that a system event has woken, or waits for.
-    pub(crate) urgent: UrgentLane,
+    /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
+    /// before they look elsewhere.
+    pub(crate) urgent: GlobalQueue<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
     pub(crate) check: Check,
     pub(crate) accounts: Accounts,
-    pub(crate) crew: Crew,
-    pub(crate) reports: Reports,
+    pub(crate) worker_slots: WorkerSlots,
+    pub(crate) long_steps: LongSteps,
+    pub(crate) reports: Arc<Reports>,
     /// Of threads, where they are asked for.
-    pub(crate) backtraces: Option<Backtraces>,
+    pub(crate) backtraces: Option<Box<dyn Sampler>>,
     /// Written by the monitor.
     pub(crate) time: CachePadded<CoarseTime>,
     pub(crate) counters: AllCounters,
     /// Processes that were submitted and have not ended, and submissions under way.
-    pub(crate) live: Census,
+    pub(crate) live: ShardedCount,
     /// Processes that count for `max_processes`; unused without a limit.
-    pub(crate) places: Gauge,
-    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the reaper.
-    pub(crate) threads: Gauge,
+    pub(crate) places: WaitableCount,
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
+    /// supervisor of a stop, reapers.
+    pub(crate) threads: WaitableCount,
     /// Those who wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
-    pub(crate) report: Report,
-    pub(crate) late_hands: LateHands,
+    pub(crate) stopper: Stopper,
+    /// Has what is queued after the halt ended, for a thread that has queued something.
+    end_queued: fn(&Arc<Self>),
     /// Held while the workers are started.
     pub(crate) starting: std::sync::Mutex<()>,
     pub(crate) turns: Turns,
@@ -88,7 +88,8 @@ impl Shared {
         node: Option<NodeName>,
         config: Config,
         pins: Option<Pins>,
-        backtraces: Option<Backtraces>,
+        backtraces: Option<Box<dyn Sampler>>,
+        end_queued: fn(&Arc<Self>),
     ) -> Arc<Self> {
         let slots = workers + config.max_spares;
         // Spares' deques are small until they have something to hold.
@@ -111,22 +112,23 @@ impl Shared {
             late: Late::new(),
             registry: Registry::new(),
             global: GlobalQueue::new(),
-            urgent: UrgentLane::new(),
+            urgent: GlobalQueue::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),
             accounts: Accounts::new(),
-            crew: Crew::new(workers, slots, pins),
-            reports: Reports::default(),
+            worker_slots: WorkerSlots::new(workers, slots, pins),
+            long_steps: LongSteps::default(),
+            reports: Arc::default(),
             backtraces,
             time: CachePadded::default(),
             counters: AllCounters::new(slots),
-            live: Census::new(slots),
-            places: Gauge::default(),
-            threads: Gauge::default(),
+            live: ShardedCount::new(slots),
+            places: WaitableCount::default(),
+            threads: WaitableCount::default(),
             shutdown: Progress::default(),
-            report: Report::default(),
-            late_hands: LateHands::new(MOST_HANDS),
+            stopper: Stopper::default(),
+            end_queued,
             starting: std::sync::Mutex::default(),
             turns: Turns::new(slots),
             pool: Pool::new(),
@@ -211,15 +213,6 @@ impl Shared {
         ids.map(|id| Pid::new(self.host, id)).collect()
     }
 
-    /// Whether a process waits in the global queue, or a few, which a sleeper would have taken if nobody had been
-    /// searching; or nobody could have, because there is one worker. For a worker that searches, and was away.
-    pub(crate) fn has_kept_waiting(&self) -> bool {
-        /// Who pushes one after the other has pushed more.
-        const FEW: usize = 8;
-        let is_relied_on = self.crew.workers() == 1 || self.idle.snapshot().sleeping > 0;
-        is_relied_on && (1..=FEW).contains(&self.global.len())
-    }
-
     /// Which worker this thread is, if so.
     pub(crate) fn own_index(&self) -> Option<usize> {
         local::with(self, |queue| queue.index)
@@ -252,7 +245,7 @@ impl Shared {
         let _pushing = self.check.begin_push(|| None);
         self.check.push_global(&self.global, token);
         self.idle.notify_from_outside();
-        reaper::reap_after_halt(self);
+        self.end_after_halt();
     }
 
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
@@ -282,7 +275,16 @@ impl Shared {
         let _pushing = self.check.begin_push(|| self.own_index());
         self.check.push_urgent(&self.urgent, token);
         self.idle.notify_from_outside();
-        reaper::reap_after_halt(self);
+        self.end_after_halt();
+    }
+
+    /// Has what is queued ended after the halt, when no worker may be left to look. This thread has just queued
+    /// something, or may have.
+    #[inline]
+    pub(crate) fn end_after_halt(self: &Arc<Self>) {
+        if self.shutdown.is_halted() {
+            (self.end_queued)(self);
+        }
     }
 
     /// Queues a process that has just run on this thread and has a system event, before all others.
@@ -316,7 +318,7 @@ impl Shared {
     /// The other ends of all deques in which there may be something.
     #[inline]
     pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
-        &self.stealers[..self.crew.used()]
+        &self.stealers[..self.worker_slots.used()]
     }
 
     /// Whether something is queued anywhere.
@@ -343,41 +345,28 @@ mod tests {
         }
     }
 
-    // pins: G5
+    // pins: G2
     #[test]
-    fn a_few_that_a_sleeper_would_have_taken_were_kept_waiting() {
-        for workers in [1, 2] {
-            let builder = Scheduler::builder().workers(workers);
-            // Nobody serves them.
-            let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
-            let scheduler = scheduler.build().unwrap();
-            let shared = &scheduler.shared;
-            let submit = || drop(scheduler.submit(Quick, "main", ()).unwrap());
-            submit();
-            // The other worker is awake, and would have come by itself.
-            assert_eq!(shared.has_kept_waiting(), workers == 1);
-            let sleeper = (workers > 1).then(|| {
-                let shared = Arc::clone(shared);
-                thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
-            });
-            while sleeper.is_some() && shared.idle.snapshot().sleeping == 0 {
-                thread::yield_now();
-            }
-            assert!(shared.has_kept_waiting(), "{workers} workers");
-            let only = shared.global.pop().unwrap();
-            assert!(!shared.has_kept_waiting(), "nothing waits");
-            shared.global.push(only);
-            shared.idle.notify_all();
-            if let Some(sleeper) = sleeper {
-                let _woken = sleeper.join().unwrap();
-            }
-            if workers == 1 {
-                (0..7).for_each(|_| submit());
-                assert!(shared.has_kept_waiting(), "a few");
-                submit();
-                assert!(!shared.has_kept_waiting(), "somebody goes on pushing");
-            }
+    fn a_process_in_the_urgent_lane_is_work_and_leaves_it_in_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = || scheduler.submit(Quick, "main", ()).unwrap();
+        let handles = [submit(), submit()];
+        let shared = &scheduler.shared;
+        let tokens: Vec<_> = std::iter::from_fn(|| shared.global.pop()).collect();
+        assert!(!shared.has_work() && shared.urgent.pop().is_none());
+        for token in tokens {
+            shared.urgent.push(token);
+            assert!(shared.has_work(), "a worker would fall asleep beside it");
         }
+        for handle in &handles {
+            assert!(!shared.urgent.is_empty());
+            let task = shared.urgent.pop().unwrap().into_task();
+            assert_eq!(task.pid, handle.pid());
+        }
+        assert!(shared.urgent.is_empty() && !shared.has_work());
+        drop(handles);
+        // No thread has their tokens any more: nothing would end them.
+        std::mem::forget(scheduler);
     }
 
     // pins: G2

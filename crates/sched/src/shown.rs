@@ -1,16 +1,15 @@
 //! The events of one step, where they lie.
 //!
-//! There are three kinds, in this order: what is aside (those that steps before have left, and system events); the answer
-//! of a handler that is in its place; and the first of what is pending. When nothing is aside, they are lent to the step
-//! ([`Lent`]), each behind a link to the next: nobody looks at one as it is taken. What has been taken is freed when the
-//! step is over, or before the list changes otherwise.
+//! There are two kinds, in this order: what is aside (the events that earlier steps have left, and system events), and the
+//! first of what is pending. When nothing is aside, the latter are lent to the step ([`Lent`]), each behind a link to
+//! the next. The step takes them without a call. Their nodes are freed when the step is over, or before the
+//! list changes otherwise.
 
-use crate::answer::AnswerPlace;
 use crate::core::Item;
 use crate::lanes::Aside;
 use crate::room::{CONTROL, MESSAGE};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventQueue, Events, Lent, Link};
+use ganger_proc_api::{Event, EventQueue, Events, Lent};
 
 /// Whether events are linked as [`Lent`] has it: loom's cells, which it watches, are larger.
 const ARE_LINKED: bool = cfg!(not(loom));
@@ -24,10 +23,8 @@ const _: () = {
 /// The events of one step.
 pub(crate) struct Shown<'a> {
     aside: &'a mut Option<Box<Aside>>,
-    /// In front of what is pending. When there is one, nothing is aside.
-    answer: &'a AnswerPlace,
     pending: &'a mut Batch<Item>,
-    /// The answer and the first of what is pending. Those are not the list's any more that have been taken from it.
+    /// The first of what is pending. What the step has taken from it is no item of the list.
     lent: &'a Lent,
     /// How many there were of these when the list was last put in order.
     before: usize,
@@ -35,29 +32,16 @@ pub(crate) struct Shown<'a> {
     pub(crate) places: u64,
 }
 
-/// Where the first event is lent: the answer, if there is one, in front of what is pending.
-#[inline]
-pub(crate) fn first(answer: &AnswerPlace, pending: &Batch<Item>) -> *mut Link {
-    let first = pending.links().cast();
-    if answer.is_full() {
-        answer.link_to(first)
-    } else {
-        first
-    }
-}
-
 impl<'a> Shown<'a> {
-    /// What is aside, and what is lent: the answer, if there is one, and the first of what is pending.
+    /// What is aside, and what is lent, the first of what is pending.
     #[inline]
     pub(crate) fn new(
         aside: &'a mut Option<Box<Aside>>,
-        answer: &'a AnswerPlace,
         pending: &'a mut Batch<Item>,
         lent: &'a Lent,
     ) -> Self {
         Self {
             aside,
-            answer,
             pending,
             lent,
             before: lent.left(),
@@ -76,22 +60,19 @@ impl<'a> Shown<'a> {
     fn lend(&mut self, count: usize) {
         self.before = count;
         // SAFETY: so many there are, as in `Core::lend`.
-        unsafe { self.lent.set(first(self.answer, self.pending), count) };
+        unsafe { self.lent.set(self.pending.links().cast(), count) };
     }
 
-    /// How many events have been taken since the list was last in order: the answer, and others.
-    fn taken(&self) -> (bool, usize) {
-        let taken = self.before - self.lent.left();
-        let is_answered = taken > 0 && self.answer.is_full();
-        (is_answered, taken - usize::from(is_answered))
+    /// How many events have been taken since the list was last in order.
+    fn taken(&self) -> usize {
+        self.before - self.lent.left()
     }
 
     /// Counts the places of what the step has taken. Before the list is put in order, where there is a limit.
     #[cold]
     pub(crate) fn count(&mut self) {
-        let (_, taken) = self.taken();
         // They have been moved out; what they were is there to be read until their memory is freed.
-        let taken = self.pending.iter().take(taken);
+        let taken = self.pending.iter().take(self.taken());
         // Control messages are never here.
         let messages = taken.filter(|item| matches!(item, Item::Event(Event::Message(_))));
         self.places += messages.count() as u64 * MESSAGE;
@@ -103,12 +84,8 @@ impl<'a> Shown<'a> {
     pub(crate) fn settle(&mut self) -> usize {
         let left = self.lent.left();
         if left < self.before {
-            let (is_answered, taken) = self.taken();
-            if is_answered {
-                self.answer.forget();
-            }
             // SAFETY: the step has got the events by value, or dropped them.
-            unsafe { self.pending.forget(taken) };
+            unsafe { self.pending.forget(self.taken()) };
             self.before = left;
         }
         left
@@ -145,13 +122,10 @@ impl<'a> Shown<'a> {
     /// All that have not been taken, in order.
     fn all(&self) -> impl Iterator<Item = &Event> {
         let left = self.aside.iter().flat_map(|aside| aside.left.iter());
-        let (is_answered, taken) = self.taken();
-        let answer = self.answer.get().filter(|_| !is_answered);
-        let new = self.lent.left() - usize::from(answer.is_some());
-        let new = self.pending.iter().skip(taken).take(new);
-        (left.filter_map(as_event))
-            .chain(answer)
-            .chain(new.filter_map(as_event))
+        let new = (self.pending.iter())
+            .skip(self.taken())
+            .take(self.lent.left());
+        left.chain(new).filter_map(as_event)
     }
 }
 
@@ -171,12 +145,7 @@ impl EventQueue for Shown<'_> {
         }
         let left = self.lent.left().checked_sub(1)?;
         self.count_and_settle();
-        let item = if self.answer.is_full() {
-            // SAFETY: `&mut self` says that nobody has a reference to it.
-            unsafe { self.answer.take() }.map(Item::Event)
-        } else {
-            self.pending.pop_front()
-        };
+        let item = self.pending.pop_front();
         self.lend(left);
         self.take(item)
     }
@@ -185,16 +154,11 @@ impl EventQueue for Shown<'_> {
         if let Some(event) = self.take_left(wanted) {
             return Some(event);
         }
-        let events = self.count_and_settle() - usize::from(self.answer.is_full());
-        let item = if self.answer.get().is_some_and(&mut *wanted) {
-            // SAFETY: as above.
-            unsafe { self.answer.take() }.map(Item::Event)
-        } else {
-            let mut pending = self.pending.iter().take(events);
-            let index = pending.position(is_event(wanted))?;
-            self.pending.remove(index)
-        };
-        self.lend(self.before - 1);
+        let events = self.count_and_settle();
+        let mut pending = self.pending.iter().take(events);
+        let index = pending.position(is_event(wanted))?;
+        let item = self.pending.remove(index);
+        self.lend(events - 1);
         self.take(item)
     }
 

@@ -148,13 +148,6 @@ impl<T> Slots<T> {
         (!slots.is_null()).then(|| unsafe { &*slots.add(place) })
     }
 
-    /// Has the processor fetch the slot of an id, which is about to be filled, with whatever else it does meanwhile.
-    pub(crate) fn fetch(&self, id: u64) {
-        if let Some(slot) = self.slot(split(id).0) {
-            hint::prefetch_for_write(slot);
-        }
-    }
-
     /// Puts a value into the slot of an id, which the caller has claimed.
     ///
     /// # Safety

@@ -44,11 +44,16 @@
 //! | `Blocked`, `Idle` | parked | nobody | anybody: `unpark`, `push`, `terminate` |
 //! | `Complete` | closed | nobody, for ever | nobody |
 //!
-//! **Who terminates a process that ends at the same time** has ended it if his nudge comes before the close of the
-//! mailbox, or his mark before the worker marks that it has `obeyed` another. So an ordinary end takes no
-//! read-modify-write beside the close. Rejected: to go by the mark alone, which the worker would have to exchange at
-//! every end. Behind two whose nudges have come in nobody pushes another: what such a third has done before is seen by
-//! the worker's last look at the marks, after the close, or else he has seen the close.
+//! **A process that ends while it is terminated.** The worker closes the mailbox, and then marks the
+//! process as `ended`. A terminator marks it as `terminate`. Both are read-modify-writes of one word,
+//! so one of the two comes first, and each learns which. A terminator that comes first has ended the
+//! process, also when the mailbox is closed already. A terminator that comes second reports that the
+//! process has ended, and finds the mailbox closed. A terminator that finds the mailbox closed
+//! beforehand marks nothing. Rejected: to mark, then to close. A terminator would be told that the
+//! process has ended while others still see it run.
+//!
+//! **Only the first terminator pushes a nudge**: one wakes the process, and more would take memory
+//! until a long step is over.
 //!
 //! The phase is for those who look: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being closed: who sees a
@@ -57,8 +62,7 @@
 //! | mark | set by | decides |
 //! |---|---|---|
 //! | `terminate` | anybody, before a nudge is pushed | that no further step starts |
-//! | `obeyed` | the worker, once | that a `terminate` before it has ended the process, one after it comes too late |
-//! | `nudged` | the second who terminates it, after its nudge | that the process ends as terminated: no more nudges |
+//! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
 //! | `cancelled`, `shutdown` | anybody | nothing here |
 //! | `SYSTEM` upwards: a count | senders, before they push; the worker | that a drain has to look for system events; the lane of the queue |
 
@@ -70,13 +74,12 @@ use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, Single};
 use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
-const OBEYED: u32 = 1 << 1;
-const NUDGED: u32 = 1 << 2;
-const CANCELLED: u32 = 1 << 3;
-const SHUTDOWN: u32 = 1 << 4;
-/// One system event, in the count that the bits from here on are. 2^27 of them, which no step has taken, would wait in
-/// 8 GiB of nodes.
-const SYSTEM: u32 = 1 << 5;
+const ENDED: u32 = 1 << 1;
+const CANCELLED: u32 = 1 << 2;
+const SHUTDOWN: u32 = 1 << 3;
+/// One system event: the bits from here on are their count. 2^28 events that no step has taken would
+/// wait in 16 GiB of nodes.
+const SYSTEM: u32 = 1 << 4;
 
 const READY: u16 = 0;
 const RUNNING: u16 = 1;
@@ -210,7 +213,7 @@ impl<T> State<T> {
 
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(OBEYED | NUDGED | CANCELLED | SHUTDOWN) != 0
+        self.marks() & !(ENDED | CANCELLED | SHUTDOWN) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -276,29 +279,26 @@ impl<T> State<T> {
         self.push(item)
     }
 
-    /// No further step may start: sets the mark, and wakes the process by `nudge`, so that it ends.
-    ///
-    /// # Errors
-    /// Gives the nudge back when the process has ended.
-    pub(crate) fn terminate(&self, nudge: T) -> Result<Wake, T> {
-        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that ends the process for
-        // it sees what its caller did before. Acquire pairs with the Release in `complete`: whoever comes after that
-        // one's last look finds the mailbox closed.
+    /// Lets no further step start: sets the mark, and wakes the process by `nudge`, so that it ends.
+    /// None when the process has ended already, for another reason or another terminator.
+    #[must_use]
+    pub(crate) fn terminate(&self, nudge: T) -> Option<Wake> {
+        if self.is_closed() {
+            return None;
+        }
+        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that ends the
+        // process sees what each terminator did before. Acquire pairs with the Release in `complete`: a
+        // terminator that comes after the end finds the mailbox closed.
         let before = self.marks.fetch_or(TERMINATE, Ordering::AcqRel);
-        if before & NUDGED != 0 && !self.is_closed() {
-            return Ok(Wake::Noted);
+        if before & ENDED != 0 {
+            return None;
         }
-        // Also behind somebody else's mark, whose nudge may come too late.
-        let pushed = self.push(nudge);
-        if pushed.is_ok() && before & TERMINATE != 0 {
-            // Ordering: Relaxed: that a nudge is in stays true, and nothing is read on the strength of it.
-            self.marks.fetch_or(NUDGED, Ordering::Relaxed);
+        if before & TERMINATE != 0 {
+            // The first terminator wakes the process.
+            return Some(Wake::Noted);
         }
-        match pushed {
-            // The mark was in time: the worker has marked that before it closed the mailbox.
-            Err(_) if before & OBEYED == 0 && self.marks() & OBEYED != 0 => Ok(Wake::Noted),
-            pushed => pushed,
-        }
+        // A mailbox that has been closed meanwhile needs no nudge: the mark came before the end.
+        Some(self.push(nudge).unwrap_or(Wake::Noted))
     }
 
     /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
@@ -340,29 +340,19 @@ impl<T> State<T> {
         }
     }
 
-    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and what nobody will
-    /// see.
-    pub(crate) fn complete(&self, is_nudge: impl Fn(&T) -> bool) -> (bool, Batch<T>) {
+    /// `Running -> Complete`, by the worker. Returns whether the process was terminated, and the items
+    /// that no step will see.
+    pub(crate) fn complete(&self) -> (bool, Batch<T>) {
         debug_assert_eq!(
             self.snapshot().state(),
             ProcessState::Running,
             "completed by a non-owner"
         );
-        let has_obeyed = self.is_terminating();
-        if has_obeyed {
-            // Ordering: Relaxed: the Release of the close orders it before the look of a terminator that finds the
-            // mailbox closed; and the last look, below, acquires what those did who were in time.
-            self.marks.fetch_or(OBEYED, Ordering::Relaxed);
-        }
         let rest = self.mailbox.close().batch;
-        // A mark that has come since means nothing without a nudge: its terminator is told that it is too late.
-        let is_terminated = has_obeyed || self.is_terminating() && rest.iter().any(is_nudge);
-        if is_terminated {
-            // Ordering: Acquire pairs with the Release in `terminate`, also of those who have relied on the nudges of
-            // others; Release with the Acquire there: whoever marks it from now on has seen the close.
-            self.marks.fetch_or(0, Ordering::AcqRel);
-        }
-        (is_terminated, rest)
+        // Ordering: Acquire pairs with the Release in `terminate`, of all terminators that came before.
+        // Release pairs with the Acquire there: a terminator that comes later finds the mailbox closed.
+        let before = self.marks.fetch_or(ENDED, Ordering::AcqRel);
+        (before & TERMINATE != 0, rest)
     }
 
     /// Whether it is to take no further step.

@@ -5,10 +5,9 @@ use crate::cell::ProcessCell;
 use crate::contain::{contain, discard, log};
 use crate::exit_slot::ExitSlot;
 use crate::finish::{close, discard_events};
+use crate::frames::{self, Frame};
 use crate::home::Home;
-use crate::local::{self, Held, Hold};
 use crate::process_handle::ProcessHandle;
-use crate::reaper;
 use crate::registry::FIRST_COUNTED_ID;
 use crate::shared::Shared;
 use crate::state::Begin;
@@ -66,7 +65,38 @@ impl Shared {
         if let Err(kind) = place.take(pid) {
             return Err(SubmitError::new(kind).with_process(process.into_box(), input));
         }
-        let task = self.cell(&mut place, method, process);
+        let frame = Frame::Submission(place.id);
+        let alias = frames::within(&**self, frame, || {
+            self.start(&mut place, method, process, input, prepare)
+        })?;
+        let task = &alias;
+        place.keep();
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
+        // A stop that was announced after the place was taken may have missed the process.
+        if self.shutdown.is_stopping() {
+            task.notify_of_shutdown();
+        }
+        if self.shutdown.is_terminating() || self.shutdown.is_halted() {
+            task.terminate();
+        }
+        let pid = place.pid();
+        // SAFETY: the submitter owns the token, and has registered the process.
+        self.schedule(unsafe { Token::new(task) });
+        Ok((pid, alias))
+    }
+
+    /// Initialises a process at its place, and makes it visible.
+    #[inline]
+    fn start(
+        self: &Arc<Self>,
+        place: &mut Place<'_>,
+        method: Symbol,
+        process: Home,
+        input: Payloads,
+        prepare: impl FnOnce(&ExitSlot),
+    ) -> Result<ManuallyDrop<Task>, SubmitError> {
+        let task = self.cell(place, method, process);
         self.init(&task, method, input)?;
         #[cfg(feature = "sim")]
         crate::sim::moment(self);
@@ -93,20 +123,7 @@ impl Shared {
             Level::DEBUG,
             || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
         );
-        place.keep();
-        #[cfg(feature = "sim")]
-        crate::sim::moment(self);
-        // A stop that was announced after the place was taken may have missed the process.
-        if self.shutdown.is_stopping() {
-            task.notify_of_shutdown();
-        }
-        if self.shutdown.is_terminating() || self.shutdown.is_halted() {
-            task.terminate();
-        }
-        let pid = place.pid();
-        // SAFETY: the submitter owns the token, and has registered the process.
-        self.schedule(unsafe { Token::new(task) });
-        Ok((pid, alias))
+        Ok(alias)
     }
 
     /// A cell for the process: one that has been used before, if there is one.
@@ -164,7 +181,6 @@ impl Shared {
         let Some(lifecycle) = self.config.lifecycle.as_deref() else {
             return Ok(());
         };
-        let _starting = local::hold(self, Held::Start(task.pid.id()));
         let result: Result<Result<(), BoxError>, _> =
             // With the PID from where it has been for a while: one that is made here would have to be waited for.
             contain(|| lifecycle.on_start(task.pid, method));
@@ -203,7 +219,6 @@ struct Place<'a> {
     cell: Option<Task>,
     /// There is nothing to give back.
     kept: bool,
-    hold: Option<Hold>,
 }
 
 impl<'a> Place<'a> {
@@ -214,7 +229,6 @@ impl<'a> Place<'a> {
             id: 0,
             cell: None,
             kept: true,
-            hold: None,
         }
     }
 
@@ -229,10 +243,6 @@ impl<'a> Place<'a> {
         if let Err(kind) = self.take_counted(pid) {
             shared.live.leave(worker);
             return Err(kind);
-        }
-        if worker.is_none() {
-            // A worker has freed it.
-            shared.registry.fetch(self.id);
         }
         Ok(())
     }
@@ -271,7 +281,6 @@ impl<'a> Place<'a> {
             return Err(SubmitErrorKind::AlreadyExists(pid));
         }
         self.kept = false;
-        self.hold = Some(local::hold(shared, Held::Submission));
         Ok(())
     }
 
@@ -300,7 +309,6 @@ impl<'a> Place<'a> {
     /// The process counts for itself from now on.
     fn keep(&mut self) {
         self.kept = true;
-        self.hold = None;
     }
 }
 
@@ -318,8 +326,7 @@ impl Place<'_> {
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
             // What the hooks have woken meanwhile may have nobody else to run it.
-            self.hold = None;
-            reaper::reap_after_halt(self.shared);
+            self.shared.end_after_halt();
         }
     }
 }

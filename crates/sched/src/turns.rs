@@ -1,16 +1,13 @@
-//! The turns that threads are in, as others see them: which process runs, and what a `stop` inside a turn
-//! must not wait for.
+//! The turns that threads are in, as others see them: which process runs.
 
 use crate::commands::OwnHandlers;
-use crate::local::{self, Held, Hold, LocalQueue};
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::stats::Counter;
-use crate::token::Token;
 use ganger_proc_api::{CommandId, Handler, Pid};
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use std::sync::Arc;
 
 /// No process has this id: the scheduler counts from 2^32 up, and never gets there.
 const NOTHING: u64 = u64::MAX;
@@ -86,45 +83,43 @@ impl Drop for Running<'_> {
 }
 
 /// Where processes have their turns.
-pub(crate) trait Turning: Copy {
+pub(crate) trait Turning<'a>: Copy {
     /// What there is of a turn on its thread's stack.
-    type Guard<'a>;
+    type Guard;
 
-    /// Which worker it is, if it is one.
-    fn worker(self) -> Option<usize>;
+    /// The worker's queue, on a worker.
+    fn queue(self) -> Option<&'a LocalQueue>;
 
-    /// Who carries out the command.
-    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
-    where
-        Self: 's;
+    /// The handler that carries out the command.
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler>;
 
-    /// Whether somebody waits in its deque.
-    fn keeps_waiting(self) -> bool;
-
-    /// Queues a process whose turn is over and that is ready again.
-    fn requeue(self, shared: &Arc<Shared>, token: Token);
-
-    /// One more.
+    /// Adds one to a counter of this thread.
     fn count(self, counter: &Counter);
 
     /// The process's turn begins.
-    fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_>;
+    fn begin(self, pid: Pid) -> Self::Guard;
 
     /// It is over.
-    fn end(self, guard: Self::Guard<'_>);
+    fn end(self, guard: Self::Guard);
+
+    /// Whether another process waits in the worker's deque.
+    #[inline]
+    fn has_local_work(self) -> bool {
+        self.queue().is_some_and(|queue| !queue.deque.is_empty())
+    }
 }
 
 /// A worker on its thread, with what it needs in each of its turns.
 ///
-/// A turn lasts until it is ended, also when something in it panics: so there is nothing to do for each call on the
-/// way out, but for who contains the panic.
+/// A turn lasts until it is ended, also when something in it panics. So there is nothing to do for each call on the
+/// way out, but for the caller that contains the panic.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat<'a> {
-    pub(crate) queue: &'a LocalQueue,
+pub(crate) struct OnWorker<'a> {
+    queue: &'a LocalQueue,
     running: &'a AtomicU64,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> OnWorker<'a> {
     pub(crate) fn new(queue: &'a LocalQueue) -> Self {
         let running = &queue.shared.turns.of_workers[queue.index];
         Self { queue, running }
@@ -138,30 +133,17 @@ impl<'a> Seat<'a> {
     }
 }
 
-impl Turning for Seat<'_> {
-    type Guard<'a> = ();
+impl<'a> Turning<'a> for OnWorker<'a> {
+    type Guard = ();
 
     #[inline]
-    fn worker(self) -> Option<usize> {
-        Some(self.queue.index)
+    fn queue(self) -> Option<&'a LocalQueue> {
+        Some(self.queue)
     }
 
     #[inline]
-    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
-    where
-        Self: 's,
-    {
-        self.queue.handler(id)
-    }
-
-    #[inline]
-    fn keeps_waiting(self) -> bool {
-        !self.queue.deque.is_empty()
-    }
-
-    #[inline]
-    fn requeue(self, shared: &Arc<Shared>, token: Token) {
-        shared.requeue(Some(self.queue), token);
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
+        self.queue.handlers.get(&self.queue.shared.commands, id)
     }
 
     #[inline]
@@ -170,7 +152,7 @@ impl Turning for Seat<'_> {
     }
 
     #[inline]
-    fn begin(self, _: &Shared, pid: Pid) {
+    fn begin(self, pid: Pid) {
         self.queue.begin_turn();
         // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker has.
         self.running.store(pid.id(), Ordering::Relaxed);
@@ -184,43 +166,31 @@ impl Turning for Seat<'_> {
 
 /// A thread that is no worker. It has turns in a shutdown only.
 #[derive(Clone, Copy)]
-pub(crate) struct Elsewhere<'a> {
+pub(crate) struct OffWorker<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) handlers: &'a OwnHandlers,
 }
 
-impl Turning for Elsewhere<'_> {
-    type Guard<'a> = (Hold, Running<'a>);
+impl<'a> Turning<'a> for OffWorker<'a> {
+    type Guard = Running<'a>;
 
-    fn worker(self) -> Option<usize> {
+    fn queue(self) -> Option<&'a LocalQueue> {
         None
     }
 
-    fn handler<'s>(self, id: CommandId) -> Option<&'s dyn Handler>
-    where
-        Self: 's,
-    {
+    fn handler(self, id: CommandId) -> Option<&'a dyn Handler> {
         self.handlers.get(&self.shared.commands, id)
-    }
-
-    fn keeps_waiting(self) -> bool {
-        false
-    }
-
-    fn requeue(self, shared: &Arc<Shared>, token: Token) {
-        shared.requeue(None, token);
     }
 
     fn count(self, counter: &Counter) {
         counter.bump();
     }
 
-    fn begin(self, shared: &Shared, pid: Pid) -> Self::Guard<'_> {
-        let running = shared.turns.begin(None, pid);
-        (local::hold(shared, Held::Turn), running)
+    fn begin(self, pid: Pid) -> Self::Guard {
+        self.shared.turns.begin(None, pid)
     }
 
-    fn end(self, guard: Self::Guard<'_>) {
+    fn end(self, guard: Self::Guard) {
         drop(guard);
     }
 }

@@ -2,41 +2,37 @@
 //!
 //! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
 //!
-//! **Without work**: below 4 empty looks it spins, below 16 it yields its thread, unless that has been in vain for long
-//! (`worker/courtesy.rs`), then it sleeps; `idle.rs` says how, and why no process is left lying beside a sleeper. So
-//! does one that may not search, because enough others do: it looks at its own deque and the global queue alone. Were
-//! it to sleep at once, somebody who pushes one process after the other would find it asleep each time that the
-//! searcher has found the last one.
+//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then sleeps.
+//! `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A worker that may
+//! not search, because enough others do, rests in the same way: it looks at its own deque and the
+//! global queue alone. If it slept at once, a thread that pushes one process after the other would
+//! find it asleep each time that the searcher has found the last one.
 
 mod balance;
-mod courtesy;
-mod duty;
 pub(crate) mod ladder;
+mod retire;
 mod rotation;
 
-use self::courtesy::{Courtesy, GaveWay};
 use self::rotation::Rotation;
 use crate::contain::or_abort;
-use crate::crew::{Calls, Next};
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
-use crate::reaper::fence_after_halt;
+use crate::progress::fence_after_halt;
 use crate::run::Runner;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::token::Token;
-use crate::turns::Seat;
+use crate::turns::OnWorker;
+use crate::worker_slots::{Next, WorkerSlot};
 use ganger_deque::Worker as Deque;
-use ganger_mpsc::node_cache;
-use ganger_sync::hint;
+use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Runs on the calling thread until the scheduler halts. What it returns is to be called when nobody waits for this
 /// thread any more: it drops the handlers, if this is the last worker.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
-    shared.crew.enter(index);
+    shared.worker_slots.enter(index);
     shared.counters.of(Some(index)).hand_over();
     let queue = LocalQueue::new(shared, index, deque);
     // Until it returns: what is yielded in its last step is carried out as well (P3).
@@ -45,12 +41,12 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let seat = Seat::new(&queue);
+        let seat = OnWorker::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
-        if or_abort(|| worker.begin()) == Next::OnDuty {
+        if or_abort(|| worker.begin()) == Next::Active {
             let mut turns = |runner: &mut Runner<'_>| {
-                while let Some(token) = or_abort(|| worker.next_on_duty()) {
+                while let Some(token) = or_abort(|| worker.next_while_active()) {
                     runner.turn(seat, token);
                 }
             };
@@ -62,19 +58,17 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         shared,
         deque,
         cache,
-        pids,
         handlers,
         ..
     } = queue;
-    drop(pids);
     cache.into_inner().leave(&shared.pool);
     let is_halted = shared.shutdown.is_halted();
     if is_halted {
         shared.pool.close();
     }
-    shared.crew.exit(index);
+    shared.worker_slots.exit(index);
     if has_left {
-        shared.crew.leave(index, deque);
+        shared.worker_slots.leave(index, deque);
     }
     move |shared: &Shared| {
         let counters = shared.counters.of(None);
@@ -93,6 +87,7 @@ enum Looked {
 }
 
 /// What comes before the next look.
+#[derive(Debug, PartialEq, Eq)]
 enum Rest {
     Spin,
     Yield,
@@ -103,7 +98,7 @@ struct Worker<'a> {
     queue: &'a LocalQueue,
     shared: &'a Shared,
     counters: &'a Counters,
-    calls: &'a Calls,
+    slot: &'a WorkerSlot,
     random: fastrand::Rng,
     /// Whether it counts as searching in `idle`.
     searching: bool,
@@ -112,11 +107,10 @@ struct Worker<'a> {
     rotation: Rotation,
     /// When it last compared itself with another worker, as above.
     last_balance: u64,
-    /// It is in no turn, as `crew` knows.
+    /// It is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
     /// It was a spare that nobody has needed for a while.
     has_left: bool,
-    courtesy: Courtesy,
 }
 
 impl<'a> Worker<'a> {
@@ -126,7 +120,7 @@ impl<'a> Worker<'a> {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            calls: shared.crew.calls(queue.index),
+            slot: shared.worker_slots.slot(queue.index),
             rotation: Rotation::new(&shared.config, shared.time.nanos()),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
@@ -134,26 +128,25 @@ impl<'a> Worker<'a> {
             urgent_streak: 0,
             is_looking: false,
             has_left: false,
-            courtesy: Courtesy::default(),
         }
     }
 
     /// Says that it is there, and sees what has happened before.
     fn begin(&mut self) -> Next {
         self.look_on();
-        self.report();
-        if !self.shared.crew.is_relieved(self.queue.index) {
-            return Next::OnDuty;
+        if !self.slot.is_replaced() {
+            return Next::Active;
         }
-        let next = self.stand_down();
+        let next = self.retire();
         self.has_left = next == Next::Leave;
         next
     }
 
-    /// As [`next`](Self::next), after what it has been called to; none when the thread is to leave, as well.
+    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when the thread
+    /// is to leave, as well.
     #[inline(always)]
-    fn next_on_duty(&mut self) -> Option<Token> {
-        if self.calls.is_any() && self.answer() == Next::Leave {
+    fn next_while_active(&mut self) -> Option<Token> {
+        if self.slot.is_replaced() && self.retire() == Next::Leave {
             self.has_left = true;
             return None;
         }
@@ -179,54 +172,30 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Rests after so many empty looks, and does what it has been called to meanwhile. Returns after how many the
-    /// next one comes; none when the thread is to leave.
+    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile. Returns
+    /// after how many the next look comes; none when the thread is to leave.
     #[cold]
     #[inline(never)]
     fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
-        let has_slept = self.rest_only(rest, empty_looks);
-        if self.calls.is_any() {
+        match rest {
+            Rest::Spin => hint::spin_loop(),
+            Rest::Yield => thread::yield_now(),
+            Rest::Sleep => self.sleep(),
+        }
+        if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
-                // One that is relieved leaves it to others to tell what it has been called to tell.
-                let is_left = || self.calls.is_relieved() && self.shared.crew.has_untold();
-                (self.shared.idle).end_search(|| self.shared.has_work() || is_left());
+                self.shared.idle.end_search(|| self.shared.has_work());
             }
-            if self.answer() == Next::Leave {
+            if self.retire() == Next::Leave {
                 self.has_left = true;
                 return None;
             }
             return Some(0);
         }
-        Some(if has_slept { 0 } else { empty_looks })
-    }
-
-    /// Spins, yields or sleeps; whether it has slept.
-    fn rest_only(&mut self, rest: &Rest, empty_looks: u32) -> bool {
-        match rest {
-            Rest::Spin => hint::spin_loop(),
-            Rest::Yield => {
-                let is_first = empty_looks <= self.shared.config.spin_looks.max(1);
-                match self.courtesy.give_way(is_first) {
-                    GaveWay::Yielded(lasted) => self.come_back_after(lasted),
-                    GaveWay::Paused => {}
-                    GaveWay::Declined => {
-                        self.sleep();
-                        return true;
-                    }
-                }
-            }
-            Rest::Sleep => {
-                self.sleep();
-                return true;
-            }
-        }
-        false
-    }
-
-    /// It has yielded its thread for so long.
-    fn come_back_after(&mut self, lasted: Duration) {
-        let (shared, is_relied_on) = (self.shared, self.searching);
-        (self.courtesy).come_back(lasted, || is_relied_on && shared.has_kept_waiting());
+        Some(match rest {
+            Rest::Sleep => 0,
+            Rest::Spin | Rest::Yield => empty_looks,
+        })
     }
 
     /// One look, after so many that found nothing.
@@ -256,7 +225,9 @@ impl<'a> Worker<'a> {
     fn take_off(&mut self, token: Token) -> Looked {
         if self.is_looking {
             self.is_looking = false;
-            self.shared.crew.set_looking(self.queue.index, false);
+            self.shared
+                .worker_slots
+                .set_looking(self.queue.index, false);
         }
         self.shared.check.pick(self.queue.index, &token);
         Looked::Found(token)
@@ -271,7 +242,7 @@ impl<'a> Worker<'a> {
     /// Says that this worker is in no turn.
     fn look_on(&mut self) {
         if !mem::replace(&mut self.is_looking, true) {
-            self.shared.crew.set_looking(self.queue.index, true);
+            self.shared.worker_slots.set_looking(self.queue.index, true);
         }
     }
 
@@ -288,31 +259,21 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn end_search(&mut self) {
         self.searching = false;
-        // What it is called to it does after its turn; somebody who sleeps could do it now.
-        let is_called = || self.calls.is_any();
-        (self.shared.idle).end_search(|| self.shared.has_work() || is_called());
+        self.shared.idle.end_search(|| self.shared.has_work());
     }
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
-        self.courtesy.fall_asleep();
         // Before it is announced: giving memory back takes its time, and may be anybody's code.
-        self.keep_nothing();
         let searching = mem::take(&mut self.searching);
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
-            || self.shared.shutdown.is_halted() || self.calls.is_relieved(),
-            || self.shared.has_work() || self.calls.is_any(),
+            || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
+            || self.shared.has_work(),
             || self.fall_asleep(),
         );
         self.wake_up(woken);
-    }
-
-    /// It is about to send nothing for a while: gives up what it keeps for that.
-    fn keep_nothing(&self) {
-        node_cache::end_runs();
-        self.shared.forget_known(self.queue);
     }
 
     /// It is about to block.
@@ -325,11 +286,9 @@ impl<'a> Worker<'a> {
         self.shared.check.begin_pick(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
-            Woken::Withdrawn => {
-                self.courtesy.stay_awake();
-                // For what it withdraws for need not be all that others rely on it for.
-                self.shared.idle.begin_search()
-            }
+            // Search again: pushers that saw this worker search may have queued more than the item
+            // that kept it awake.
+            Woken::Withdrawn => self.shared.idle.begin_search(),
         };
         self.rotation.restart(self.shared.time.nanos());
     }

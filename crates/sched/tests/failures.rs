@@ -202,7 +202,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
             scheduler.submit(stubborn(&calls), "stays", ()).unwrap()
         })
         .collect();
-    let report = scheduler.stop(Duration::ZERO);
+    let report = scheduler.stop(Duration::ZERO).unwrap();
     assert_eq!(report.forced + report.stuck.len() as u64, 10);
     // No other test here forces anybody.
     let warnings = seen(&["WARN", &format!("forced={};", report.forced)]);
@@ -224,7 +224,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
 fn a_stop_that_forces_nobody_warns_of_nothing() {
     let scheduler = started("polite", |builder| builder);
     let waiting = scheduler.submit(waiter(), "main", ()).unwrap();
-    let report = scheduler.stop(Duration::from_secs(60));
+    let report = scheduler.stop(Duration::from_secs(60)).unwrap();
     assert_eq!((report.forced, report.completed), (0, 1));
     assert!(exit(waiting).is_done());
     assert_eq!(seen(&["WARN", "{polite|"]), [] as [String; 0]);

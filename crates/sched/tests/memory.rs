@@ -16,19 +16,11 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many tables of nodes that are set aside there are.
-static TABLES: AtomicUsize = AtomicUsize::new(0);
-
-fn is_table(layout: Layout) -> usize {
-    usize::from(layout == node_cache::TABLE)
-}
-
 // SAFETY: what the system's allocator does, and a count.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        TABLES.fetch_add(is_table(layout), Ordering::Relaxed);
         // SAFETY: as this function's.
         unsafe { System.alloc(layout) }
     }
@@ -36,7 +28,6 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // Ordering: Relaxed: counts.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        TABLES.fetch_sub(is_table(layout), Ordering::Relaxed);
         // SAFETY: as this function's.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -213,37 +204,4 @@ fn processes_that_stay_do_not_keep_the_memory_of_those_that_have_gone() {
         among <= alone + SLACK,
         "{among} bytes a process among others, {alone} without"
     );
-}
-
-/// By handle, or by PID.
-#[test]
-fn a_worker_sets_nodes_aside_for_many_that_are_behind_until_it_sleeps() {
-    let _alone = alone();
-    // Ordering: Relaxed: a count, of what this thread does, or waits for.
-    let tables = || TABLES.load(Ordering::Relaxed) as u64;
-    let scheduler = start(1);
-    let receivers: Vec<_> = (0..300)
-        .map(|_| scheduler.submit(waiter(), "main", ()).unwrap())
-        .collect();
-    for by_pid in [false, true] {
-        let addresses: Vec<_> = receivers.iter().map(|it| it.address().clone()).collect();
-        let sender = process(move |ctx, events, out| {
-            events.for_each(drop);
-            for round in 0..20_u64 {
-                for address in &addresses {
-                    if by_pid {
-                        ctx.send(address.pid(), "number", round)?;
-                    } else {
-                        address.send(Message::new("number", round))?;
-                    }
-                }
-            }
-            out.done(tables());
-            Ok(())
-        });
-        let sender = scheduler.submit(sender, "main", ()).unwrap();
-        assert_eq!(exit_number(sender), 1, "by PID: {by_pid}");
-        until("the worker sleeps", || tables() == 0);
-    }
-    drop(receivers);
 }

@@ -77,7 +77,8 @@ fn is_said_on_a_thread_of_its_own() {
         let handle = scheduler.handle();
         Box::new(move || {
             release.send(()).unwrap();
-            tell.send(handle.stop(Duration::from_secs(3_600))).unwrap();
+            tell.send(handle.stop(Duration::from_secs(3_600)).unwrap())
+                .unwrap();
         })
     });
     assert!(told.recv_timeout(PATIENCE).unwrap().stuck.is_empty());

@@ -189,18 +189,21 @@ impl Process for Closed {
 
 // pins: D3
 #[test]
-fn a_stop_from_a_pinned_step_is_helped_by_a_thread_that_is_not_pinned() {
+fn a_stop_that_a_pinned_step_begins_is_helped_by_a_thread_that_is_not_pinned() {
     let scheduler = started(unnoticed(1).pin_workers(Pinning::RoundRobin));
     let (to, seen) = mpsc::channel();
     let closed = scheduler.submit(Closed(to), "main", ()).unwrap();
     until_state(&scheduler, closed.pid(), ProcessState::Idle);
     let handle = scheduler.handle();
+    let (release, released) = mpsc::channel::<()>();
     let stopper = process(move |_, _, out| {
-        handle.stop(Duration::ZERO);
+        handle.begin_stop(Duration::ZERO);
+        let _released = released.recv();
         out.done(1);
         Ok(())
     });
     drop(scheduler.submit(stopper, "main", ()).unwrap());
     assert!(matches!(exit(closed), ExitReason::Terminated));
+    drop(release);
     assert_eq!(seen.recv_timeout(PATIENCE).unwrap(), own_cores());
 }

@@ -91,7 +91,7 @@ fn users_code_in_events_ends_nothing_but_its_process() {
         calls.closes.store(0, Ordering::SeqCst);
     }
     let stubborn = scheduler.submit(stubborn(&calls), "main", ()).unwrap();
-    let report = scheduler.stop(std::time::Duration::ZERO);
+    let report = scheduler.stop(std::time::Duration::ZERO).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (1, 0));
     assert!(matches!(
         exit(stubborn),

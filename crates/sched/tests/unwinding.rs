@@ -8,7 +8,7 @@ use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Event, Events, Message, Package, Payload, Payloads,
     Process, ProcessContext, StepOutput, SubmitErrorKind,
 };
-use ganger_sched::{Handle, Scheduler, WeakHandle};
+use ganger_sched::{Handle, Scheduler, StopError, WeakHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
@@ -85,11 +85,9 @@ impl Process for Wild {
         assert!(ctx.send(ctx.pid(), "self", ()).is_err());
         ctx.submit(waiter(), "child", ())?;
         if self.stops {
-            let report = self.handle.stop(Duration::from_secs(5));
-            assert_eq!(
-                (report.completed, report.closing, report.stuck),
-                (1, 0, vec![])
-            );
+            let deadline = Duration::from_secs(5);
+            assert_eq!(self.handle.stop(deadline), Err(StopError::Inside));
+            self.handle.begin_stop(deadline);
         }
         assert!(!self.panics, "on purpose: init");
         Err("no".into())
@@ -198,8 +196,8 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// Stops the scheduler when it is told something at that level: that a process has been started, that the
-/// scheduler is stopping. Once; says how long it took.
+/// Is refused to stop the scheduler when it is told something at that level: that a process has been started, that the
+/// scheduler is stopping. Begins to stop it then. Once; says how long it took.
 fn stops(
     level: Level,
     handle: Mutex<Option<Handle>>,
@@ -210,16 +208,16 @@ fn stops(
             && let Some(handle) = handle.lock().unwrap().take()
         {
             let start = Instant::now();
-            handle.stop(Duration::from_secs(2));
+            assert_eq!(handle.stop(Duration::from_secs(2)), Err(StopError::Inside));
+            handle.begin_stop(Duration::from_millis(20));
             *lasted.lock().unwrap() = Some(start.elapsed());
         }
     })
 }
 
-/// The submission that is on the stack of a `stop` is nothing to wait for.
-// pins: D2, D4
+// pins: D2, D3, D4
 #[test]
-fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() {
+fn a_subscriber_may_begin_to_stop_the_scheduler_inside_of_a_submission() {
     listen();
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
@@ -238,17 +236,16 @@ fn a_subscriber_that_stops_the_scheduler_does_not_wait_for_its_own_submission() 
     );
 }
 
-/// What a call of `stop` calls may call it again.
-// pins: D4
+// pins: D3, D4
 #[test]
-fn a_subscriber_that_stops_the_scheduler_while_it_is_stopped_returns() {
+fn a_subscriber_may_begin_to_stop_the_scheduler_while_it_is_stopped() {
     listen();
     let scheduler = start(1);
     let lasted = Arc::new(Mutex::new(None));
     let handle = Mutex::new(Some(scheduler.handle()));
     let stops = stops(Level::INFO, handle, lasted.clone());
     let idler = scheduler.submit(waiter(), "main", ()).unwrap();
-    let report = tracing::subscriber::with_default(stops, || scheduler.stop(PATIENCE));
+    let report = tracing::subscriber::with_default(stops, || scheduler.stop(PATIENCE).unwrap());
     assert_eq!((report.completed, report.forced), (1, 0));
     exit(idler);
     assert!(lasted.lock().unwrap().is_some(), "it has returned");

@@ -48,6 +48,9 @@ impl Rt<'_> {
         if self.shutdown.is_halted.get() || !self.machine(|machine| machine.is_stopping()) {
             return;
         }
+        if let Some(deadline) = self.machine(|machine| machine.take_deadline()) {
+            self.set_end(deadline);
+        }
         let end = self.shutdown.end.get().unwrap_or_else(|| {
             // It has begun by itself.
             let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);

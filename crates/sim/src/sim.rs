@@ -304,8 +304,6 @@ impl Sim {
             None => builder,
         };
         let builder = builder.workers(self.workers).max_spares(self.spares);
-        // The same on every machine; and nobody waits for a step that computes, for longer than it has to.
-        let builder = builder.processors(usize::MAX);
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,
             Err(error) => panic!("the scheduler can't be built: {error}"),

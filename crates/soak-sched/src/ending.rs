@@ -114,7 +114,10 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     let alive = handles.len() as u64;
     let report = {
         let _waits = watch.wait("the round waits for `stop`".to_owned());
-        site.runtime.stop(Duration::from_millis(plan.deadline_ms))
+        let deadline = Duration::from_millis(plan.deadline_ms);
+        site.runtime
+            .stop(deadline)
+            .map_err(|error| error.to_string())?
     };
     gate.open();
     let exits: Vec<(Pid, ExitReason)> = handles
@@ -132,6 +135,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
         other => return Err(format!("submitted after a stop: {other:?}\n")),
     }
     let again = site.runtime.stop(Duration::ZERO);
+    let again = again.map_err(|error| error.to_string())?;
     if again != report {
         return Err(format!(
             "{report:?} was the report of a stop that says {again:?} now\n"

@@ -4,7 +4,7 @@
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
-/// The mpsc crate does without.
+// Not every target has it, and the mpsc crate does not need it.
 #[cfg(all(not(loom), target_has_atomic = "64"))]
 pub use std::sync::atomic::AtomicU64;
 #[cfg(not(loom))]

@@ -1,5 +1,5 @@
-//! A cell whose accesses loom can see: data that threads hand to each other lives in these, so
-//! that a model fails on a data race and not only on a wrong result.
+//! A cell with accesses that loom sees. Threads hand data to each other in these cells, so a model
+//! fails on a data race, and not only on a wrong result.
 
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;
@@ -26,7 +26,7 @@ impl<T> UnsafeCell<T> {
 
     /// Calls `f` with a pointer for reading.
     ///
-    /// Whoever dereferences the pointer must know that nobody writes meanwhile.
+    /// Code that dereferences the pointer must ensure that no other thread writes meanwhile.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
@@ -34,7 +34,8 @@ impl<T> UnsafeCell<T> {
 
     /// Calls `f` with a pointer for writing.
     ///
-    /// Whoever dereferences the pointer must know that nobody reads or writes meanwhile.
+    /// Code that dereferences the pointer must ensure that no other thread reads or writes
+    /// meanwhile.
     #[inline(always)]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())

@@ -1,29 +1,30 @@
 //! The two halves of an asymmetric fence.
 //!
-//! **Problem.** A store followed by a load of another location needs a full fence between them when
-//! another thread does the mirror image (store the second, load the first) and at least one of the
-//! two has to see the other's store. A full fence costs as much as a read-modify-write, on both
-//! sides, though one of them may run a thousand times as often as the other.
+//! **Problem.** One thread stores A, then loads B. Another stores B, then loads A. At least one of
+//! them must see the other's store. That takes a full fence between store and load on both sides. A
+//! full fence costs as much as a read-modify-write, even on a side that runs far more often than
+//! the other.
 //!
-//! **Protocol.** The side that runs often calls [`light`], the rare one [`heavy`]. Each light fence is
-//! ordered against each heavy one as two `fence(SeqCst)` would be; two light fences are not ordered
+//! **Protocol.** The frequent side calls [`light`], the rare side [`heavy`]. Each light fence is
+//! ordered against each heavy one, as two `fence(SeqCst)` are. Two light fences are not ordered
 //! against each other, and a light fence publishes nothing. (The C++ Concurrency TS 2 calls them
 //! `asymmetric_thread_fence_light` and `_heavy`, P1202.)
 //!
 //! | | light | heavy |
 //! |---|---|---|
-//! | Linux, feature `membarrier`, the kernel has it | a compiler fence | `membarrier(2)`, private expedited |
+//! | Linux with the feature `membarrier` | a compiler fence | `membarrier(2)`, private expedited |
 //! | anywhere else | `fence(SeqCst)` | `fence(SeqCst)` |
 //!
-//! The system call makes every processor that runs a thread of this process execute a full fence;
-//! so each light fence of another thread lies, as a whole, before or after such a fence.
+//! The system call makes every processor that runs a thread of this program execute a full fence.
+//! So each light fence of another thread lies, as a whole, before or after such a fence.
 //!
-//! Which of the two it is gets decided once a process, by the first [`heavy`] or [`prepare`].
-//! `GANGER_MEMBARRIER=off` in the environment decides for the second.
+//! The first [`heavy`] or [`prepare`] of the program decides between the two rows.
+//! `GANGER_MEMBARRIER=off` in the environment chooses the second, and so does a kernel that
+//! refuses.
 //!
-//! **Why a light fence may be full while a heavy one is a system call**: that is stronger than needed.
-//! The reverse never occurs: a light fence is a compiler fence only after the decision, and a heavy one
-//! knows the decision before it acts.
+//! **Why the two sides never disagree.** A light fence may be full while a heavy one is a system
+//! call: that is stronger than needed. The reverse never occurs. A light fence is a compiler fence
+//! only after the decision, and a heavy fence reads the decision before it acts.
 
 mod behind_rmw;
 
@@ -45,10 +46,10 @@ mod real {
 
     static DECISION: OnceLock<bool> = OnceLock::new();
 
-    /// A copy of the decision, where a light fence finds it at the price of a load.
+    /// A copy of the decision, which a light fence reads with one load.
     static LIGHT_IS_FREE: AtomicBool = AtomicBool::new(false);
 
-    /// The side that runs often. Ordered against every [`heavy`] fence; does not block.
+    /// The fence of the frequent side. Ordered against every [`heavy`] fence. Does not block.
     #[inline(always)]
     pub fn light() {
         if light_is_free() {
@@ -65,43 +66,43 @@ mod real {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether light fences are free by now. It becomes true at most once, and then stays so.
+    /// Whether light fences are free. Once `true`, it stays `true`.
     #[inline(always)]
     pub fn light_is_free() -> bool {
-        // Ordering: Relaxed, because whoever reads `true` late has made a full fence meanwhile,
-        // which is more than it owes.
+        // Ordering: Relaxed, because a thread that still reads `false` makes a full fence, which is
+        // stronger than needed.
         LIGHT_IS_FREE.load(Ordering::Relaxed)
     }
 
-    /// A light fence, if [`light_is_free`] was true before; otherwise nothing but a hint to the
-    /// compiler. For those who find out afterwards which of the two it was.
+    /// A light fence if [`light_is_free`] was `true` before. Otherwise it only restrains the
+    /// compiler. For callers that learn afterwards which of the two it was.
     #[inline(always)]
     pub fn free() {
         // Ordering: pairs with the system call in `heavy`.
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The side that runs rarely. Ordered against every [`light`] fence.
+    /// The fence of the rare side. Ordered against every [`light`] fence.
     ///
-    /// Where it is a system call it takes 0.3 to 10 microseconds, more the more processors run
-    /// threads of this process at the moment. It waits for these, for other such calls, and, should
-    /// the kernel be out of memory, for that; not for what any thread does.
+    /// As a system call it takes longer the more processors run threads of this program. It waits
+    /// for those processors, for other such calls, and for memory if the kernel has none. It does
+    /// not wait for the work of any thread.
     ///
     /// # Panics
-    /// When the kernel refuses the call although it has accepted it before, because a filter for
-    /// system calls was installed since; the message says how to do without.
+    /// When the kernel refuses the call although it has accepted it before: a filter for system
+    /// calls has been installed meanwhile. The message says how to go without the call.
     #[inline]
     pub fn heavy() {
-        // Ordering: pairs with the fence in `light`; and keeps this thread's own accesses in their
-        // places, which a process of one thread is not promised by the kernel.
+        // Ordering: pairs with the fence in `light`. It also orders this thread's own accesses,
+        // which the kernel does not promise for a program of one thread.
         fence(Ordering::SeqCst);
         if is_asymmetric() {
             membarrier::issue();
         }
     }
 
-    /// Decides how the fences work, unless that is decided: a system call, once a process. Until
-    /// then light fences are full ones.
+    /// Decides how the fences work, if that is not decided yet. Makes system calls once a program.
+    /// Light fences are full ones until then.
     pub fn prepare() {
         is_asymmetric();
     }
@@ -111,7 +112,7 @@ mod real {
     pub fn is_asymmetric() -> bool {
         *DECISION.get_or_init(|| {
             let is_asymmetric = membarrier::register();
-            // Ordering: Relaxed; see `light`.
+            // Ordering: Relaxed: see `light_is_free`.
             LIGHT_IS_FREE.store(is_asymmetric, Ordering::Relaxed);
             is_asymmetric
         })
@@ -123,14 +124,14 @@ mod membarrier {
     use rustix::io::Errno;
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// Registers this process, unless the environment or the kernel forbids it.
+    /// Registers this program, unless the environment or the kernel forbids it.
     pub(super) fn register() -> bool {
         std::env::var_os("GANGER_MEMBARRIER").is_none_or(|choice| choice != "off")
             && membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
             && membarrier(MembarrierCommand::PrivateExpedited).is_ok()
     }
 
-    /// A full fence on every processor that runs a thread of this process.
+    /// A full fence on every processor that runs a thread of this program.
     pub(super) fn issue() {
         loop {
             match membarrier(MembarrierCommand::PrivateExpedited) {
@@ -167,17 +168,17 @@ mod model {
     use std::mem::ManuallyDrop;
     use std::rc::Rc;
 
-    /// Without a destructor: what is there after a model that failed must not be dropped outside of it.
+    /// Has no destructor: after a failed model, its value must not be dropped outside of the model.
     type Flush = ManuallyDrop<Rc<dyn Fn()>>;
 
     thread_local! {
-        /// All threads of a model run on one thread of the system.
+        // All threads of a model run on one system thread, so a thread-local is shared by them.
         static HAS_LIGHT: Cell<bool> = const { Cell::new(true) };
         static IS_ASYMMETRIC: Cell<bool> = const { Cell::new(true) };
         static FLUSH: RefCell<Option<Flush>> = const { RefCell::new(None) };
     }
 
-    /// A full fence, or nothing at all within [`without_light`].
+    /// A full fence. Nothing at all inside [`without_light`].
     pub fn light() {
         if HAS_LIGHT.get() {
             // Ordering: pairs with the fence in `heavy`.
@@ -185,14 +186,14 @@ mod model {
         }
     }
 
-    /// As [`light`]; nothing at all within [`symmetric`].
+    /// As [`light`]. Nothing at all inside [`symmetric`].
     pub fn free() {
         if IS_ASYMMETRIC.get() {
             light();
         }
     }
 
-    /// A full fence, behind what [`flushing`] says.
+    /// A full fence, after the call that [`flushing`] has set.
     pub fn heavy() {
         let flush = FLUSH.with_borrow(|flush| flush.as_deref().cloned());
         if let Some(flush) = flush {
@@ -202,10 +203,10 @@ mod model {
         fence(Ordering::SeqCst);
     }
 
-    /// Decides nothing.
+    /// Does nothing: a model's fences need no decision.
     pub fn prepare() {}
 
-    /// The models are those of a platform where it is, but for those in [`symmetric`].
+    /// `true`, but for models inside [`symmetric`].
     pub fn is_asymmetric() -> bool {
         IS_ASYMMETRIC.get()
     }
@@ -215,15 +216,17 @@ mod model {
         is_asymmetric()
     }
 
-    /// Runs a model as on a platform where light fences are not free.
+    /// Runs a model as on a platform without free light fences.
     pub fn symmetric(model: impl FnOnce()) {
         IS_ASYMMETRIC.set(false);
         model();
         IS_ASYMMETRIC.set(true);
     }
 
-    /// Until the guard is dropped, each heavy fence calls `flush` first: for models of what a processor has
-    /// stored and nobody else can see yet, which a heavy fence brings to light, and no fence of loom's.
+    /// Until the guard is dropped, each heavy fence calls `flush` first.
+    ///
+    /// For models of a store buffer: `flush` publishes stores that other threads do not see yet. A
+    /// heavy fence does so in reality, and a fence of loom's does not.
     pub fn flushing(flush: impl Fn() + 'static) -> Flushing {
         FLUSH.set(Some(ManuallyDrop::new(Rc::new(flush))));
         Flushing(())
@@ -242,8 +245,8 @@ mod model {
         }
     }
 
-    /// Runs a model in which light fences do nothing. Where no heavy fence is involved the code must
-    /// be correct all the same, because a light fence publishes nothing.
+    /// Runs a model in which light fences do nothing. Code without heavy fences must be correct
+    /// even then, because a light fence publishes nothing.
     pub fn without_light(model: impl FnOnce()) {
         HAS_LIGHT.set(false);
         model();
@@ -259,24 +262,24 @@ mod tests {
 
     const ROUNDS: u32 = 100_000;
 
-    /// How one of two threads stores, and the fence behind that.
+    /// How one of two threads stores, and its fence after the store.
     #[derive(Clone, Copy)]
     struct Manner {
         put: fn(&AtomicU32, u32),
         fence: fn(),
     }
 
-    // Ordering: Relaxed, here and below, because the fence is what is tested.
+    // Ordering: Relaxed, here and below, because the test is about the fence.
     const STORE: fn(&AtomicU32, u32) = |place, value| place.store(value, Ordering::Relaxed);
     const SWAP: fn(&AtomicU32, u32) = |place, value| _ = place.swap(value, Ordering::Relaxed);
-    // Ordering: the fence to compare with.
+    // Ordering: the full fence that the test compares with.
     const FULL: fn() = || fence(Ordering::SeqCst);
 
-    /// One of two threads: stores, fences, and says in which rounds it saw the other's store.
+    /// One of two threads: stores, fences, and returns in which rounds it saw the other's store.
     fn side(own: &AtomicU32, other: &AtomicU32, ready: [&AtomicU32; 2], how: Manner) -> Vec<bool> {
         let mut saw = Vec::new();
         for round in 1..=ROUNDS {
-            // Ordering: Relaxed, here and in the loop, because it only makes both start at once.
+            // Ordering: Relaxed, here and in the loop, because it only makes both start together.
             ready[0].store(round, Ordering::Relaxed);
             let mut turns = 0;
             while ready[1].load(Ordering::Relaxed) < round {
@@ -287,13 +290,13 @@ mod tests {
             }
             (how.put)(own, round);
             (how.fence)();
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed, because the test is about the fence.
             saw.push(other.load(Ordering::Relaxed) >= round);
         }
         saw
     }
 
-    /// One of the two sees the other's store in each round.
+    /// Checks that in each round one of the two sees the other's store.
     fn one_sees_the_other(manners: [Manner; 2]) {
         let [first, second, ready, also] = [const { AtomicU32::new(0) }; 4];
         prepare();
@@ -324,7 +327,8 @@ mod tests {
         one_sees_the_other([behind, manner(STORE, heavy)]);
     }
 
-    /// Runs itself again, with and without the variable, because the decision is made once a process.
+    /// The test starts its own program twice, with each value of the variable, because a program
+    /// decides once.
     #[cfg(all(feature = "membarrier", target_os = "linux", not(miri)))]
     #[test]
     fn the_environment_and_the_kernel_decide() {

@@ -1,34 +1,41 @@
-//! Hints to the processor. The spin hint is `std`'s, or a yield to the model under loom (a spinning thread makes no progress
-//! there unless it lets another one run).
+//! Hints to the processor.
+//!
+//! The spin hint is `std`'s. Under loom it is a yield to the model, where a spinning thread makes
+//! progress only if it lets another thread run.
 
 #[cfg(loom)]
 pub use loom::hint::spin_loop;
 #[cfg(not(loom))]
 pub use std::hint::spin_loop;
 
-/// Has the processor fetch the cache line at that address, which need not be valid, if it has time for
-/// it. Nothing where there is no such instruction.
+/// Asks the processor to fetch the cache line at that address. The address need not be valid. Does
+/// nothing on processors other than x86-64.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every processor of that kind has it, and it touches nothing.
+        // SAFETY: every x86-64 processor has the instruction, and it accesses no memory.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
 }
 
-/// As [`prefetch`], for a line that is about to be written: if another processor has written it last, it comes here
-/// once, and not a second time to be changed.
+/// As [`prefetch`], for a line that this thread is about to write. When another processor has the
+/// line, one transfer brings it here in a writable state, in place of a second transfer at the
+/// write.
 #[inline(always)]
 pub fn prefetch_for_write<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: every processor of that kind takes it, those that know nothing of it as an instruction that does nothing;
-    // and it touches nothing.
+    // SAFETY: x86-64 processors without this instruction execute it as a no-op. It accesses no
+    // memory.
     unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+        std::arch::asm!(
+            "prefetchw [{}]",
+            in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;

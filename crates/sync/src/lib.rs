@@ -8,15 +8,19 @@ pub mod model;
 pub mod sync;
 pub mod thread;
 
+mod count;
 mod parker;
+mod try_lock;
 
+pub use count::{ShardedCount, WaitableCount};
 pub use crossbeam_utils::CachePadded;
 pub use parker::Parker;
+pub use try_lock::TryLock;
 
 /// Picks a size: the first in production, the second under loom.
 ///
-/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code that
-/// uses the size stays the same.
+/// Loom explores every interleaving, so a ring of 256 slots becomes one of 4 there. The code around
+/// the size stays the same.
 ///
 /// ```
 /// const SLOTS: usize = ganger_sync::sized(256, 4);

@@ -1,9 +1,9 @@
-//! One test body for two machines: every interleaving under loom, a stress loop under `std`.
+//! One test body for two ways to run it: every interleaving under loom, a stress loop under `std`.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release` runs the former. The preemption bound that a model
-//! asks for is the one of the bounded set; `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs.
+//! `RUSTFLAGS="--cfg loom" cargo test --release` runs it under loom. Each model states its
+//! preemption bound. `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs.
 
-/// How often the body runs under `std`.
+/// The number of runs of a body under `std`.
 pub const STRESS_RUNS: usize = 200;
 
 /// Runs `body` under every interleaving with at most `preemptions` preemptions (under loom), or

@@ -1,25 +1,25 @@
-//! Blocking one thread until another says so.
+//! Blocking one thread until another wakes it.
 //!
-//! **Problem.** A worker that found nothing must sleep without burning CPU, and an [`unpark`] that
-//! comes just before it falls asleep must not be lost.
+//! **Problem.** A worker without work must sleep without using a processor. An [`unpark`] that
+//! comes just before the worker sleeps must not be lost.
 //!
 //! **Rejected.** `std::thread::park`: its token belongs to the thread, so a user's step that parks
-//! its thread for reasons of its own would eat the scheduler's token. A bare condition variable:
-//! every wake-up would take the lock, even when nobody sleeps.
+//! its thread would take the scheduler's token. A bare condition variable: every wake-up would take
+//! the lock, even while no thread sleeps.
 //!
 //! **Protocol of the sleeper** ([`park`]):
-//! 1. `NOTIFIED -> EMPTY`: a token is there; take it and return.
-//! 2. Lock; `EMPTY -> PARKED`. If that fails, a token came in between: take it and return.
+//! 1. `NOTIFIED -> EMPTY`: take the token and return, if there is one.
+//! 2. Lock, then `EMPTY -> PARKED`. If that fails, a token has come meanwhile: take it and return.
 //! 3. Wait on the condition variable until `NOTIFIED -> EMPTY` succeeds.
 //!
 //! **Protocol of the waker** ([`unpark`]):
-//! 1. Swap in `NOTIFIED`. What was there says what is owed: only `PARKED` owes a signal.
-//! 2. Lock and unlock: the sleeper is then either waiting, or will see the token before it waits.
+//! 1. Swap in `NOTIFIED`. Only if the old state is `PARKED`, go on with step 2.
+//! 2. Lock and unlock. The sleeper is then waiting, or sees the token before it waits.
 //! 3. Signal.
 //!
-//! **Why no token is lost.** `PARKED` is set and re-checked under the lock. A waker that swaps it out
-//! passes through the lock afterwards, so its signal cannot fall between the sleeper's check and its
-//! wait. A token set before `PARKED` makes step 1 or 2 of the sleeper return.
+//! **Why no token is lost.** The sleeper sets and re-checks `PARKED` under the lock. A waker that
+//! swaps it out takes the lock afterwards, so its signal cannot come between the sleeper's check
+//! and its wait. A token that is set before `PARKED` ends the sleeper's step 1 or 2.
 //!
 //! [`park`]: Parker::park
 //! [`unpark`]: Parker::unpark
@@ -29,21 +29,21 @@ use crate::sync::{Condvar, Mutex, lock};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// No token, nobody asleep.
+/// No token, and no sleeper.
 const EMPTY: u32 = 0;
 /// The owner sleeps, or is about to.
 const PARKED: u32 = 1;
-/// A token is there.
+/// There is a token.
 const NOTIFIED: u32 = 2;
 
-/// A place where one thread sleeps and any thread wakes it; at most one wake-up is remembered.
+/// A place where one thread sleeps and any thread wakes it. It remembers at most one wake-up.
 ///
 /// One thread at a time may call [`park`](Self::park) or [`park_timeout`](Self::park_timeout).
 ///
 /// ```
 /// let parker = ganger_sync::Parker::new();
 /// parker.unpark();
-/// parker.park(); // returns at once: the token was there
+/// parker.park(); // takes the token, and returns at once
 /// ```
 ///
 /// | state | written by | meaning |
@@ -98,7 +98,7 @@ impl Parker {
     /// Blocks until there is a token, and takes it, or until `timeout` has passed. Returns whether
     /// it took a token.
     ///
-    /// Under loom there is no clock: it waits for the token, unless `timeout` is zero.
+    /// Loom has no clock: there it waits for the token, unless `timeout` is zero.
     pub fn park_timeout(&self, timeout: Duration) -> bool {
         if self.take_token() {
             return true;
@@ -112,12 +112,12 @@ impl Parker {
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }
 
-    /// Leaves a token, and wakes the sleeper if there is one. Never blocks for longer than the
-    /// sleeper holds the lock, which is a few instructions.
+    /// Leaves a token, and wakes the sleeper if there is one. Blocks at most while the sleeper
+    /// holds the lock, for a few instructions.
     pub fn unpark(&self) {
-        // Ordering: Release pairs with the Acquire of `take_token`, `announce` and
-        // `park_timeout`; it is a RMW even where a token is there already, so that what happened
-        // before this call is visible to the owner too.
+        // Ordering: Release pairs with the Acquire of `take_token`, `announce` and `park_timeout`.
+        // It is a RMW even if there is a token already, so that the owner sees all that happened
+        // before this call.
         if self.state.swap(NOTIFIED, Ordering::AcqRel) == PARKED {
             drop(lock(&self.lock));
             self.signal.notify_one();
@@ -127,7 +127,7 @@ impl Parker {
     /// Whether there is a token, so that [`park`](Self::park) would return at once.
     #[must_use]
     pub fn has_token(&self) -> bool {
-        // Ordering: Relaxed, because whoever acts on it takes the token first.
+        // Ordering: Relaxed, because a caller that acts on it takes the token first.
         self.state.load(Ordering::Relaxed) == NOTIFIED
     }
 
@@ -138,10 +138,10 @@ impl Parker {
             .is_ok()
     }
 
-    /// Called under the lock. `false`: a token was there, and has been taken.
+    /// `EMPTY -> PARKED`, under the lock. `false`: there was a token, and it has been taken.
     fn announce(&self) -> bool {
         // Ordering: Relaxed on success, because the lock orders it against the waker that swaps it
-        // out; on failure the swap below acquires.
+        // out. On failure the swap below acquires.
         if self
             .state
             .compare_exchange(EMPTY, PARKED, Ordering::Relaxed, Ordering::Relaxed)

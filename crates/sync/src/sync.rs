@@ -9,8 +9,8 @@ use std::sync::PoisonError;
 
 /// Locks `mutex`, whether or not a thread panicked while it held it.
 ///
-/// For data that every critical section leaves whole, so that poisoning says nothing. Blocks until
-/// the lock is free.
+/// For data that every critical section leaves consistent, even when it panics. Blocks until the
+/// lock is free.
 #[inline]
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,12 +1,14 @@
 //! A crate's list of mutants, and how an edit is applied.
 //!
-//! An edit names the text that it replaces, which must occur exactly once: a change of the sources
-//! that a list does not fit any longer shows at once, instead of leaving a mutant that changes
-//! nothing, or something else.
+//! All edits of a mutant are places in the original, so their order is no matter, and two of them
+//! must not overlap.
 
+use super::place::{Place, Sources};
+use super::tokens::tokens;
 use crate::Failure;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// One mutation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +32,19 @@ pub(crate) enum Expected {
     Unshown(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A place, and what is done there.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// Relative to the crate; or, if it starts with `crates/`, to the workspace.
-    file: String,
-    find: String,
-    replace: String,
+    place: Place,
+    change: Change,
+}
+
+/// Rust text that is put into a place, or beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Change {
+    Replace(String),
+    Before(String),
+    After(String),
 }
 
 /// The files that a mutant changes, relative to the workspace, with their new text.
@@ -48,20 +56,42 @@ struct List {
     mutant: Vec<Entry>,
 }
 
-/// A mutant as it is written: with one edit in place, or several in a list.
+/// A mutant as it is written: with one edit in place, or several in a list, to which `at`, `crate`
+/// and `file` of the mutant apply where they have none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
     why: String,
+    at: Option<String>,
+    #[serde(rename = "crate")]
+    in_crate: Option<String>,
     file: Option<String>,
     find: Option<String>,
+    nth: Option<usize>,
     replace: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
     #[serde(default)]
-    edits: Vec<Edit>,
+    edits: Vec<Written>,
     killer: Option<String>,
     equivalent: Option<String>,
     unshown: Option<String>,
+}
+
+/// An edit as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    at: Option<String>,
+    #[serde(rename = "crate")]
+    in_crate: Option<String>,
+    file: Option<String>,
+    find: Option<String>,
+    nth: Option<usize>,
+    replace: Option<String>,
+    before: Option<String>,
+    after: Option<String>,
 }
 
 /// The mutants of a list.
@@ -84,20 +114,26 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Mutant>, Failure> {
 
 impl Entry {
     fn mutant(self) -> Result<Mutant, &'static str> {
-        let edits = match (self.file, self.find, self.replace) {
-            (Some(file), Some(find), Some(replace)) if self.edits.is_empty() => {
-                vec![Edit {
-                    file,
-                    find,
-                    replace,
-                }]
-            }
-            (None, None, None) if !self.edits.is_empty() => self.edits,
-            _ => return Err("it needs either `file`, `find` and `replace`, or `edits`"),
+        let own = Written {
+            at: self.at,
+            in_crate: self.in_crate,
+            file: self.file,
+            find: self.find,
+            nth: self.nth,
+            replace: self.replace,
+            before: self.before,
+            after: self.after,
         };
-        if edits.iter().any(|edit| edit.find == edit.replace) {
-            return Err("`find` and `replace` are the same");
-        }
+        let edits = if self.edits.is_empty() {
+            vec![own.edit()?]
+        } else if own.changes() {
+            return Err("it has a change of its own, or `edits`, and not both");
+        } else {
+            let edits = self.edits.into_iter();
+            edits
+                .map(|edit| edit.or(&own).edit())
+                .collect::<Result<_, _>>()?
+        };
         let expected = match (self.equivalent, self.unshown) {
             (None, None) => Expected::Killed,
             (Some(reason), None) => Expected::Equivalent(reason),
@@ -117,96 +153,182 @@ impl Entry {
     }
 }
 
+impl Written {
+    /// Whether it says more than in what its edits are.
+    fn changes(&self) -> bool {
+        self.find.is_some()
+            || self.nth.is_some()
+            || self.replace.is_some()
+            || self.before.is_some()
+            || self.after.is_some()
+    }
+
+    /// With what the mutant says for all its edits.
+    fn or(self, all: &Self) -> Self {
+        Self {
+            at: self.at.or_else(|| all.at.clone()),
+            in_crate: self.in_crate.or_else(|| all.in_crate.clone()),
+            file: self.file.or_else(|| all.file.clone()),
+            ..self
+        }
+    }
+
+    fn edit(self) -> Result<Edit, &'static str> {
+        let Some(at) = self.at else {
+            return Err("it needs `at`, the item that it changes");
+        };
+        let change = match (self.replace, self.before, self.after) {
+            (Some(text), None, None) => Change::Replace(text),
+            (None, Some(text), None) => Change::Before(text),
+            (None, None, Some(text)) => Change::After(text),
+            _ => return Err("it needs one of `replace`, `before` and `after`"),
+        };
+        let find = self.find;
+        if find.as_deref().is_some_and(|find| texts(find).is_empty()) {
+            return Err("`find` has no tokens: leave it out to mean the whole item");
+        }
+        if find.is_none() && self.nth.is_some() {
+            return Err("`nth` needs `find`");
+        }
+        let is_same = match (&change, &find) {
+            (Change::Replace(text), Some(find)) => texts(text) == texts(find),
+            (Change::Replace(_), None) => false,
+            (Change::Before(text) | Change::After(text), _) => texts(text).is_empty(),
+        };
+        if is_same {
+            return Err("it changes nothing");
+        }
+        let place = Place {
+            at,
+            in_crate: self.in_crate,
+            file: self.file,
+            find,
+            nth: self.nth,
+        };
+        Ok(Edit { place, change })
+    }
+}
+
+fn texts(text: &str) -> Vec<&str> {
+    tokens(text).into_iter().map(|token| token.text).collect()
+}
+
 impl Mutant {
-    /// What it makes of the files of the crate in `folder`, which `read` reads.
-    pub(crate) fn changes(
-        &self,
-        folder: &str,
-        read: impl Fn(&str) -> Result<String, Failure>,
-    ) -> Result<Changes, Failure> {
-        let mut changes = Changes::new();
-        for edit in &self.edits {
-            let path = edit.path(folder);
-            let text = match changes.remove(&path) {
-                Some(text) => text,
-                None => read(&path).map_err(|error| format!("{}: {error}", self.name))?,
+    /// What it makes of the files of the crate in `crates/name`, or of others that it names.
+    pub(crate) fn changes(&self, name: &str, sources: &mut Sources) -> Result<Changes, Failure> {
+        // The original text of each file, and what comes into which bytes of it.
+        let mut cuts: BTreeMap<String, (String, Vec<Cut>)> = BTreeMap::new();
+        for Edit { place, change } in &self.edits {
+            let code = sources.of(place.in_crate.as_deref().unwrap_or(name))?;
+            let found = code.find(place);
+            let (file, range) = found.map_err(|what| format!("{}: {what}", self.name))?;
+            let cut = match change {
+                Change::Replace(text) => (range, text.clone()),
+                Change::Before(text) => (range.start..range.start, text.clone()),
+                Change::After(text) => (range.end..range.end, text.clone()),
             };
-            let changed = edit.apply(&text).map_err(|count| {
-                format!(
-                    "{}: `find` must occur once in {path}, and occurs {count} times: {:?}",
-                    self.name, edit.find
-                )
-            })?;
-            changes.insert(path, changed);
+            let (_, cuts) = cuts
+                .entry(file.path.clone())
+                .or_insert_with(|| (file.text.clone(), Vec::new()));
+            cuts.push(cut);
+        }
+        let mut changes = Changes::new();
+        for (path, (text, cuts)) in cuts {
+            let Some(text) = cut(&text, cuts) else {
+                return Err(format!("{}: two of its edits overlap in {path}", self.name).into());
+            };
+            changes.insert(path, text);
         }
         Ok(changes)
     }
 }
 
-impl Edit {
-    fn path(&self, folder: &str) -> String {
-        if self.file.starts_with("crates/") {
-            self.file.clone()
-        } else {
-            format!("{folder}/{}", self.file)
-        }
-    }
+/// Bytes, and what comes into their place.
+type Cut = (Range<usize>, String);
 
-    /// The changed text; or how often `find` occurs, if not once.
-    fn apply(&self, text: &str) -> Result<String, usize> {
-        match text.matches(&self.find).count() {
-            1 => Ok(text.replacen(&self.find, &self.replace, 1)),
-            count => Err(count),
-        }
+/// The changed text; none if two cuts overlap. The lines that come in are lines of their own, so that
+/// neither a comment nor a name reaches into them.
+fn cut(text: &str, mut cuts: Vec<Cut>) -> Option<String> {
+    cuts.sort_by_key(|(range, _)| (range.start, range.end));
+    let mut result = String::new();
+    let mut end = 0;
+    for (range, new) in cuts {
+        result.push_str(text.get(end..range.start)?);
+        result.push_str(&format!("\n{new}\n"));
+        end = range.end;
     }
+    result.push_str(text.get(end..)?);
+    Some(result)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::place::Code;
     use super::*;
 
     const FULL: &str = r#"
         [[mutant]]
         name = "one"
         why = "breaks this"
-        file = "src/a.rs"
-        find = "old\n"
+        at = "A::old"
+        find = "x"
+        nth = 2
         replace = ""
         killer = "loom_a::test"
 
         [[mutant]]
         name = "two"
         why = "breaks that"
+        at = "B::f"
         edits = [
-            { file = "src/a.rs", find = "old", replace = "new" },
-            { file = "src/a.rs", find = "newer", replace = "newest" },
-            { file = "crates/sync/src/b.rs", find = "b", replace = "c" },
+            { find = "old", replace = "new" },
+            { find = "f()", after = ".g()" },
+            { at = "C", crate = "sync", file = "c.rs", before = "struct D;" },
         ]
-        unshown = "nobody looks"
+        unshown = "no test looks"
     "#;
 
     fn entry(rest: &str) -> Result<Vec<Mutant>, Failure> {
         let head = "[[mutant]]\nname = 'm'\nwhy = 'w'\n";
-        let edit = "file = 'f'\nfind = 'a'\nreplace = 'b'\n";
+        let edit = "at = 'f'\nfind = 'a'\nreplace = 'b'\n";
         parse(&format!("{head}{}", rest.replace("EDIT", edit)))
     }
 
-    fn edit(find: &str, replace: &str) -> Edit {
-        Edit {
-            file: "src/a.rs".to_owned(),
-            find: find.to_owned(),
-            replace: replace.to_owned(),
+    fn place(at: &str, find: &str) -> Place {
+        Place {
+            at: at.to_owned(),
+            find: Some(find.to_owned()),
+            ..Place::default()
         }
     }
 
     #[test]
     fn both_ways_to_write_an_edit_are_read() {
         let [one, two] = <[Mutant; 2]>::try_from(parse(FULL).unwrap()).unwrap();
-        assert_eq!(one.edits, [edit("old\n", "")]);
+        let edit = Edit {
+            place: Place {
+                nth: Some(2),
+                ..place("A::old", "x")
+            },
+            change: Change::Replace(String::new()),
+        };
+        assert_eq!(one.edits, [edit]);
         assert_eq!(one.killer.as_deref(), Some("loom_a::test"));
         assert_eq!(one.expected, Expected::Killed);
-        assert_eq!(two.edits.len(), 3);
-        assert_eq!(two.expected, Expected::Unshown("nobody looks".to_owned()));
+        let [first, second, third] = <[Edit; 3]>::try_from(two.edits).unwrap();
+        assert_eq!(first.place, place("B::f", "old"));
+        assert_eq!(second.change, Change::After(".g()".to_owned()));
+        let elsewhere = Place {
+            at: "C".to_owned(),
+            in_crate: Some("sync".to_owned()),
+            file: Some("c.rs".to_owned()),
+            ..Place::default()
+        };
+        assert_eq!(
+            (third.place, third.change),
+            (elsewhere, Change::Before("struct D;".to_owned()))
+        );
+        assert_eq!(two.expected, Expected::Unshown("no test looks".to_owned()));
         let equivalent = entry("EDIT equivalent = 'no difference'")
             .unwrap()
             .remove(0);
@@ -217,16 +339,24 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (rest, what) in [
-            ("file = 'f'\nfind = 'a'", "m: it needs either"),
+            ("find = 'a'\nreplace = 'b'", "m: it needs `at`"),
+            ("at = 'f'\nfind = 'a'", "m: it needs one of"),
+            ("EDIT after = 'c'", "m: it needs one of"),
             (
-                "EDIT edits = [{file='f',find='a',replace='b'}]",
-                "m: it needs either",
+                "EDIT edits = [{find='a',replace='b'}]",
+                "m: it has a change",
             ),
-            ("", "m: it needs either"),
+            ("edits = [{find='a',replace='b'}]", "m: it needs `at`"),
             (
-                "file = 'f'\nfind = 'a'\nreplace = 'a'",
-                "m: `find` and `replace` are the same",
+                "at = 'f'\nfind = 'a .b'\nreplace = 'a.b // c'",
+                "m: it changes nothing",
             ),
+            ("at = 'f'\nfind = 'a'\nafter = ' '", "m: it changes nothing"),
+            (
+                "at = 'f'\nfind = '// a'\nreplace = ''",
+                "m: `find` has no tokens",
+            ),
+            ("at = 'f'\nnth = 2\nreplace = ''", "m: `nth` needs `find`"),
             ("EDIT equivalent = 'x'\nunshown = 'y'", "m: it is either"),
             (
                 "EDIT equivalent = 'x'\nkiller = 'k'",
@@ -245,37 +375,47 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_needs_exactly_one_place() {
-        let text = "let a = b;\nlet b = a;\n";
-        let changed = edit("= b;\n", "= c;\n").apply(text).unwrap();
-        assert_eq!(changed, "let a = c;\nlet b = a;\n");
-        assert_eq!(edit("let", "").apply(text), Err(2));
-        assert_eq!(edit("const", "").apply(text), Err(0));
+    fn all_cuts_are_made_in_the_original() {
+        let own = |range: Range<usize>, new: &str| (range, new.to_owned());
+        let cuts = vec![
+            own(4..5, "C"),
+            own(0..1, ""),
+            own(4..4, "b"),
+            own(5..5, "d"),
+        ];
+        assert_eq!(cut("a + c;", cuts).unwrap(), "\n\n + \nb\n\nC\n\nd\n;");
+        assert_eq!(cut("abc", vec![own(0..2, "x"), own(1..3, "y")]), None);
     }
 
     #[test]
-    fn edits_build_on_each_other_and_reach_other_crates() {
-        let two = parse(FULL).unwrap().remove(1);
-        let read = |path: &str| match path {
-            "crates/x/src/a.rs" => Ok("older".to_owned()),
-            "crates/sync/src/b.rs" => Ok("abc".to_owned()),
-            _ => Err(Failure::from(path)),
+    fn edits_reach_other_crates() {
+        let code = |folder: &str, text: &str| {
+            Code::new(folder, [(format!("{folder}/src/a.rs"), text.to_owned())])
         };
-        let changes = two.changes("crates/x", read).unwrap();
+        let mut sources = Sources::holding([
+            ("x", code("crates/x", "fn f() { old() }")),
+            ("sync", code("crates/sync", "fn g() {}")),
+        ]);
+        let mut changes = |edits: &str| {
+            let text = format!("[[mutant]]\nname='m'\nwhy='w'\nedits=[{edits}]");
+            parse(&text).unwrap().remove(0).changes("x", &mut sources)
+        };
+        let two = "{ at = 'f', find = 'old', replace = 'new' }, \
+                   { at = 'g', crate = 'sync', before = 'use h;' }";
         let expected = [
-            ("crates/sync/src/b.rs", "acc"),
-            ("crates/x/src/a.rs", "newest"),
+            ("crates/sync/src/a.rs", "\nuse h;\nfn g() {}"),
+            ("crates/x/src/a.rs", "fn f() { \nnew\n() }"),
         ];
-        assert!(
-            changes
-                .iter()
-                .map(|(path, text)| (&**path, &**text))
-                .eq(expected)
-        );
+        let changed = changes(two).unwrap();
+        let changed = changed.iter().map(|(path, text)| (&**path, &**text));
+        assert!(changed.eq(expected));
 
-        let twice = |_: &str| Ok("old old".to_owned());
-        let error = two.changes("crates/x", twice).unwrap_err().to_string();
-        let what = "two: `find` must occur once in crates/x/src/a.rs, and occurs 2 times: \"old\"";
-        assert_eq!(error, what);
+        let twice =
+            "{ at = 'f', find = 'old', replace = '' }, { at = 'f', find = 'old()', replace = '' }";
+        let error = changes(twice).unwrap_err().to_string();
+        assert_eq!(error, "m: two of its edits overlap in crates/x/src/a.rs");
+        let gone = "{ at = 'h', replace = '' }";
+        let error = changes(gone).unwrap_err().to_string();
+        assert!(error.starts_with("m: crates/x has no item `h`"), "{error}");
     }
 }

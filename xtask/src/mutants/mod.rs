@@ -2,7 +2,8 @@
 //!
 //! A test suite that passes says little unless it would fail if the code were wrong. The lists in
 //! `xtask/mutants`, one a crate, are ways in which it could be: what a line of the protocol is for is
-//! known when the test is known that fails without it.
+//! known when the test is known that fails without it. A mutant names its place by an item and a few
+//! tokens; `deque.toml` says how.
 //!
 //! 1. The workspace is copied, once for each job, and the original must pass all the tests.
 //! 2. Each mutant is applied to a copy and built, and the tests are run until one fails: those that
@@ -14,8 +15,11 @@
 //!    error as well.
 
 mod copy;
+mod items;
 mod kind;
 mod list;
+mod place;
+mod tokens;
 mod trial;
 mod verdict;
 
@@ -25,6 +29,7 @@ use crate::root::{Tree, root};
 use copy::Copy;
 use kind::Killer;
 use list::{Changes, Expected, Mutant};
+use place::Sources;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Mutex;
@@ -41,9 +46,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Lists the mutants, checks that each still fits the sources, and runs none
+    /// Lists the mutants, checks that each fits the sources, and runs none
     #[arg(long)]
     list: bool,
+
+    /// Checks that each mutant fits the sources, and runs none
+    #[arg(long, conflicts_with = "list")]
+    check: bool,
 
     /// How many mutants are run at a time [default: one a core]
     #[arg(long, value_name = "N")]
@@ -59,12 +68,14 @@ type Prepared = (Mutant, Changes);
 
 /// Runs the mutants of each crate, also when one survives.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let mut crates = Vec::new();
-    for package in chosen(&options.crates, packages()?, "mutants")? {
-        let mutants = prepare(&package)?;
-        crates.push((package, mutants));
-    }
+    let mut crates = prepare_all(&chosen(&options.crates, packages()?, "mutants")?)?;
     select(&mut crates, &options.only)?;
+    if options.check {
+        for (package, mutants) in &crates {
+            println!("{package}: {} mutants fit the sources", mutants.len());
+        }
+        return Ok(());
+    }
     if options.list {
         for (package, mutants) in &crates {
             println!("{package}: {} mutants\n{}", mutants.len(), listed(mutants));
@@ -110,8 +121,24 @@ fn packages() -> Result<Vec<String>, Failure> {
     Ok(packages)
 }
 
-/// Reads a package's list and applies it to the sources; the error names all that do not fit.
-fn prepare(package: &str) -> Result<Vec<Prepared>, Failure> {
+/// Reads the packages' lists and applies them to the sources; the error names all that do not fit.
+fn prepare_all(packages: &[String]) -> Result<Vec<(String, Vec<Prepared>)>, Failure> {
+    let mut sources = Sources::new(root());
+    let (mut crates, mut wrong) = (Vec::new(), Vec::new());
+    for package in packages {
+        match prepare(package, &mut sources) {
+            Ok(mutants) => crates.push((package.clone(), mutants)),
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(crates)
+    } else {
+        Err(wrong.join("\n").into())
+    }
+}
+
+fn prepare(package: &str, sources: &mut Sources) -> Result<Vec<Prepared>, Failure> {
     let name = package.trim_start_matches("ganger-");
     let path = format!("{LISTS}/{name}.toml");
     let text = fs::read_to_string(root().join(&path))?;
@@ -119,8 +146,7 @@ fn prepare(package: &str) -> Result<Vec<Prepared>, Failure> {
     let mut prepared = Vec::new();
     let mut wrong = Vec::new();
     for mutant in mutants {
-        let read = |path: &str| Ok(fs::read_to_string(root().join(path))?);
-        match mutant.changes(&format!("crates/{name}"), read) {
+        match mutant.changes(name, sources) {
             Ok(changes) => prepared.push((mutant, changes)),
             Err(error) => wrong.push(error.to_string()),
         }
@@ -239,16 +265,14 @@ mod tests {
 
     #[test]
     fn every_list_fits_the_sources() {
-        for package in packages().unwrap() {
-            assert!(!prepare(&package).unwrap().is_empty());
-        }
+        let crates = prepare_all(&packages().unwrap()).unwrap();
+        assert!(crates.iter().all(|(_, mutants)| !mutants.is_empty()));
     }
 
     #[test]
     fn mutants_are_selected_by_name() {
         let mutant = |name: &str| {
-            let text =
-                format!("[[mutant]]\nname='{name}'\nwhy='w'\nfile='f'\nfind='a'\nreplace='b'");
+            let text = format!("[[mutant]]\nname='{name}'\nwhy='w'\nat='f'\nfind='a'\nreplace='b'");
             (list::parse(&text).unwrap().remove(0), Changes::new())
         };
         let all = || {

@@ -154,7 +154,7 @@ mod tests {
     use crate::mutants::list;
 
     fn mutant(expected: &str) -> Mutant {
-        let head = "[[mutant]]\nname='m'\nwhy='w'\nfile='f'\nfind='a'\nreplace='b'\n";
+        let head = "[[mutant]]\nname='m'\nwhy='w'\nat='f'\nfind='a'\nreplace='b'\n";
         list::parse(&format!("{head}{expected}")).unwrap().remove(0)
     }
 

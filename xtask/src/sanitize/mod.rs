@@ -29,9 +29,11 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 7] = [
     "ganger-deque",
+    "ganger-nodes",
     "ganger-mpsc",
+    "ganger-os",
     "ganger-sync",
     "ganger-relay",
     "ganger-sched",

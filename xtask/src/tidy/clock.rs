@@ -4,8 +4,13 @@
 use super::Finding;
 use super::source::Source;
 
-/// The clock module of the scheduler, and the time-out of a channel that is used without one.
-const MAY_ASK_THE_CLOCK: [&str; 2] = ["crates/sched/src/clock.rs", "crates/mpsc/src/receiver.rs"];
+/// The clock module of the scheduler, the time-out of a channel that is used without one, and the wait
+/// for another thread's answer to a signal.
+const MAY_ASK_THE_CLOCK: [&str; 3] = [
+    "crates/sched/src/clock.rs",
+    "crates/mpsc/src/channel/receiver.rs",
+    "crates/os/src/backtraces/sample.rs",
+];
 
 const CLOCKS: [&str; 2] = ["Instant::now", "SystemTime::now"];
 const CHANCE: [&str; 4] = ["thread_rng", "rand::rng", "rand::random", "RandomState"];

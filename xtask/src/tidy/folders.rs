@@ -8,7 +8,47 @@ use super::source::Source;
 type Folder = (&'static str, &'static [&'static str]);
 
 /// The crates whose folders are layers, each with its folders from the lowest to the highest.
-const CRATES: [(&str, &[Folder]); 0] = [];
+const CRATES: [(&str, &[Folder]); 3] =
+    [("mpsc", &MPSC), ("proc-api", &PROC_API), ("relay", &RELAY)];
+
+const MPSC: [Folder; 3] = [
+    ("list", &[]),
+    ("queue", &["list"]),
+    ("channel", &["list", "queue"]),
+];
+
+const PROC_API: [Folder; 5] = [
+    ("raw", &[]),
+    ("values", &["raw"]),
+    ("commands", &["values"]),
+    ("events", &["raw", "values", "commands"]),
+    ("process", &["raw", "values", "commands", "events"]),
+];
+
+const RELAY: [Folder; 11] = [
+    ("hop", &[]),
+    ("host_address", &[]),
+    ("receiver", &[]),
+    ("table", &[]),
+    ("channels", &["host_address", "receiver", "table"]),
+    ("empty_host", &["host_address", "receiver"]),
+    ("error", &["receiver"]),
+    ("mailbox_receiver", &["channels"]),
+    ("node", &["error", "hop", "receiver", "table"]),
+    (
+        "mailbox",
+        &[
+            "channels",
+            "empty_host",
+            "error",
+            "host_address",
+            "mailbox_receiver",
+            "receiver",
+            "table",
+        ],
+    ),
+    ("router", &["error", "hop", "node", "receiver", "table"]),
+];
 
 /// Folders and files of tests, which may import all.
 const TESTS: [&str; 2] = ["tests", "models"];

@@ -4,14 +4,19 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with those that it, or a test of it, may use.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
-    ("mpsc", &["sync", "soak"]),
+    ("nodes", &["sync"]),
+    ("mpsc", &["sync", "nodes", "soak"]),
+    ("os", &[]),
     ("proc-api", &[]),
     ("relay", &["sync", "mpsc", "proc-api"]),
-    ("sched", &["sync", "deque", "mpsc", "proc-api", "relay"]),
+    (
+        "sched",
+        &["sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay"],
+    ),
     ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
     ("soak-sched", &["soak"]),
 ];

@@ -86,7 +86,7 @@ pub(crate) fn run(
             console.line(format_args!(
                 "interrupted; Ctrl-C again ends the program at once"
             ));
-            scheduler.stop(STOP_DEADLINE);
+            scheduler.stop(STOP_DEADLINE)?;
             true
         }
         Err(Stop::Refused(error)) => return Err(error.into()),

@@ -87,7 +87,7 @@ fn another_process_that_fails_is_not_taken_for_the_child() {
     is_started.recv_timeout(HALF_A_MINUTE).unwrap();
     let other = scheduler.submit(Panics::default(), "main", ()).unwrap();
     assert!(matches!(other.wait(), ExitReason::Panicked(_)));
-    let report = scheduler.stop(HALF_A_MINUTE);
+    let report = scheduler.stop(HALF_A_MINUTE).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0));
     let exit = supervisor.wait();
     assert!(exit.is_done(), "{exit}");
@@ -117,7 +117,7 @@ fn a_supervisor_that_can_start_nothing_any_more_is_done() {
     for _ in 0..20 {
         let scheduler = scheduler();
         let supervisor = submit(&scheduler, 9, |_| Waits);
-        let report = scheduler.stop(HALF_A_MINUTE);
+        let report = scheduler.stop(HALF_A_MINUTE).unwrap();
         assert_eq!((report.forced, report.stuck.len()), (0, 0));
         let exit = supervisor.wait();
         assert!(exit.is_done(), "{exit}");

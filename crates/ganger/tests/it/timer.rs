@@ -117,7 +117,7 @@ fn a_shutdown_does_not_wait_for_who_sleeps() {
     let timer = Timer::start();
     let scheduler = start(&timer);
     let sleeper = scheduler.submit(Periodic::new("test", MINUTE, 1), "main", ());
-    let report = scheduler.stop(Duration::from_secs(30));
+    let report = scheduler.stop(Duration::from_secs(30)).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0));
     assert!(sleeper.unwrap().wait().is_done());
 }

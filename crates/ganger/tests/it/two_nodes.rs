@@ -80,7 +80,7 @@ fn a_process_answers_one_of_another_node() {
     }
     assert!(echo.wait_timeout(PATIENCE).is_ok());
     for runtime in [alpha, beta] {
-        runtime.stop(Duration::ZERO);
+        runtime.stop(Duration::ZERO).unwrap();
     }
     let reason = stranger.wait_timeout(PATIENCE);
     assert!(matches!(reason, Ok(ExitReason::Terminated)));

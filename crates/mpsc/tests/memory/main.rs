@@ -2,11 +2,12 @@
 #![cfg(not(loom))]
 #![allow(missing_docs)]
 
+#[path = "../../../nodes/src/counting.rs"]
 mod counting;
 
 use counting::{Tally, count, slabs};
 use ganger_mpsc::node_cache::{self, DEFAULT_LIMIT, SLAB_BYTES};
-use ganger_mpsc::{Batch, Pushed, Queue, Receiver, bounded, channel};
+use ganger_mpsc::{Queue, Receiver, bounded, channel};
 use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError, mpsc};
@@ -254,45 +255,6 @@ fn a_producer_and_a_consumer_ask_for_little() {
             result
         });
         assert!(consumer.allocated <= KEPT, "{consumer:?}");
-    });
-}
-
-/// To each of them in turn, while nobody receives; then receives it all.
-fn fan_out(queues: &[Queue<usize>], rounds: usize) {
-    for round in 0..rounds {
-        for (key, queue) in (0..).zip(queues) {
-            if queue.push_batch(Batch::of_near(round, key)).unwrap() == Pushed::Queued {
-                Batch::<usize>::note_behind(key);
-            }
-        }
-    }
-    for queue in queues {
-        assert!(queue.drain().into_iter().eq(0..rounds));
-    }
-}
-
-#[test]
-fn what_is_set_aside_for_many_queues_is_bounded_and_comes_back() {
-    const QUEUES: usize = 3_000;
-    /// The nodes of each are of one slab.
-    const RUNS: usize = 2_048;
-    alone(|| {
-        let queues: Vec<Queue<usize>> = (0..QUEUES).map(|_| Queue::new()).collect();
-        node_cache::set_limit(0);
-        for end in [node_cache::end_runs, node_cache::clear] {
-            let ((), tally) = count(|| {
-                fan_out(&queues, 50);
-                let kept = slabs();
-                assert!((100..=RUNS + KEPT).contains(&kept), "{kept} slabs");
-                end();
-                assert!(slabs() <= KEPT, "{} slabs", slabs());
-                node_cache::clear();
-            });
-            assert_eq!((tally.bytes, slabs()), (0, 0));
-        }
-        // And when the thread ends.
-        fan_out(&queues, 50);
-        assert!(slabs() > KEPT, "{} slabs", slabs());
     });
 }
 

@@ -1,4 +1,4 @@
-//! No text is said twice along the causes of an error, and none is missing.
+//! Along the causes of an error, no text comes twice, and none is missing.
 
 use ganger_proc_api::{
     BoxError, CommandError, CommandId, HostName, Message, NodeName, Package, Payloads, Pid,
@@ -7,7 +7,7 @@ use ganger_proc_api::{
 use std::error::Error;
 use std::fmt;
 
-/// What a user's code has reported: an error with a cause.
+/// An error with a cause, as a user's code reports one.
 #[derive(Debug)]
 struct Outer(std::io::Error);
 

@@ -118,7 +118,7 @@ proptest! {
     }
 }
 
-/// Counts how often it is dropped, and panics there if it is told to.
+/// Counts how often it is dropped. Panics when it is dropped if the flag is set.
 struct Counted(Arc<AtomicUsize>, bool);
 
 impl Drop for Counted {
@@ -128,7 +128,7 @@ impl Drop for Counted {
     }
 }
 
-/// A buffer with that many commands, of which the one with the tag `panics` panics when it is dropped.
+/// A buffer with that many commands. The one with the tag `panics` panics when it is dropped.
 fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut out = StepOutput::new();
@@ -140,7 +140,7 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     (out, dropped)
 }
 
-/// A result that counts how often it is dropped, and panics there if it is told to.
+/// A result that counts how often it is dropped. Panics when it is dropped if `panics` is set.
 fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)
@@ -164,7 +164,6 @@ fn a_result_that_is_taken_back_is_dropped_once() {
         for is_upgrade in [false, true] {
             let (input, dropped) = result(false);
             let mut out = StepOutput::new();
-            // What came before a result has nothing to do with it.
             out.idle();
             if is_upgrade {
                 out.upgrade(UpgradeRequest::factory("next", "main", input));
@@ -220,7 +219,6 @@ fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
         assert_eq!((id, tag, count()), (CommandId::new(1), 0, 0));
         drop(command);
         assert_eq!(count(), 1);
-        // One that nobody takes.
         let untaken = yields.next_placed().map(|(_, tag)| tag);
         assert_eq!(untaken, (commands > 1).then_some(1));
         assert_eq!(yields.next().map(|it| it.tag), (commands > 2).then_some(2));
@@ -272,7 +270,7 @@ fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
         panicked.unwrap_err().downcast_ref(),
         Some(&"on purpose: taker")
     );
-    // All but the one that was forgotten.
+    // The forgotten command is leaked, and the others are dropped.
     assert_eq!(dropped.load(Ordering::SeqCst), 3);
     assert!(out.yields().is_empty());
 }

@@ -109,7 +109,7 @@ fn a_pid_is_sixteen_bytes_and_copy() {
     assert_eq!(size_of::<Option<Pid>>(), 16);
 }
 
-/// The grammar, written down a second time: what the parser must accept, exactly.
+/// A second statement of the grammar: the parser must accept exactly these texts.
 fn is_pid_text(text: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()
@@ -136,7 +136,7 @@ fn is_pid_text(text: &str) -> bool {
             .is_ok_and(|number| number.to_string() == id)
 }
 
-// A small set of names, because names are interned for good.
+// A small set of names, because interned names are never freed.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c]{1,2}",

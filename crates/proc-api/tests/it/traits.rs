@@ -1,4 +1,4 @@
-//! What may cross threads.
+//! Which types may cross threads.
 
 use ganger_proc_api::{
     CancelToken, Command, CommandError, Completer, Event, ExitReason, Package, Payload,

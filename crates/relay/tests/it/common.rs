@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 use ganger_proc_api::{HostName, NodeName, Package, Payload, Pid, SendError, SendErrorKind};
 use ganger_relay::{Receiver, from_fn};
@@ -19,7 +19,7 @@ pub(crate) fn pid(text: &str) -> Pid {
     text.parse().unwrap()
 }
 
-/// A package that can be told from all others by its `number`.
+/// A package with a `number`, by which it can be told from all others.
 pub(crate) fn package(target: &str, number: u64) -> Package {
     Package::new(source(), pid(target), "topic", Payload::any(Mark(number)))
 }
@@ -28,16 +28,16 @@ fn source() -> Pid {
     pid("{source|1}")
 }
 
-/// Something that can't be copied, so that finding it again says that it has not been replaced.
+/// A value that can't be copied. A test that finds it again knows that the package is the same one.
 struct Mark(u64);
 
-/// The number of a package that is as it was sent, and addressed to `target` still.
+/// Checks that a package is as it was sent, and addressed to `target`. Returns its number.
 pub(crate) fn number(package: Package, target: &str) -> u64 {
     number_from(package, target, source())
 }
 
-/// As [`number`], of one that a router of the node `here` has passed on: its source has that node if it was to
-/// leave that.
+/// As [`number`], for a package that a router of the node `here` has passed on. Its source names
+/// that node if the package has left it.
 pub(crate) fn number_passed_on(package: Package, target: &str) -> u64 {
     let here = node("here");
     let leaves = pid(target).node().is_some_and(|node| node != here);
@@ -53,8 +53,8 @@ fn number_from(package: Package, target: &str, source: Pid) -> u64 {
     payload.downcast::<Mark>().unwrap().0
 }
 
-/// Sends through `receiver`, which has to refuse the package for the reason `kind` and to give it
-/// back whole.
+/// Sends through `receiver`, which must refuse the package for the reason `kind`, and give it back
+/// unchanged.
 #[track_caller]
 pub(crate) fn assert_refused(receiver: &dyn Receiver, target: &str, kind: SendErrorKind) {
     let error = receiver.send(package(target, 7)).unwrap_err();
@@ -97,7 +97,7 @@ pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn Receiver> {
     Arc::new(from_fn(move |package| Err(SendError::new(kind, package))))
 }
 
-/// Every reason that there is.
+/// Every reason.
 pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
     SendErrorKind::NotFound,
     SendErrorKind::Closed,
@@ -112,8 +112,8 @@ pub(crate) fn is_same<R>(a: &Arc<dyn Receiver>, b: &Arc<R>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
 
-/// Runs `body`, and fails if that waits for something that does not come: for a lock that its own
-/// thread holds, or for the end of a channel.
+/// Runs `body`, and fails if it does not return: it may wait for a lock that its own thread holds,
+/// or for the end of a channel.
 #[track_caller]
 pub(crate) fn returns(body: impl FnOnce() + Send + 'static) {
     let (done, wait) = mpsc::channel();

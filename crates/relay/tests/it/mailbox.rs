@@ -135,7 +135,7 @@ fn what_was_not_taken_is_freed_with_the_receiver() {
             FREED.fetch_add(1, Ordering::Relaxed);
         }
     }
-    // Ordering: Relaxed, as above.
+    // Ordering: Relaxed, because one thread does it all.
     let freed = || FREED.load(Ordering::Relaxed);
 
     let mailbox = in_box();
@@ -224,7 +224,7 @@ fn receivers_see_the_end_when_the_mailbox_goes() {
 
 // pins: R5
 #[test]
-fn open_gives_a_pid_that_nobody_else_has() {
+fn open_gives_a_pid_of_its_own() {
     let mailbox = in_box();
     let by_hand: Vec<_> = ["{box|2}", "{here@box|3}"]
         .map(|text| mailbox.attach(pid(text)).unwrap())
@@ -306,7 +306,7 @@ fn every_way_to_receive() {
 
 // pins: R5
 #[test]
-fn of_many_who_attach_and_detach_at_once_one_wins() {
+fn of_many_threads_that_attach_and_detach_at_once_one_wins() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 2_000;
     let mailbox = in_box();
@@ -323,7 +323,7 @@ fn of_many_who_attach_and_detach_at_once_one_wins() {
                     attached.fetch_add(usize::from(inbox.is_ok()), Ordering::Relaxed);
                     end.wait();
                     let is_detached = mailbox.detach(pid("{box|1}"));
-                    // Ordering: Relaxed, as above.
+                    // Ordering: Relaxed, because they are read after all threads have been joined.
                     detached.fetch_add(usize::from(is_detached), Ordering::Relaxed);
                 }
             });

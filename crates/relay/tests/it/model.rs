@@ -1,5 +1,5 @@
-//! Random changes of hosts, peers, the fallback and channels, with packages sent in between, beside maps that
-//! say where each package must go.
+//! Random changes of hosts, peers, the fallback and channels, with packages in between. Plain maps
+//! beside them say where each package must go.
 
 use crate::common::{host, is_same, node, number, number_passed_on, package, pid};
 use ganger_proc_api::{Package, SendError, SendErrorKind};
@@ -19,7 +19,7 @@ const HOSTS: [&str; 4] = ["a", "b", BOX, "nowhere"];
 const NODES: [&str; 3] = [HERE, "there", "yonder"];
 const IDS: u64 = 3;
 
-/// Takes every package, and says which of them were control messages.
+/// Takes every package, and remembers which of them were control messages.
 #[derive(Default)]
 struct Place(Mutex<Vec<(bool, Package)>>);
 
@@ -62,7 +62,7 @@ enum Op {
     Attach(Target),
     Open,
     Detach(Target),
-    /// Of the receivers that there are, counted round.
+    /// An index into the present receivers, modulo their number.
     Receive(usize),
     Drop(usize),
     Close(usize),
@@ -103,7 +103,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// One end of a channel, and what must be in it.
+/// One receiving end, and the packages that must be in its channel.
 struct Inbox {
     id: u64,
     receiver: MailboxReceiver,
@@ -111,16 +111,16 @@ struct Inbox {
     is_attached: bool,
 }
 
-/// What a place must have been sent: whether it was a control message, to whom, and its number.
+/// A package that a place must have got: whether it is a control message, its target, its number.
 type Sent = Vec<(bool, String, u64)>;
 
-/// A router, and what it must do.
+/// A router, and the model of what it must do.
 struct Model {
     router: Router,
     mailbox: Arc<Mailbox>,
-    /// All that have ever been added, and what each must have been sent since it was looked at.
+    /// Each receiver ever added, with the packages that it must have got since the last check.
     places: Vec<(Arc<Place>, Sent)>,
-    /// The place of each host; none for the mailbox.
+    /// The index of each host's receiver; none for the mailbox.
     hosts: BTreeMap<&'static str, Option<usize>>,
     peers: BTreeMap<&'static str, usize>,
     fallback: Option<usize>,
@@ -166,7 +166,7 @@ impl Model {
             .find(|it| it.is_attached && it.id == id)
     }
 
-    /// Whether PIDs of that kind are the mailbox's.
+    /// Whether PIDs of that kind belong to the mailbox.
     fn is_boxed(target: Target) -> bool {
         target.host == BOX && target.node.is_none_or(|node| node == HERE)
     }
@@ -353,7 +353,7 @@ impl Model {
         Ok(())
     }
 
-    /// What can be looked at, and what has arrived.
+    /// Checks all that can be observed, and all that has arrived.
     fn compare(&mut self) -> TestCaseResult {
         let hosts: Vec<_> = self.hosts.keys().map(|name| host(name)).collect();
         prop_assert_eq!(self.router.local().hosts(), hosts);

@@ -70,7 +70,7 @@ fn a_second_host_of_that_name_is_refused_and_handed_back() {
 fn hosts_come_and_go() {
     let here = Node::new(node("here"));
     let (a, b) = (Recorder::new(), Recorder::new());
-    // Names that no other test uses: the order of names is that of their first use.
+    // No other test uses these names: names are ordered by their first use.
     for name in ["node-b", "node-c", "node-a"] {
         here.add_host(host(name), a.clone()).unwrap();
     }
@@ -102,7 +102,7 @@ fn references_to_receivers_are_receivers() {
     assert_eq!(recorder.take().len(), 3);
 }
 
-/// Else it overflows the stack, which ends the program.
+/// Without the limit, the stack would overflow, which ends the program.
 // pins: R2
 #[test]
 fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
@@ -114,7 +114,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     here.add_host(host("router"), its_router).unwrap();
     let mailbox = Mailbox::in_front_of(Arc::downgrade(&here), node("here"), host("front"));
     here.add_host(host("front"), Arc::new(mailbox)).unwrap();
-    // As often as it takes to see that nothing is left over from the time before.
+    // Each send starts with the full limit, so later ones are refused in the same way.
     for _ in 0..100 {
         for target in ["{itself|1}", "{router|1}", "{here@front|1}"] {
             assert_refused(&*here, target, SendErrorKind::HostNotFound);
@@ -127,7 +127,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     assert_eq!(sink.take_one("{a|1}"), 1);
 }
 
-/// Each package is another one.
+/// The limit counts nested sends, even if each of them has another package.
 // pins: R2
 #[test]
 fn a_host_sends_on_what_it_gets_in_parts() {
@@ -144,7 +144,8 @@ fn a_host_sends_on_what_it_gets_in_parts() {
     here.send(package("{a|60}", 60)).unwrap();
 }
 
-/// Adds a host behind itself that tries so many times to send what it gets. Returns how often it was asked.
+/// Adds a host that sends each package back to its own node, up to `times` times. Returns the count
+/// of packages that it gets.
 fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     let asked = Arc::new(AtomicUsize::new(0));
     let (weak, count) = (Arc::downgrade(here), Arc::clone(&asked));
@@ -161,7 +162,8 @@ fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     asked
 }
 
-/// With two tries on each of many levels it would not come back, nor with many on each of a few.
+/// Two tries on each of many levels would need exponentially many sends, and so would many tries on
+/// each of a few levels.
 // pins: R2
 #[test]
 fn a_host_behind_itself_that_tries_again_is_refused_soon() {
@@ -171,13 +173,13 @@ fn a_host_behind_itself_that_tries_again_is_refused_soon() {
         for _ in 0..10 {
             assert_refused(&*here, "{tries|1}", SendErrorKind::HostNotFound);
             let asked = asked.swap(0, Ordering::Relaxed);
-            // As deep as ever: nothing is left over from the time before.
+            // The limit is the full one again.
             assert!(asked >= 128, "{asked}");
         }
     }
 }
 
-/// They are no part of a circle.
+/// Hosts outside of a loop are not affected by it.
 // pins: R2
 #[test]
 fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {

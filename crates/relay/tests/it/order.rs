@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SENDERS: usize = 4;
 const PACKAGES: u64 = 20_000;
-/// How long a package may be under way before it counts as lost.
+/// A package that takes longer than this counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn sender_and_number(package: &Package) -> (usize, u64) {
@@ -23,7 +23,7 @@ struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
     fn drop(&mut self) {
-        // Ordering: Relaxed, because nothing is read that the flag is about.
+        // Ordering: Relaxed, because the flag guards no other data.
         self.0.store(true, Ordering::Relaxed);
     }
 }

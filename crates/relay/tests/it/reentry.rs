@@ -1,19 +1,19 @@
-//! No lock is held across a send or a drop: receivers and payloads that come back to everything they
-//! came through.
+//! No lock is held across a send or a drop: receivers and payloads here use every part of the
+//! router that they came through.
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, Payload, SendError};
 use ganger_relay::{Mailbox, Node, Receiver, Router};
 use std::sync::{Arc, Weak};
 
-/// A router with everything that can be added to one, and a recorder to send to.
+/// A router with a host, a peer, a fallback and a mailbox, and a recorder to send to.
 struct World {
     router: Router,
     mailbox: Arc<Mailbox>,
     recorder: Arc<Recorder>,
 }
 
-/// More than there are shards in a map, so that each is locked for writing at some time.
+/// More than the shards of a map, so that each shard is locked for writing.
 const MANY: u64 = 300;
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
         })
     }
 
-    /// Uses everything, and leaves it as it was but for one package in the recorder.
+    /// Uses every operation, and leaves all as before but for one package in the recorder.
     fn use_everything(&self) {
         let local = self.router.local();
         for n in 0..MANY {
@@ -66,14 +66,14 @@ impl World {
     }
 }
 
-/// Uses everything on every send and when it is dropped.
+/// Uses every operation on each send and when it is dropped.
 struct Reentrant(Weak<World>);
 
 impl Receiver for Reentrant {
     fn send(&self, _package: Package) -> Result<(), SendError> {
         let world = self.0.upgrade().unwrap();
         world.use_everything();
-        // Itself included, wherever it is.
+        // It removes itself as well, from every place where it may be.
         let (name, peer) = (host("reentrant"), node("reentrant"));
         if let Some(this) = world.router.local().remove_host(name) {
             world.router.local().add_host(name, this).unwrap();
@@ -106,7 +106,7 @@ fn a_receiver_may_use_everything_that_it_was_called_through() {
         router.local().add_host(name, reentrant(&world)).unwrap();
         router.add_peer(peer, reentrant(&world)).unwrap();
         router.set_fallback(reentrant(&world));
-        for target in ["{reentrant|1}", "{reentrant@a|1}", "{nobody@a|1}"] {
+        for target in ["{reentrant|1}", "{reentrant@a|1}", "{unknown@a|1}"] {
             router.send(package(target, 1)).unwrap();
             assert_eq!(world.recorder.take_one("{rec|1}"), 1);
         }

@@ -1,4 +1,4 @@
-//! The order in which a router looks for a way.
+//! The order in which a router looks for a receiver.
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
@@ -35,7 +35,7 @@ fn local_node_then_peer_then_fallback() {
 
 // pins: R2, R3
 #[test]
-fn the_first_who_is_responsible_has_the_last_word() {
+fn the_first_responsible_receiver_gives_the_final_answer() {
     let router = here();
     let fallback = Recorder::new();
     router.set_fallback(fallback.clone());
@@ -105,7 +105,7 @@ fn the_local_node_is_no_peer_of_itself() {
 fn peers_and_the_fallback_come_and_go() {
     let router = here();
     let (peer, fallback, next) = (Recorder::new(), Recorder::new(), Recorder::new());
-    // Names that no other test uses: the order of names is that of their first use.
+    // No other test uses these names: names are ordered by their first use.
     for name in ["peer-b", "there", "peer-a"] {
         router.add_peer(node(name), peer.clone()).unwrap();
     }
@@ -152,7 +152,7 @@ fn a_router_is_a_peer_of_another() {
     );
 }
 
-/// From where it arrives, an answer finds back; through a third node as well.
+/// A receiver can answer the source of a message, through a third node as well.
 // pins: R3
 #[test]
 fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
@@ -182,25 +182,25 @@ fn a_package_that_leaves_its_node_says_from_which_one_it_is() {
     here.send(package("{far@a|1}", 3)).unwrap();
     let passed = far.take().remove(0);
     assert_eq!(passed.message.source, Some(pid("{here@source|1}")));
-    here.send(Message::new("from nobody", ()).to(pid("{there@a|1}")))
+    here.send(Message::new("without a source", ()).to(pid("{there@a|1}")))
         .unwrap();
     assert_eq!(echo.take().remove(0).message.source, None);
-    // Else each would keep the other for ever.
+    // Without this, each router would keep the other alive.
     assert!(there.remove_peer(node("here")).is_some());
 }
 
 // pins: R2, R3
 #[test]
-fn a_circle_of_routers_refuses_what_nobody_knows() {
+fn a_loop_of_routers_refuses_what_none_of_them_knows() {
     let routers = ["one", "two", "three"].map(|name| {
         let local = Arc::new(Node::new(node(name)));
         Arc::new(Router::new(local))
     });
     for (router, next) in routers.iter().zip(routers.iter().cycle().skip(1)) {
-        // Each has the next one, and none keeps another.
+        // Each router knows the next one, and none keeps another alive.
         router.set_fallback(Arc::new(Arc::downgrade(next)));
     }
-    // As often as it takes to see that nothing is left over from the time before.
+    // Each send starts with the full limit, so later ones are refused in the same way.
     for _ in 0..100 {
         assert_refused(&*routers[0], "{nowhere@a|1}", SendErrorKind::NodeNotFound);
     }
@@ -210,10 +210,10 @@ fn a_circle_of_routers_refuses_what_nobody_knows() {
     assert_eq!(far.take().len(), 1);
 }
 
-/// With two tries on each of many levels it would not come back.
+/// Two tries on each of many levels would need exponentially many sends.
 // pins: R2, R3
 #[test]
-fn routers_that_try_one_another_refuse_soon_what_nobody_knows() {
+fn routers_that_try_one_another_refuse_soon_what_none_of_them_knows() {
     let routers = ["one", "two", "three"].map(|name| {
         let local = Arc::new(Node::new(node(name)));
         Arc::new(Router::new(local))
@@ -254,7 +254,7 @@ fn thirty_three_routers_may_stand_behind_one_another() {
     assert_eq!(sink.take().len(), 1);
 }
 
-/// Ordinary messages go to the first, control messages to the second.
+/// Ordinary messages go to the first receiver, control messages to the second.
 struct ByKind(Arc<Recorder>, Arc<Recorder>);
 
 impl Receiver for ByKind {

@@ -1,14 +1,14 @@
-//! Everything at once, with exact accounting.
+//! All operations at once, with exact accounting.
 //!
-//! Four threads send round and round to eight targets: a host and channels of the local node and of
-//! another one. Five threads meanwhile add and remove the host, the peer and the fallback, and
-//! attach, close, detach and drop the receivers. Each package carries a ticket that is stamped once:
-//! received, returned in an error, or freed with a receiver. None may be left without a stamp or
-//! have two, only the one target whose receiver is dropped may have any freed, and what arrives of
-//! one sender at one place must arrive in the order sent.
+//! Four threads send in turn to eight targets: a host and channels of the local node and of another
+//! one. Meanwhile five threads add and remove the host, the peer and the fallback, and attach,
+//! close, detach and drop the receivers. Each package carries a ticket, which is stamped exactly
+//! once: received, returned in an error, or freed with a receiver. Only one target has a receiver
+//! that is dropped, so only its packages may be freed. At each place, the packages of one sender
+//! must arrive in the order in which they were sent.
 //!
-//! Each state lasts until enough packages have been sent for every target to have met it, so that
-//! every outcome occurs. `GANGER_STRESS` multiplies the number of states.
+//! Each state lasts until enough packages have been sent for every target to meet it. So every
+//! outcome occurs. `GANGER_STRESS` multiplies the number of states.
 
 use crate::common::{host, node, pid};
 use ganger_proc_api::{Message, Package, Payload, Pid, SendError, SendErrorKind};
@@ -30,13 +30,13 @@ const TARGETS: [&str; 8] = [
     "{there@box|3}",
     "{here@box|3}",
 ];
-/// The only target whose receiver is dropped with packages inside.
+/// The only target with a receiver that is dropped with packages inside.
 const DROPPED: &str = "{box|2}";
 const ROUNDS: u64 = 1_000;
-/// So many sends after a change, some thread has sent to every target since.
+/// After this many sends, some thread has sent to every target.
 const MANY_SENDS: u64 = 4 * (SENDERS * (TARGETS.len() + 2)) as u64;
 
-/// What has become of a package: the sum of the stamps on it.
+/// The fate of a package: the sum of the stamps on it.
 const RECEIVED: u64 = 1;
 const RETURNED: u64 = 1 << 20;
 const FREED: u64 = 1 << 40;
@@ -67,7 +67,7 @@ impl Drop for Ticket {
     }
 }
 
-/// One place where packages arrive; checks the order of each sender's.
+/// One place where packages arrive. It checks the order of the packages of each sender.
 #[derive(Default)]
 struct Arrivals(Mutex<[Option<u64>; SENDERS]>);
 
@@ -92,7 +92,7 @@ impl Receiver for Arrivals {
     }
 }
 
-/// How far the others are; whoever panics counts as done.
+/// The progress of the other threads. A thread that panics counts as done.
 struct Progress {
     sent: AtomicU64,
     senders: AtomicUsize,
@@ -108,10 +108,9 @@ impl Progress {
         }
     }
 
-    /// Calls `body` until every target has been sent to since.
+    /// Calls `body` until every target has been sent to.
     fn while_many_are_sent(&self, mut body: impl FnMut()) {
-        // Ordering: Relaxed here and in all of this type, because nothing else is read on the
-        // strength of the numbers.
+        // Ordering: Relaxed here and in all of this type, because the numbers guard no other data.
         let end = self.sent.load(Ordering::Relaxed) + MANY_SENDS;
         while self.sent.load(Ordering::Relaxed) < end && self.senders.load(Ordering::Relaxed) != 0 {
             body();
@@ -124,7 +123,7 @@ impl Progress {
     }
 }
 
-/// Counts a thread until it ends, in whatever way.
+/// Counts a thread until it ends, by a panic as well.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl Drop for Counted<'_> {
@@ -133,14 +132,14 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What one sender has to show in the end.
+/// What one sender reports at its end.
 #[derive(Default)]
 struct Sent {
     fates: Vec<Arc<AtomicU64>>,
     errors: HashMap<SendErrorKind, u64>,
 }
 
-/// Sends to `targets` round and round until the last churner is done.
+/// Sends to `targets` in turn until the last churner is done.
 fn send_while_churning(
     sender: usize,
     targets: &[&str],
@@ -194,7 +193,7 @@ fn churn_host(node: &Node, arrivals: &Arc<Arrivals>, rounds: u64, progress: &Pro
     }
 }
 
-/// Adds and removes the other node as a peer, and as what the fallback knows.
+/// Adds and removes the other node as a peer, and as the fallback.
 fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Progress) {
     let _counted = Counted(&progress.churners);
     let there = node("there");
@@ -213,7 +212,8 @@ fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Prog
     }
 }
 
-/// Attaches `target` and receives, until it closes, detaches or, where that is allowed, drops.
+/// Attaches `target` and receives, then closes, detaches or, if that is allowed, drops the
+/// receiver.
 fn churn_channel(mailbox: &Mailbox, target: Pid, rounds: u64, progress: &Progress) {
     let _counted = Counted(&progress.churners);
     let arrivals = Arrivals::default();
@@ -252,12 +252,12 @@ fn churn_channel(mailbox: &Mailbox, target: Pid, rounds: u64, progress: &Progres
     }
 }
 
-/// How much longer than usual the tests are to run.
+/// The factor by which the tests run longer.
 fn factor() -> u64 {
     std::env::var("GANGER_STRESS").map_or(1, |text| text.parse().unwrap())
 }
 
-/// How many packages there are of each fate, after each has been found to have one.
+/// Checks that each package has a fate, and counts the packages of each fate.
 fn count_fates(results: &[Sent], targets: &[&str]) -> HashMap<u64, u64> {
     let mut count: HashMap<u64, u64> = HashMap::new();
     for (sender, sent) in results.iter().enumerate() {
@@ -359,8 +359,8 @@ fn no_package_is_lost_between_a_send_and_a_close() {
             let _counted = Counted(&progress.churners);
             let arrivals = Arrivals::default();
             let (mut rounds, mut met) = (0, 0);
-            // A round that meets no package says nothing, but waiting for one would take the
-            // receiver off its core, and then the two would never be at it at once.
+            // A round without a package checks nothing. A wait for one would take the receiver off
+            // its core, and then the two threads would never act at once.
             while rounds < 30_000 * factor() || met == 0 {
                 let inbox = mailbox.attach(pid(TARGET)).unwrap();
                 let first = (0..200).find_map(|_| {

@@ -109,11 +109,6 @@ impl ProcessCheck {
         }
     }
 
-    /// It is not queued, but has another turn at once.
-    pub(crate) fn keep(&self) {
-        self.enter(FREE, QUEUED);
-    }
-
     /// Its turn begins.
     pub(crate) fn begin(&self) {
         self.enter(QUEUED, RUNNING);

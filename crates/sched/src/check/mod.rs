@@ -40,7 +40,6 @@ use crate::handle::Handle;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
-use crate::urgent::UrgentLane;
 use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
 use ganger_sync::CachePadded;
@@ -254,7 +253,7 @@ impl Check {
     }
 
     /// Pushes a process to the urgent lane, after which others may wait longer.
-    pub(crate) fn push_urgent(&self, urgent: &UrgentLane, token: Token) {
+    pub(crate) fn push_urgent(&self, urgent: &GlobalQueue<Token>, token: Token) {
         let Some(book) = &self.book else {
             return urgent.push(token);
         };

@@ -6,7 +6,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     const LIMIT: usize = 16;
     const ALL: usize = 10 * LIMIT;
     let (state, counters) = (State::new(), Counters::new(false));
-    let (mut core, mut inline) = (Core::default(), Inline::default());
+    let mut core = Core::default();
     for _ in 0..ALL {
         let named = Item::Watch(Box::new(Watch::Named));
         assert!(state.push(named).is_ok());
@@ -14,7 +14,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     core.receive(&state);
     let mut before = ALL;
     while before > 0 {
-        let gathered = core.gather(&state, LIMIT, &mut inline, &counters);
+        let gathered = core.gather(&state, LIMIT, &counters);
         assert!(matches!(gathered, Gathered::Nothing));
         let left = core.pending.len();
         assert!(
@@ -34,7 +34,7 @@ fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     core.part(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
     core.part(Batch::of(message));
-    let gathered = core.gather(&state, 16, &mut Inline::default(), &counters);
+    let gathered = core.gather(&state, 16, &counters);
     assert!(matches!(gathered, Gathered::Step(1)));
     assert!(core.take_events(&mut Batch::new()).is_some());
 }

@@ -1,13 +1,13 @@
 //! What a dispatch comes to whose handler has not carried its command out: there is none, it has failed, has panicked,
 //! or has dropped its completer.
 
-use super::{Answer, Inline};
+use super::Answer;
 use crate::Task;
 use crate::contain::{discard, log, text_of_chain};
-use crate::core::Core;
+use crate::core::{Core, Item};
 use crate::stats::Counters;
-use ganger_proc_api::{BoxError, CommandError, CommandId, Completion, Tag};
-use std::mem;
+use ganger_mpsc::Single;
+use ganger_proc_api::{BoxError, CommandError, CommandId, Completion, Event, Tag};
 use tracing::Level;
 
 /// Why a handler has not carried a command out.
@@ -39,60 +39,59 @@ impl Failure {
     }
 }
 
-/// What there is to do when a handler has failed, or has dropped its completer.
+/// What there is to do when a handler has failed, or has dropped its completer. Says whether there is an answer.
 #[cold]
 #[inline(never)]
 pub(super) fn conclude(
     task: &Task,
     core: &mut Core,
-    inline: &mut Inline,
     (id, tag, token): (CommandId, Tag, u64),
     answer: Answer,
     failure: Option<Failure>,
     counters: &Counters,
-) {
+) -> bool {
     let error = failure.map(|failure| failure.into_error(task, id, counters));
-    match answer {
-        Answer::Given => {
-            if let Some(error) = error {
-                give_reason(task, id, inline.place.get_mut(), error, counters);
-            }
-            inline.settle(core);
-        }
+    let answer = match answer {
         Answer::Sent => {
             core.yields.insert(token);
             if let Some(error) = error {
                 report_late(task, id, error, counters);
             }
+            return false;
+        }
+        Answer::Given(mut answer) => {
+            if let Some(error) = error {
+                give_reason(task, id, answer.item_mut(), error, counters);
+            }
+            answer
         }
         Answer::Dropped | Answer::Later => {
-            if answer == Answer::Later {
+            if let Answer::Later = answer {
                 task.shared.accounts.answer();
             }
             task.shared.accounts.accept_answer(task.pid, tag, token);
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));
-            // SAFETY: it was empty before the handler was called, and there has been no answer; nobody looks
-            // there. The result is forgotten here.
-            unsafe { inline.place.fill(tag, token, &raw const result) };
-            mem::forget(result);
-            inline.settle(core);
+            let completion = Completion::of(tag, token, result);
+            Single::of(Item::Event(Event::Completion(completion)))
         }
-    }
+    };
+    core.push_answer(token, answer);
+    true
 }
 
-/// The handler has failed after the answer. If that says no more than that nobody has answered, the error
+/// The handler has failed after the answer. If that says no more than that the completer was dropped, the error
 /// takes its place.
 #[cold]
 fn give_reason(
     task: &Task,
     id: CommandId,
-    completion: Option<&mut Completion>,
+    answer: &mut Item,
     error: CommandError,
     counters: &Counters,
 ) {
-    if let Some(completion) = completion
+    if let Item::Event(Event::Completion(completion)) = answer
         && matches!(completion.result, Err(CommandError::Dropped))
     {
         completion.result = Err(error);

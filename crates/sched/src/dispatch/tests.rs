@@ -46,7 +46,7 @@ const PANICS_AFTER_IT: Manner = |completer, _| {
 
 // pins: P6, P12
 #[test]
-fn a_reference_that_is_lent_comes_back_or_is_forgotten() {
+fn the_reference_of_a_completer_comes_back_to_its_process_or_goes() {
     for manner in [
         AT_ONCE,
         FAILED,

@@ -1,4 +1,4 @@
-//! The exit slot: who is told of the end, and who owns what is left.
+//! The exit slot: which side gets the reason, and which side owns the rest.
 
 use super::*;
 use std::cell::RefCell;
@@ -30,7 +30,7 @@ fn number(reason: ExitReason) -> Option<u64> {
     }
 }
 
-/// A place of its own.
+/// A place outside of any process.
 #[derive(Default)]
 struct Shelf(RefCell<Option<ExitReason>>);
 
@@ -56,24 +56,23 @@ impl Lone {
         Self(ExitSlot::new(), Shelf::default())
     }
 
-    // SAFETY, in all of these: there is one thread, and the slot has one place.
     fn fill(&self, reason: ExitReason) -> Result<Option<Waker>, ExitReason> {
-        // SAFETY: as above.
+        // SAFETY: there is one thread, and the slot has one place.
         unsafe { self.0.fill(&self.1, reason) }
     }
 
     fn take(&self) -> Option<ExitReason> {
-        // SAFETY: as above.
+        // SAFETY: there is one thread, and the slot has one place.
         unsafe { self.0.take(&self.1) }
     }
 
     fn poll(&self, waker: &Waker) -> Poll<ExitReason> {
-        // SAFETY: as above.
+        // SAFETY: there is one thread, and the slot has one place.
         unsafe { self.0.poll(&self.1, &Context::from_waker(waker)) }
     }
 
     fn abandon(&self) -> Abandoned {
-        // SAFETY: as above.
+        // SAFETY: there is one thread, and the slot has one place.
         unsafe { self.0.abandon(&self.1) }
     }
 }
@@ -99,37 +98,45 @@ fn the_last_waker_is_the_one_that_is_woken() {
     for waiter in &counting {
         assert!(slot.poll(&Waker::from(Arc::clone(waiter))).is_pending());
     }
-    assert_eq!(Arc::strong_count(&counting[0]), 1, "its waker has gone");
+    assert_eq!(
+        Arc::strong_count(&counting[0]),
+        1,
+        "its waker has been dropped"
+    );
     slot.fill(done(7)).unwrap().unwrap().wake();
     assert_eq!(counting.each_ref().map(|waiter| waiter.get()), [0, 1]);
     match slot.poll(Waker::noop()) {
         Poll::Ready(reason) => assert_eq!(number(reason), Some(7)),
-        Poll::Pending => panic!("it is there"),
+        Poll::Pending => panic!("the reason has been left"),
     }
 }
 
 // pins: P12
 #[test]
-fn what_nobody_wants_comes_back() {
+fn a_reason_without_a_handle_comes_back() {
     let mut slot = Lone::new();
     let counting = Arc::new(Counting::default());
     let waker = Waker::from(Arc::clone(&counting));
     assert!(slot.poll(&waker).is_pending());
     assert!(matches!(slot.abandon(), Abandoned::Alive(Some(_))));
     drop(waker);
-    assert_eq!(Arc::strong_count(&counting), 1, "its waker has gone");
+    assert_eq!(
+        Arc::strong_count(&counting),
+        1,
+        "its waker has been dropped"
+    );
     assert_eq!(number(slot.fill(done(7)).unwrap_err()), Some(7));
     assert_eq!(slot.0.left(), Left::Before);
 }
 
 // pins: P12
 #[test]
-fn a_handle_that_goes_after_the_end_has_the_reference() {
+fn a_handle_that_is_dropped_after_the_end_has_the_reference() {
     let mut slot = Lone::new();
     assert!(slot.fill(done(7)).unwrap().is_none());
     match slot.abandon() {
         Abandoned::Ended(Some(reason)) => assert_eq!(number(reason), Some(7)),
-        _ => panic!("it is there"),
+        _ => panic!("the reason has been left"),
     }
     assert_eq!(slot.0.left(), Left::Nothing);
     let slot = Lone::new();

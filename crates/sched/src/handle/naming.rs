@@ -4,8 +4,10 @@ use super::Handle;
 use ganger_proc_api::{Pid, RegisterNameError};
 
 impl Handle {
-    /// Gives a process a name, by which [`whereis`](Self::whereis) finds it: until it has ended, or the name is
-    /// [taken away](Self::unregister_name). It may have several, and keeps them when it is upgraded. Blocks for a moment at
+    /// Gives a process a name, by which [`whereis`](Self::whereis) finds it until the process has
+    /// ended or the name is [taken away](Self::unregister_name).
+    ///
+    /// A process may have several names, and keeps them when it is upgraded. Blocks for a moment at
     /// most, for the lock under which names change.
     ///
     /// ```
@@ -31,18 +33,20 @@ impl Handle {
         self.shared.register_name_of(name, pid)
     }
 
-    /// Takes a name away from whoever has it, and says who that was. Blocks as [`register_name`](Self::register_name) does.
+    /// Takes a name away from the process that has it, and returns that process. Blocks as
+    /// [`register_name`](Self::register_name) does.
     pub fn unregister_name(&self, name: &str) -> Option<Pid> {
         self.shared.unregister_name(name)
     }
 
-    /// The process with that name: none when nobody has it. Blocks for a moment at most, for the lock of a part of the table.
+    /// The process with that name, if one has it. Blocks for a moment at most, for the lock of a
+    /// part of the table.
     #[must_use]
     pub fn whereis(&self, name: &str) -> Option<Pid> {
         self.shared.whereis(name)
     }
 
-    /// All names and whose they are, in the order of their texts. O(n).
+    /// All names with their processes, in the order of their texts. O(n).
     #[must_use]
     pub fn names(&self) -> Vec<(Box<str>, Pid)> {
         self.shared.names()

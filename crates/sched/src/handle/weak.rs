@@ -9,8 +9,9 @@ use std::sync::Weak;
 
 /// A [`Handle`] that does not keep the scheduler's memory alive.
 ///
-/// It is for what the scheduler itself keeps: factories, hooks (`Lifecycle`) and processes, and handlers until its workers
-/// have returned. One of them that keeps a `Handle` keeps the scheduler's memory, and with it itself.
+/// It is for what the scheduler itself keeps: factories, hooks (`Lifecycle`), processes, and
+/// handlers until the workers have returned. If one of these keeps a `Handle`, it keeps the
+/// scheduler's memory, and with it itself.
 ///
 /// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
 /// others.

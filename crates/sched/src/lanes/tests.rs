@@ -2,11 +2,11 @@
 
 use super::STREAK;
 use crate::core::{Core, Gathered, Item};
-use crate::dispatch::Inline;
 use crate::home::Home;
 use crate::room::{CONTROL, MESSAGE};
 use crate::state::State;
 use crate::stats::Counters;
+use ganger_mpsc::Single;
 use ganger_proc_api::{
     BoxError, Completion, Event, EventQueue, Events, Message, Payload, Process, StepOutput,
     UpgradeRequest,
@@ -47,8 +47,6 @@ enum Act {
     Completion,
     /// A completion that comes before its handler has returned.
     Answer,
-    /// The end of a turn: what is in the answer's place becomes pending.
-    End,
     Control,
     Cancel,
     Upgrade,
@@ -61,7 +59,6 @@ fn act() -> impl Strategy<Value = Act> {
         3 => Just(Act::Message),
         1 => Just(Act::Completion),
         3 => Just(Act::Answer),
-        1 => Just(Act::End),
         4 => Just(Act::Control),
         1 => Just(Act::Cancel),
         1 => Just(Act::Upgrade),
@@ -158,7 +155,6 @@ impl Process for Still {
 struct Real {
     state: State<Item>,
     core: Core,
-    inline: Inline,
     counters: Counters,
 }
 
@@ -169,7 +165,6 @@ impl Real {
         Self {
             state: State::new(),
             core,
-            inline: Inline::default(),
             counters: Counters::new(false),
         }
     }
@@ -200,25 +195,22 @@ impl Real {
     /// As a dispatch does it.
     fn answer(&mut self, tag: u64) {
         self.core.receive(&self.state);
-        self.inline.put_back(&mut self.core);
         let token = self.core.yields.number();
-        let result = Ok(Payload::from(tag));
-        // SAFETY: it is empty now, and nobody has a reference to it; there is nothing to drop in the result.
-        unsafe { self.inline.place.fill(tag, token, &raw const result) };
-        self.inline.settle(&mut self.core);
+        let answer = Item::Event(Event::Completion(completion(tag, token)));
+        self.core.push_answer(token, Single::of(answer));
     }
 
     /// The next batch, of which the step takes those places.
     fn turn(&mut self, limit: usize, lends: bool, takes: impl Fn(usize) -> bool) -> Vec<Thing> {
         self.core.receive(&self.state);
-        let (core, inline) = (&mut self.core, &mut self.inline);
-        let events = match core.gather(&self.state, limit, inline, &self.counters) {
+        let core = &mut self.core;
+        let events = match core.gather(&self.state, limit, &self.counters) {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Step(events) => events,
         };
-        let lent = core.lend(&inline.place, events);
-        let (_, mut queue) = core.shown(&inline.place, &lent).unwrap();
+        let lent = core.lend(events);
+        let (_, mut queue) = core.shown(&lent).unwrap();
         let mut shown = Vec::new();
         queue.visit(&mut |event| shown.push(peek(event)));
         let mut left = if lends {
@@ -252,7 +244,7 @@ impl Real {
         let mut kept = Vec::new();
         queue.visit(&mut |event| kept.push(peek(event)));
         assert_eq!(kept, rest);
-        core.keep(&mut inline.place, left);
+        core.keep(left);
         shown
     }
 }
@@ -303,7 +295,6 @@ fn run(acts: &[Act], limit: usize, lends: bool) {
             left.for_each(|(_, thing)| model.leave(thing));
         }
         let has_new = real.core.has_system() || !real.core.pending.is_empty();
-        let has_new = has_new || real.inline.place.is_full();
         assert_eq!(has_new, !model.is_empty());
         let counts_system = !model.system.new.is_empty();
         assert_eq!(real.state.may_hold_system(), counts_system);
@@ -316,10 +307,6 @@ fn run(acts: &[Act], limit: usize, lends: bool) {
             Act::Answer => {
                 model.arrive(Thing::Completion(number));
                 real.answer(number);
-                continue;
-            }
-            Act::End => {
-                real.inline.end(&mut real.core);
                 continue;
             }
             Act::Control => Thing::Control(number),
@@ -350,7 +337,7 @@ proptest! {
     }
 }
 
-/// What is no event any more is between the answer that is in its place and the messages behind it.
+/// A completion that is no event any more is between an answer and the messages behind it.
 // pins: P4, P7
 #[test]
 fn a_stale_completion_hides_nobody() {

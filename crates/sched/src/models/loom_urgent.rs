@@ -5,15 +5,15 @@
 //! something there. Whoever takes a process that is not the last works on it until the last has been taken:
 //! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
 
+use crate::global::GlobalQueue;
 use crate::idle::{Idle, Woken};
-use crate::urgent::UrgentLane;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 
 struct Pool {
     idle: Idle,
-    lane: UrgentLane<()>,
+    lane: GlobalQueue<()>,
     /// Processes that have not been taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
@@ -23,7 +23,7 @@ impl Pool {
     fn new(workers: usize, processes: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            lane: UrgentLane::new(),
+            lane: GlobalQueue::new(),
             left: AtomicUsize::new(processes),
             busy: (0..workers).map(|_| Parker::new()).collect(),
         })
@@ -56,10 +56,6 @@ impl Pool {
                 self.idle
                     .sleep(index, searching, || false, || !self.lane.is_empty(), || ());
             searching = woken == Woken::Notified;
-            if woken == Woken::Withdrawn {
-                // Somebody is about to push what has been counted.
-                thread::yield_now();
-            }
         }
         if searching {
             self.idle.end_search(|| !self.lane.is_empty());

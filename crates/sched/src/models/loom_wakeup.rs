@@ -14,10 +14,6 @@ use std::mem;
 /// What says nothing: see `State::terminate`.
 const NUDGE: u32 = 0;
 
-fn is_nudge(item: &u32) -> bool {
-    *item == NUDGE
-}
-
 struct Process {
     state: State<u32>,
     core: UnsafeCell<Core>,
@@ -82,7 +78,7 @@ impl Process {
     }
 
     fn finish(&self) {
-        let (_, rest) = self.state.complete(is_nudge);
+        let (_, rest) = self.state.complete();
         let sum: u32 = rest.into_iter().sum();
         self.core(|core| {
             core.dropped += mem::take(&mut core.pending) + sum;
@@ -100,7 +96,8 @@ impl Process {
     }
 
     fn terminate(&self) -> bool {
-        self.settle(self.state.terminate(NUDGE))
+        let wake = self.state.terminate(NUDGE);
+        self.settle(wake.ok_or(NUDGE))
     }
 
     /// It has ended once, and what it took it has handled or dropped.
@@ -207,7 +204,7 @@ fn two_terminators_against_the_worker() {
 #[test]
 fn who_finds_a_mark_sees_what_was_done_before_it() {
     for mark in [
-        |state: &State<u32>| assert!(state.terminate(NUDGE).is_ok()),
+        |state: &State<u32>| assert!(state.terminate(NUDGE).is_some()),
         State::cancel,
     ] {
         model::check(4, move || {
@@ -243,11 +240,11 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
             thread::spawn(move || {
                 // Ordering: Relaxed: what is checked is that the state orders it.
                 before[who].store(7, Ordering::Relaxed);
-                state.terminate(NUDGE).is_ok()
+                state.terminate(NUDGE).is_some()
             })
         });
         let (Begin::Step | Begin::Terminate) = state.begin();
-        let (_, rest) = state.complete(is_nudge);
+        let (_, rest) = state.complete();
         // Ordering: Relaxed, as above.
         let seen = [0, 1].map(|who| before[who].load(Ordering::Relaxed) == 7);
         drop(rest);
@@ -283,11 +280,11 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
                 thread::spawn(move || {
                     // Ordering: Relaxed: what is checked is that the state orders it.
                     before.store(7, Ordering::Relaxed);
-                    state.terminate(NUDGE).is_ok()
+                    state.terminate(NUDGE).is_some()
                 })
             };
             let (Begin::Step | Begin::Terminate) = state.begin();
-            let (_, rest) = state.complete(is_nudge);
+            let (_, rest) = state.complete();
             // Ordering: Relaxed, as above.
             let seen = before.load(Ordering::Relaxed) == 7;
             drop(rest);
@@ -307,7 +304,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
             let state = Arc::new(State::new());
             let terminator = || {
                 let state = Arc::clone(&state);
-                thread::spawn(move || state.terminate(NUDGE).is_ok())
+                thread::spawn(move || state.terminate(NUDGE).is_some())
             };
             let terminators = [terminator(), terminator()];
             assert!(state.push(1).is_ok());
@@ -315,7 +312,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
             if drains {
                 drop(state.drain());
             }
-            let (was_terminated, rest) = state.complete(is_nudge);
+            let (was_terminated, rest) = state.complete();
             drop(rest);
             let told = terminators.map(|it| it.join().unwrap());
             assert_eq!(told.contains(&true), was_terminated);
@@ -331,14 +328,14 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
         let state = Arc::new(State::new());
         let terminators = [(); 3].map(|()| {
             let state = Arc::clone(&state);
-            thread::spawn(move || state.terminate(NUDGE).is_ok())
+            thread::spawn(move || state.terminate(NUDGE).is_some())
         });
         let (Begin::Step | Begin::Terminate) = state.begin();
-        let (was_terminated, rest) = state.complete(is_nudge);
+        let (was_terminated, rest) = state.complete();
         drop(rest);
         let told = terminators.map(|it| it.join().unwrap());
         assert_eq!(told.contains(&true), was_terminated);
-        assert!(state.terminate(NUDGE).is_err(), "it has ended");
+        assert!(state.terminate(NUDGE).is_none(), "it has ended");
     });
 }
 
@@ -353,17 +350,17 @@ fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {
                 let state = Arc::clone(&state);
                 thread::spawn(move || {
                     let has_ended = state.snapshot().state() == ProcessState::Complete;
-                    let is_told = state.terminate(NUDGE).is_ok();
+                    let is_told = state.terminate(NUDGE).is_some();
                     assert!(!(has_ended && is_told));
                     let has_ended = state.snapshot().state() == ProcessState::Complete;
                     assert!(is_told || has_ended, "neither alive nor dead");
                 })
             };
             if terminates {
-                assert!(state.terminate(NUDGE).is_ok());
+                assert!(state.terminate(NUDGE).is_some());
             }
             let (Begin::Step | Begin::Terminate) = state.begin();
-            drop(state.complete(is_nudge));
+            drop(state.complete());
             looker.join().unwrap();
         });
     }

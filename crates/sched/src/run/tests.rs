@@ -21,21 +21,21 @@ fn a_turn_that_panics_is_over() {
     let queue = LocalQueue::of_first(shared);
     local::enter(&queue, || {
         let mut runner = Runner::new(shared, Some(&queue));
-        let turn = || (local::held(shared).0, shared.turns.on(0));
-        assert_eq!(turn(), (0, None));
+        let turn = || shared.turns.on(0);
+        assert_eq!(turn(), None);
         let mut calls = 0;
         runner.contain_turns(|runner| {
             calls += 1;
-            assert_eq!(turn(), (0, None));
+            assert_eq!(turn(), None);
             if calls == 1 {
-                runner.seat.unwrap().begin(shared, process.pid());
-                assert_eq!(turn(), (1, Some(process.pid().id())));
+                runner.seat.unwrap().begin(process.pid());
+                assert_eq!(turn(), Some(process.pid().id()));
                 panic!("on purpose: turn");
             }
         });
-        assert_eq!((calls, turn()), (2, (0, None)));
+        assert_eq!((calls, turn()), (2, None));
         runner.run(shared.global.pop().unwrap());
-        assert_eq!(turn(), (0, None));
+        assert_eq!(turn(), None);
     });
     assert_eq!(shared.counters.total().panics, 1);
 }

@@ -6,9 +6,11 @@
 //! frequent way ends in or has no value across, and all that is frequent is inlined into one.
 
 use crate::Task;
+use crate::clock::Deadline;
 use crate::contain::{contain, discard, discard_each};
 use crate::core::{Core, Gathered};
-use crate::dispatch::{Inline, dispatch};
+use crate::dispatch::dispatch;
+use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::shown::Shown;
 use crate::state::Waiting;
@@ -17,12 +19,14 @@ use crate::turns::Turning;
 use crate::upgrade::upgrade;
 use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
 use std::mem;
+use std::time::Duration;
 
 /// What turns use again.
 #[derive(Default)]
 pub(super) struct Buffers {
     pub(super) out: StepOutput,
-    pub(super) inline: Inline,
+    /// So many of what is pending are answers that have come before their handlers returned, since the last step.
+    answers: usize,
     /// Why the process has ended, after [`Turn::End`].
     pub(super) end: Option<ExitReason>,
 }
@@ -31,14 +35,21 @@ pub(super) struct Buffers {
 /// that have answered before they returned, and nothing waits in the worker's deque.
 const INLINE_STEPS: u32 = 16;
 
+/// How many batches of events are left when a pick begins whose process is far behind.
+const FAR: usize = 3;
+
+/// How many turns a process has in a pick at the most, when it is far behind.
+const TURNS: u32 = 64;
+
+/// So long after its pick a process begins no further turn.
+const CATCH_UP: Duration = Duration::from_micros(100);
+
 /// What a turn ends with. Small, because a value that goes through memory just after it was written, in
 /// larger pieces than it was written in, costs as much as all the rest of a short step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The process is ready again.
     Ready,
-    /// It would wait, but events are left that its step was not shown.
-    Behind,
     /// It waits for an event.
     Wait(Waiting),
     /// It has ended, for the reason in the buffers.
@@ -57,97 +68,72 @@ enum Stepped {
 }
 
 impl Buffers {
-    /// Runs the process, whose run token this thread owns, for a turn.
+    /// Runs the process, whose run token this thread owns, for a turn: one step, and more of them as long as its handlers
+    /// answer at once and nothing else happens. One that is far behind may have several turns.
     #[inline(always)]
-    pub(super) fn turn(
+    pub(super) fn turn<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
     ) -> Turn {
+        let must_end = move || {
+            place.has_local_work() || task.state.must_leave() || shared.shutdown.is_halted()
+        };
+        let is_far_behind = core.pending.len() / FAR >= shared.config.event_batch;
+        let mut catch_up = is_far_behind.then(|| CatchUp::begin(place)).flatten();
         core.receive(&task.state);
-        match self.advance::<true>(shared, place, task, core, counters) {
-            Stepped::Waits if self.has_nothing_for(core) => wait(core),
-            Stepped::Waits => self.go_on(shared, place, task, core, counters),
-            Stepped::Ready => self.turn_ends(core, Turn::Ready),
-            Stepped::End => self.turn_ends(core, Turn::End),
-        }
-    }
-
-    /// There is something for a process that would wait. When that is no more than answers to its last step, has
-    /// it step again.
-    #[inline(never)]
-    fn go_on(
-        &mut self,
-        shared: &Shared,
-        place: impl Turning,
-        task: &Task,
-        core: &mut Core,
-        counters: &Counters,
-    ) -> Turn {
-        let must_end =
-            move || place.keeps_waiting() || task.state.must_leave() || shared.shutdown.is_halted();
         let mut steps = 1;
-        while core.pending.len() == self.inline.answers {
-            if steps == INLINE_STEPS || must_end() {
-                return self.turn_ends(core, Turn::Ready);
-            }
-            steps += 1;
-            match self.advance::<false>(shared, place, task, core, counters) {
-                Stepped::Waits if self.has_nothing_for(core) => return wait(core),
+        loop {
+            match self.advance(shared, place, task, core, counters) {
+                Stepped::Waits if core.pending.is_empty() => return wait(core),
                 Stepped::Waits => {}
-                Stepped::Ready => return self.turn_ends(core, Turn::Ready),
-                Stepped::End => return self.turn_ends(core, Turn::End),
+                Stepped::Ready => return Turn::Ready,
+                Stepped::End => return Turn::End,
+            }
+            if core.pending.len() == self.answers {
+                if steps == INLINE_STEPS || must_end() {
+                    return Turn::Ready;
+                }
+                steps += 1;
+            } else if let Some(catch_up) = &mut catch_up
+                && catch_up.goes_on(core.pending.len())
+                && !task.state.must_leave()
+            {
+                place.count(&counters.turns);
+                core.receive(&task.state);
+                steps = 1;
+            } else {
+                return Turn::Ready;
             }
         }
-        self.turn_ends(core, Turn::Behind)
     }
 
-    /// Whether a process that waits has nothing to do.
-    #[inline]
-    fn has_nothing_for(&self, core: &Core) -> bool {
-        !self.inline.place.is_full() && core.pending.is_empty()
-    }
-
-    /// As `turn`, with what its handlers have answered left to the next one.
-    #[inline]
-    fn turn_ends(&mut self, core: &mut Core, turn: Turn) -> Turn {
-        self.inline.end(core);
-        turn
-    }
-
-    /// Gathers events, steps the process if there is something for it, and applies the outcome. It is not the turn's first
-    /// step when handlers have answered the one before.
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
     #[inline(always)]
-    fn advance<const IS_FIRST: bool>(
+    fn advance<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         counters: &Counters,
     ) -> Stepped {
-        // A turn goes on for answers alone. One that is in its place is the only one, and there is nothing to gather.
-        let events = if !IS_FIRST && self.inline.place.is_full() {
-            debug_assert!(core.pending.is_empty() && !core.has_system() && !core.must_step);
-            1
-        } else {
-            let limit = shared.config.event_batch;
-            self.inline.begin();
-            match core.gather(&task.state, limit, &mut self.inline, counters) {
-                Gathered::Step(events) => events,
-                Gathered::Nothing => return Stepped::Waits,
-                Gathered::Upgrade(request) => {
-                    match self.gather_behind(shared, task, core, *request, counters) {
-                        Ok(events) => events,
-                        Err(stepped) => return stepped,
-                    }
+        self.answers = 0;
+        let limit = shared.config.event_batch;
+        let events = match core.gather(&task.state, limit, counters) {
+            Gathered::Step(events) => events,
+            Gathered::Nothing => return Stepped::Waits,
+            Gathered::Upgrade(request) => {
+                match self.gather_behind(shared, task, core, *request, counters) {
+                    Ok(events) => events,
+                    Err(stepped) => return stepped,
                 }
             }
         };
-        if !self.step::<IS_FIRST>(shared, place, task, core, events, counters) {
+        if !self.step(shared, place, task, core, events, counters) {
             return Stepped::End;
         }
         if self.out.take_wait() {
@@ -180,7 +166,7 @@ impl Buffers {
                 return Err(self.end(ExitReason::Terminated));
             }
             let limit = shared.config.event_batch;
-            match core.gather(&task.state, limit, &mut self.inline, counters) {
+            match core.gather(&task.state, limit, counters) {
                 Gathered::Nothing => return Err(Stepped::Waits),
                 Gathered::Step(events) => return Ok(events),
                 Gathered::Upgrade(next) => request = *next,
@@ -200,13 +186,10 @@ impl Buffers {
     ) -> Stepped {
         match self.out.take_outcome() {
             Outcome::Done(result) => self.end(ExitReason::Done(result)),
-            Outcome::Upgrade(request) => {
-                self.inline.put_back(core);
-                match upgrade(shared, task, core, *request, counters) {
-                    Ok(()) => Stepped::Ready,
-                    Err(error) => self.end(ExitReason::UpgradeFailed(error)),
-                }
-            }
+            Outcome::Upgrade(request) => match upgrade(shared, task, core, *request, counters) {
+                Ok(()) => Stepped::Ready,
+                Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+            },
             _ => Stepped::Ready,
         }
     }
@@ -218,21 +201,21 @@ impl Buffers {
 
     /// One step, and the dispatch of what it yielded. Says whether the process goes on.
     #[inline(always)]
-    fn step<const IS_FIRST: bool>(
+    fn step<'a>(
         &mut self,
         shared: &Shared,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         events: usize,
         counters: &Counters,
     ) -> bool {
         place.count(&counters.steps);
-        let Self { out, inline, end } = self;
-        let lent = core.lend(&inline.place, events);
-        let Some((process, mut shown)) = core.shown(&inline.place, &lent) else {
+        let out = &mut self.out;
+        let lent = core.lend(events);
+        let Some((process, mut shown)) = core.shown(&lent) else {
             // Only a completed process has none, and a completed process is not queued.
-            *end = Some(ExitReason::Terminated);
+            self.end = Some(ExitReason::Terminated);
             return false;
         };
         shared.accounts.show(task.pid, &shown);
@@ -254,38 +237,97 @@ impl Buffers {
             return false;
         }
         let left = end_step(shared, task, &mut shown);
-        core.keep(&mut inline.place, left);
+        core.keep(left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
-        dispatch::<IS_FIRST>(place, task, core, out, inline, counters);
+        self.answers = dispatch(place, task, core, out, counters);
         true
     }
 
     /// The step has failed, or has panicked.
     #[cold]
     #[inline(never)]
-    fn fail(
+    fn fail<'a>(
         &mut self,
-        place: impl Turning,
+        place: impl Turning<'a>,
         task: &Task,
         core: &mut Core,
         left: usize,
         reason: ExitReason,
         counters: &Counters,
     ) {
-        core.keep(&mut self.inline.place, left);
+        core.keep(left);
         #[cfg(feature = "sim")]
         crate::sim::moment(&task.shared);
         if let ExitReason::Panicked(_) = reason {
             counters.panics.bump();
         } else {
-            dispatch::<true>(place, task, core, &mut self.out, &mut self.inline, counters);
+            dispatch(place, task, core, &mut self.out, counters);
         }
         self.end = Some(reason);
         // Whatever a panic left in it is not for the next process to see.
         let mut out = mem::take(&mut self.out);
         discard_each(task.pid, counters, out.drain_yields());
         discard(task.pid, counters, out.take_outcome());
+    }
+}
+
+/// A pick of a process that is far behind, which may have several turns.
+///
+/// A sender of thousands of messages has one pick for all of them, and their receiver would have one for each batch.
+/// Between them others have their picks, so that the messages outgrow the caches. For each further turn it is
+/// as if the worker had picked the process again, but for the rotation (G4).
+struct CatchUp<'a> {
+    queue: &'a LocalQueue,
+    until: Deadline,
+    /// How many processes were in the worker's deque.
+    queued: usize,
+    turns: u32,
+}
+
+impl<'a> CatchUp<'a> {
+    #[cold]
+    #[inline(never)]
+    fn begin(place: impl Turning<'a>) -> Option<Self> {
+        place.queue().map(|queue| Self {
+            queue,
+            until: Deadline::after(CATCH_UP),
+            queued: queue.deque.len(),
+            turns: 1,
+        })
+    }
+
+    /// Whether the process has another turn, with so many events left. Offers to others what is in the deque.
+    #[cold]
+    #[inline(never)]
+    fn goes_on(&mut self, left: usize) -> bool {
+        let Self { queue, turns, .. } = *self;
+        let shared = &queue.shared;
+        let has_to_look = !shared.urgent.is_empty()
+            || shared.worker_slots.slot(queue.index).is_replaced()
+            || shared.shutdown.is_halted()
+            || shared.shutdown.is_over();
+        let goes_on = left >= shared.config.event_batch
+            && turns < TURNS
+            && queue.deque.len() <= self.queued
+            && !has_to_look
+            && !self.is_over();
+        if goes_on {
+            self.turns += 1;
+            shared.check.begin_pick(queue.index);
+            queue.offer();
+            shared.check.end_pick(queue.index);
+        }
+        goes_on
+    }
+
+    /// Whether the pick was long ago. In a simulation no time passes in a pick.
+    fn is_over(&self) -> bool {
+        #[cfg(feature = "sim")]
+        if crate::sim::is_driven() {
+            return false;
+        }
+        self.until.remaining().is_zero()
     }
 }
 
@@ -325,3 +367,6 @@ fn wait(core: &mut Core) -> Turn {
         Waiting::Blocked
     })
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

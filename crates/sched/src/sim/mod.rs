@@ -12,18 +12,19 @@ pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{
     before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun,
 };
-pub(crate) use moment::moment;
+pub(crate) use moment::{begin_stop, moment};
 pub use moment::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
 
+use crate::blocking::monitor;
 use crate::clock::Clock;
+use crate::config::MAX_LOOK_INTERVAL;
 use crate::handle::Handle;
 use crate::local::LocalQueue;
-use crate::monitor::{self, LONGEST};
 use crate::scheduler::{Scheduler, StartError};
 use crate::shared::Shared;
-use crate::shutdown::StopReport;
+use crate::stop::StopReport;
 use crate::token::Token;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
@@ -138,8 +139,8 @@ pub fn run<R>(
     let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
     let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
-    let spares = deques.split_off(shared.crew.workers());
-    shared.crew.set_free(spares.into_iter());
+    let spares = deques.split_off(shared.worker_slots.workers());
+    shared.worker_slots.set_free(spares.into_iter());
     shared.accounts.begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
@@ -252,10 +253,11 @@ impl Machine<'_> {
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
-        let is_kept = shared.has_work() && shared.crew.has_spare();
+        let is_kept = shared.has_work() && shared.worker_slots.has_spare();
         let config = &shared.config;
         let limit = config.blocked_step.max(config.long_step);
-        (is_kept && !shared.shutdown.is_halted()).then(|| limit.saturating_add(3 * LONGEST))
+        (is_kept && !shared.shutdown.is_halted())
+            .then(|| limit.saturating_add(3 * MAX_LOOK_INTERVAL))
     }
 
     /// The time.
@@ -306,7 +308,13 @@ impl Machine<'_> {
 
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        moment::begin_stop(self.shared);
+        moment::tell_of_stop(self.shared);
+    }
+
+    /// The deadline that `begin_stop` has been given since the last call of this.
+    #[must_use]
+    pub fn take_deadline(&mut self) -> Option<Duration> {
+        moment::take_deadline()
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
@@ -330,8 +338,9 @@ impl Machine<'_> {
     /// What became of the processes that were alive when it was stopped.
     #[must_use]
     pub fn report(&self) -> StopReport {
-        let before = moment::before().unwrap_or_else(|| self.shared.counters.total());
-        self.shared.report_since(&before)
+        let before = self.shared.stopper.before();
+        let before = before.unwrap_or_else(|| self.shared.counters.total());
+        StopReport::since(&before, self.shared)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

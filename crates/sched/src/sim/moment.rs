@@ -6,21 +6,22 @@
 use super::Did;
 use super::driver::{choose, happens, is_driven};
 use super::note::{Note, note};
+use crate::clock::Deadline;
 use crate::local;
-use crate::reaper;
 use crate::shared::Shared;
-use crate::stats::WorkerStats;
+use crate::stop;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
 
 thread_local! {
-    /// What had been counted when the scheduler of this thread's simulation was stopped.
-    static BEFORE: Cell<Option<WorkerStats>> = const { Cell::new(None) };
+    /// The deadline that a process, or the test, has asked for since the last look.
+    static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
 }
@@ -75,7 +76,7 @@ fn interfere(shared: &Arc<Shared>) {
     let shutdown = &shared.shutdown;
     if !shutdown.is_stopping() && happens("shutdown begins") {
         done(Did::Stopped);
-        begin_stop(shared);
+        tell_of_stop(shared);
     }
     if shutdown.is_stopping() && !shutdown.is_terminating() && happens("shutdown is forced") {
         done(Did::Forced);
@@ -107,27 +108,38 @@ fn any_act() -> Option<Act> {
 }
 
 /// Shutdown, first part: submits are refused, and every process gets a cancel event.
-pub(super) fn begin_stop(shared: &Arc<Shared>) {
-    BEFORE.set(Some(shared.counters.total()));
+pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     shared.shutdown.begin_stopping();
-    reaper::tell_all(shared);
+    // The simulation's own clock says when it has passed.
+    let deadline = Deadline::after(Duration::MAX);
+    shared.stopper.ask(deadline, || shared.counters.total());
+    stop::cancel_all(shared);
+}
+
+/// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
+pub(crate) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
+    let asked = DEADLINE.get();
+    DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
+    if !shared.shutdown.is_stopping() {
+        tell_of_stop(shared);
+    }
+}
+
+/// The deadline that has been asked for since the last look.
+pub(super) fn take_deadline() -> Option<Duration> {
+    DEADLINE.take()
 }
 
 /// Second part: the deadline has passed. What is left ends at its next step boundary.
 pub(super) fn force(shared: &Arc<Shared>) {
     shared.shutdown.begin_terminating();
-    reaper::terminate_all(shared);
-    reaper::reap(shared);
-}
-
-/// What had been counted when the scheduler was stopped, if it was.
-pub(super) fn before() -> Option<WorkerStats> {
-    BEFORE.get()
+    stop::terminate_all(shared);
+    stop::end_queued(shared);
 }
 
 /// For another simulation, and so that nothing of this one is kept.
 pub(super) fn forget() {
-    BEFORE.set(None);
+    DEADLINE.set(None);
     UPGRADES.take();
     ACTS.take();
 }

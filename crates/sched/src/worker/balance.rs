@@ -53,7 +53,7 @@ impl Worker<'_> {
         let start = self.draw("partner", slots);
         (start..slots)
             .chain(0..start)
-            .find(|&it| it != self.queue.index && self.shared.crew.is_on_duty(it))
+            .find(|&it| it != self.queue.index && self.shared.worker_slots.is_active(it))
     }
 
     fn take_from(&self, victim: usize) -> Option<Token> {

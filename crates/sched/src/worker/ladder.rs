@@ -18,7 +18,7 @@
 //! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
 //!
 //! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have several steps
-//! (`run.rs`), or several turns (`run/catch_up.rs`). Let `K` be the picks in a row from the urgent
+//! (`run.rs`), or several turns (`run/turn.rs`). Let `K` be the picks in a row from the urgent
 //! lane (8): while it is in use, one in `K + 1` picks of a worker is not from there, so that the process
 //! starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has `n` others before it in the urgent
 //! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
@@ -130,13 +130,13 @@ impl Worker<'_> {
     /// Takes half of what waits behind a step whose worker has been relieved: a worker that never runs
     /// out of processes of its own would not steal it, and its owner does not come back to it.
     fn take_over(&self) {
-        let (crew, own) = (&self.shared.crew, self.queue.index);
+        let (slots, own) = (&self.shared.worker_slots, self.queue.index);
         let stealers = self.shared.stealers();
-        if stealers.len() == crew.workers() {
+        if stealers.len() == slots.workers() {
             return;
         }
         let is_left = |&victim: &usize| {
-            victim != own && crew.is_relieved(victim) && !stealers[victim].is_empty()
+            victim != own && slots.is_replaced(victim) && !stealers[victim].is_empty()
         };
         let above = self.queue.deque.len();
         if let Some(victim) = (0..stealers.len()).find(is_left)
@@ -176,7 +176,7 @@ impl Worker<'_> {
         let most = 1 + self.shared.config.global_batch;
         self.shared.global.take(most, |token| taken.push(token));
         self.counters.global_picks.add(taken.len() as u64);
-        // Somebody else has started or woken them.
+        // Other threads have written the cells last: the processor fetches all of them at once.
         taken.iter().for_each(Token::fetch);
         // The last one pushed is the first one popped: the order of the global queue is kept.
         while taken.len() > 1

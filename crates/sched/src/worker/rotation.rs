@@ -1,7 +1,7 @@
 //! When a worker looks at the global queue first, and at the oldest process of its own deque: see `worker.rs`.
 
+use crate::clock::nanos;
 use crate::config::Config;
-use crate::monitor::nanos;
 
 pub(super) struct Rotation {
     /// Every so many picks.

@@ -6,13 +6,13 @@
 
 use super::{Looked, Worker};
 use crate::clock::Clock;
-use crate::crew::Next;
 use crate::idle::Woken;
 use crate::local::{self, LocalQueue};
 use crate::run::Runner;
 use crate::sim::{self, Did, SetClock};
 use crate::token::Token;
 use crate::turns::Running;
+use crate::worker_slots::Next;
 use ganger_deque::Worker as Deque;
 use std::time::Duration;
 
@@ -53,7 +53,6 @@ impl<'a> Simulated<'a> {
     pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
         worker.look_on();
-        worker.report();
         queue.shared.check.begin_pick(queue.index);
         Self {
             queue,
@@ -79,7 +78,7 @@ impl<'a> Simulated<'a> {
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
             Phase::OffDuty(until) => {
                 let shared = &self.queue.shared;
-                let is_needed = shared.crew.is_on_duty(self.queue.index);
+                let is_needed = shared.worker_slots.is_active(self.queue.index);
                 is_needed || shared.shutdown.is_halted() || self.clock.now() >= until
             }
             Phase::Gone => false,
@@ -149,20 +148,20 @@ impl<'a> Simulated<'a> {
             }
             Phase::Runs(token) => self.run(token),
             Phase::Relieved => {
-                shared.reports.end(index);
+                shared.long_steps.end(index);
                 self.worker.give_away();
-                self.worker.keep_nothing();
-                shared.crew.step_back(index);
+                shared.worker_slots.mark_spare(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
                 self.phase = Phase::OffDuty(until);
                 Did::StoodDown
             }
             Phase::OffDuty(until) => {
                 // After the halt everybody looks once more.
-                let is_needed = shared.crew.is_on_duty(index)
-                    || shared.shutdown.is_halted() && shared.crew.wait_no_more(index);
+                let is_needed = shared.worker_slots.is_active(index)
+                    || shared.shutdown.is_halted() && shared.worker_slots.take_waiting(index);
                 if !is_needed {
-                    let is_over = self.clock.now() >= until && shared.crew.wait_no_more(index);
+                    let is_over =
+                        self.clock.now() >= until && shared.worker_slots.take_waiting(index);
                     if is_over {
                         self.worker.come_back(Next::Leave);
                         self.phase = Phase::Retires;
@@ -171,26 +170,26 @@ impl<'a> Simulated<'a> {
                     }
                     return Did::Nothing;
                 }
-                self.worker.come_back(Next::OnDuty);
+                self.worker.come_back(Next::Active);
                 self.phase = Phase::Looks(0);
                 Did::CameBack
             }
             Phase::Retires => {
                 self.queue.cache.take().leave(&shared.pool);
                 // Whoever has the slot next goes on with the deque that belongs to it.
-                shared.crew.leave(index, Deque::new());
+                shared.worker_slots.leave(index, Deque::new());
                 Did::Retired
             }
             Phase::Tired => {
                 self.worker.counters.sleeps.bump();
-                self.worker.keep_nothing();
                 let searching = std::mem::take(&mut self.worker.searching);
                 shared.idle.announce(index, searching);
                 self.phase = Phase::Announced;
                 Did::Announced
             }
             Phase::Announced => {
-                let is_stopping = || shared.shutdown.is_halted() || shared.crew.is_relieved(index);
+                let is_stopping =
+                    || shared.shutdown.is_halted() || shared.worker_slots.is_replaced(index);
                 if shared
                     .idle
                     .look_again(index, is_stopping, || shared.has_work())
@@ -226,9 +225,6 @@ impl<'a> Simulated<'a> {
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved
         } else {
-            if self.worker.calls.is_any() {
-                self.worker.report_untold();
-            }
             Phase::Looks(0)
         };
         did
@@ -250,7 +246,7 @@ impl<'a> Simulated<'a> {
     /// Somebody has taken its place. After the halt everybody goes on until nothing is left.
     fn has_to_stand_down(&self) -> bool {
         let shared = &self.queue.shared;
-        shared.crew.is_relieved(self.queue.index) && !shared.shutdown.is_halted()
+        shared.worker_slots.is_replaced(self.queue.index) && !shared.shutdown.is_halted()
     }
 
     /// Gives up what it kept for later processes.

@@ -1,114 +1,10 @@
 use super::ladder::URGENT_STREAK;
 use super::*;
 use crate::Scheduler;
-use crate::crew::{Relief, Untold};
-use crate::reports::LongStepKind;
-use crate::reports::{Line, LongStep};
 use crate::still::Still;
-use ganger_proc_api::Pid;
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
-
-/// Two workers of so many, without threads, and somebody's step that is to be reported.
-fn with_something_untold(workers: usize) -> (Scheduler, LocalQueue) {
-    let keep = Duration::from_secs(1);
-    let builder = Scheduler::builder().workers(workers).max_spares(0);
-    let scheduler = builder.keep_spares(keep).build().unwrap();
-    let shared = Arc::clone(&scheduler.shared);
-    let deque = shared.take_deques().unwrap().swap_remove(1);
-    let step = LongStep {
-        pid: Pid::new(shared.host, 7),
-        method: None,
-        worker: 0,
-        kind: LongStepKind::Computing,
-        is_announced: false,
-        lasted: Duration::from_millis(11),
-        is_over: false,
-        backtrace: None,
-    };
-    let line = Line::Tell { suppressed: 0 };
-    shared.crew.have_told(Untold::Step(Relief {
-        step,
-        turn: 1,
-        line,
-    }));
-    (scheduler, LocalQueue::new(shared, 1, deque))
-}
-
-// pins: G6
-#[test]
-fn who_leaves_tells_nothing_and_who_comes_back_does() {
-    let (scheduler, queue) = with_something_untold(2);
-    let mut worker = Worker::new(&queue);
-    worker.come_back(Next::Leave);
-    assert!(scheduler.shared.crew.calls(1).is_any());
-    worker.come_back(Next::OnDuty);
-    assert!(!scheduler.shared.crew.calls(1).is_any());
-    assert!(scheduler.shared.crew.take_untold(1).is_none());
-}
-
-/// Relieves worker 1 while that tells something, as the monitor does when it takes long.
-struct Slow(Arc<Shared>);
-
-impl tracing::Subscriber for Slow {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        if *event.metadata().level() == tracing::Level::WARN {
-            self.0.crew.step_back(2);
-            assert!(self.0.crew.relieve(&self.0, 1, None));
-        }
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
-/// A turn that it took would be reported by nobody.
-// pins: G6
-#[test]
-fn whose_place_is_taken_while_it_tells_stands_down_again() {
-    let (scheduler, queue) = with_something_untold(3);
-    let shared = &scheduler.shared;
-    let mut worker = Worker::new(&queue);
-    let calls_it = Arc::clone(shared);
-    // There is nobody to call before it waits.
-    let caller = std::thread::spawn(move || {
-        while !calls_it.crew.relieve(&calls_it, 0, None) {
-            std::thread::yield_now();
-        }
-    });
-    let next = tracing::subscriber::with_default(Slow(Arc::clone(shared)), || worker.stand_down());
-    caller.join().unwrap();
-    assert_eq!(next, Next::Leave, "nobody needs it any more");
-    assert!(!shared.crew.is_relieved(1));
-}
-
-/// Who sleeps because somebody searches is woken for what is to be told when that one has found something.
-// pins: G6
-#[test]
-fn a_report_does_not_wait_for_the_turn_of_a_searcher() {
-    let (scheduler, queue) = with_something_untold(3);
-    let idle = &scheduler.shared.idle;
-    let mut worker = Worker::new(&queue);
-    worker.searching = idle.begin_search();
-    idle.announce(2, false);
-    assert!(!idle.look_again(2, || false, || true));
-    worker.found();
-    assert_eq!(idle.snapshot().sleeping, 0);
-}
 
 /// Worker 1 of two, without threads, beside another one that searches; and a slot for a spare.
 fn beside_a_searcher() -> (Scheduler, LocalQueue) {
@@ -118,7 +14,7 @@ fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     let shared = Arc::clone(&scheduler.shared);
     let mut deques = shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
-    shared.crew.set_free([(2, spare)].into_iter());
+    shared.worker_slots.set_free([(2, spare)].into_iter());
     assert!(shared.idle.begin_search());
     let deque = deques.pop().unwrap();
     (scheduler, LocalQueue::new(shared, 1, deque))
@@ -145,7 +41,7 @@ fn who_is_relieved_before_it_falls_asleep_does_not() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
     // Nobody wakes it for that.
-    let relieved = shared.crew.replace(1, None, |_, _| Ok(()), |_| ());
+    let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
     assert!(relieved.unwrap());
     assert!(wakes_up(shared, queue, || ()));
 }
@@ -160,7 +56,7 @@ fn who_is_relieved_while_it_sleeps_is_woken() {
         while shared.idle.snapshot().sleeping == 0 {
             std::thread::yield_now();
         }
-        assert!(shared.crew.relieve(shared, 1, None));
+        assert!(shared.replace_worker(1, None));
     };
     assert!(wakes_up(shared, queue, relieve));
 }
@@ -172,15 +68,20 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     let shared = &scheduler.shared;
     let mut worker = Worker::new(&queue);
     assert_eq!(worker.rest(&Rest::Spin, 1), Some(1));
-    assert!(shared.crew.replace(1, None, |_, _| Ok(()), |_| ()).unwrap());
+    assert!(
+        shared
+            .worker_slots
+            .replace(1, |_, _| Ok(()), || ())
+            .unwrap()
+    );
     let calls_it = Arc::clone(shared);
     let caller = std::thread::spawn(move || {
-        while !calls_it.crew.relieve(&calls_it, 2, None) {
+        while !calls_it.replace_worker(2, None) {
             std::thread::yield_now();
         }
     });
     assert_eq!(worker.rest(&Rest::Spin, 2), Some(0), "it has come back");
-    assert!(!shared.crew.is_relieved(1) && shared.crew.is_relieved(2));
+    assert!(!shared.worker_slots.is_replaced(1) && shared.worker_slots.is_replaced(2));
     caller.join().unwrap();
 }
 
@@ -213,73 +114,25 @@ fn the_lane_is_passed_over_only_for_something_else() {
     std::mem::forget(scheduler);
 }
 
-/// A worker of two that has yielded its thread for so long, while a process waited, and another worker slept.
-fn refrains_after(lasted: Duration, is_searching: bool) -> bool {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let shared = &scheduler.shared;
-    let deque = shared.take_deques().unwrap().remove(0);
-    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
-    let mut worker = Worker::new(&queue);
-    worker.searching = is_searching && shared.idle.begin_search();
-    shared.idle.announce(1, false);
-    drop(scheduler.submit(Still, "main", ()).unwrap());
-    worker.come_back_after(lasted);
-    let refrains = worker.courtesy.refrains();
-    if refrains {
-        // It finds what waits, and does not block: that counts as well.
-        (0..1_000).for_each(|_| worker.sleep());
-        assert!(!worker.courtesy.refrains(), "for ever");
-    }
-    // Nobody has the process's token any more: there is nothing that would end it.
-    assert!(shared.global.pop().is_some());
-    std::mem::forget(scheduler);
-    refrains
-}
-
 // pins: G5
 #[test]
-fn a_searcher_that_was_away_while_something_waited_yields_no_more_for_a_while() {
-    assert!(refrains_after(Duration::from_millis(1), true));
-    assert!(!refrains_after(Duration::from_millis(1), false));
-    assert!(!refrains_after(Duration::from_micros(1), true));
-}
-
-// pins: G5
-#[test]
-fn a_worker_whose_yields_are_in_vain_sleeps_in_their_place_until_one_finds_something() {
-    let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    let shared = &scheduler.shared;
-    let deque = shared.take_deques().unwrap().remove(0);
-    let queue = LocalQueue::new(Arc::clone(shared), 0, deque);
+fn a_worker_without_work_spins_then_yields_then_sleeps() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let queue = LocalQueue::of_first(&scheduler.shared);
     let mut worker = Worker::new(&queue);
-    // So that it withdraws.
-    drop(scheduler.submit(Still, "main", ()).unwrap());
-    let yields = |worker: &mut Worker<'_>| {
-        let looks = [4, 5].map(|looks| worker.rest(&Rest::Yield, looks) == Some(looks));
-        looks == [true; 2]
-    };
-    // It would block.
-    let sleeps = |worker: &mut Worker<'_>, times: u32| {
-        (0..times).all(|_| {
-            let has_yielded = yields(worker);
-            worker.courtesy.fall_asleep();
-            has_yielded
-        })
-    };
-    let in_vain = courtesy::VAIN_SLEEPS;
-    for times in [in_vain - 1, in_vain] {
-        // And then it finds something, the first time.
-        assert!(sleeps(&mut worker, times) && (times == in_vain || yields(&mut worker)));
+    let mut empty_looks = 0;
+    for look in 1..=20 {
+        let rest = match worker.look_once(&mut empty_looks) {
+            Looked::Nothing(rest) => rest,
+            Looked::Found(_) | Looked::Halted => panic!("there is nothing"),
+        };
+        let expected = match look {
+            ..4 => Rest::Spin,
+            4..16 => Rest::Yield,
+            16.. => Rest::Sleep,
+        };
+        assert_eq!((rest, empty_looks), (expected, look));
     }
-    let before = worker.counters.sleeps.get();
-    assert_eq!(worker.rest(&Rest::Yield, 4), Some(0), "it has slept");
-    assert_eq!(worker.counters.sleeps.get(), before + 1);
-    assert!(
-        yields(&mut worker),
-        "there was something: it has not slept in the end"
-    );
-    assert!(shared.global.pop().is_some());
-    std::mem::forget(scheduler);
 }
 
 /// Runs itself again, to see the program end.

@@ -344,7 +344,7 @@ fn a_stop_ends_spares_and_what_blocked_steps_leave() {
         .unzip();
     until("all block", || began.load(Ordering::SeqCst) == 4);
     drop(scheduler.submit(waiter(), "main", ()).unwrap());
-    let report = scheduler.stop(Duration::from_millis(500));
+    let report = scheduler.stop(Duration::from_millis(500)).unwrap();
     assert_eq!(report.stuck.len(), 4, "{report:?}");
     assert_eq!(report.completed, 1, "{report:?}");
     drop(releases);

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{CancelReason, Event, ExitReason, Message, Payload};
-use ganger_sched::{Builder, ProcessHandle, Scheduler};
+use ganger_sched::{Builder, ProcessHandle, ProcessState, Scheduler};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -206,18 +206,21 @@ fn a_cancel_event_comes_before_the_turns_of_others() {
 fn who_is_behind_when_the_scheduler_halts_ends_with_its_turn() {
     let builder = Scheduler::builder().workers(2).event_batch(4);
     let scheduler = builder.build().unwrap();
-    let handle = scheduler.handle();
     let calls = Calls::new();
-    let stopper = counted(&calls, move |_, events, out| {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let lasts = counted(&calls, move |_, events, out| {
         events.for_each(drop);
-        handle.stop(Duration::from_millis(20));
+        let _released = released.recv();
         out.idle();
         Ok(())
     });
-    let stopper = scheduler.submit(stopper, "main", ()).unwrap();
-    send(&stopper, 1_000);
+    let lasts = scheduler.submit(lasts, "main", ()).unwrap();
+    send(&lasts, 1_000);
     scheduler.start().unwrap();
-    let reason = exit(stopper);
+    until_state(&scheduler, lasts.pid(), ProcessState::Running);
+    scheduler.stop(Duration::from_millis(20)).unwrap();
+    drop(release);
+    let reason = exit(lasts);
     assert_eq!((calls.steps(), calls.closes()), (1, 1), "{reason}");
 }
 

@@ -221,7 +221,7 @@ fn stress(workers: usize, rounds: u64) -> Summary {
             scheduler.stats().sleeping == workers && check::audit(&scheduler)
         });
     });
-    let report = scheduler.stop(PATIENCE);
+    let report = scheduler.stop(PATIENCE).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0));
     check::summary(&scheduler)
 }
@@ -284,7 +284,7 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
             });
         });
         is_over.store(true, Ordering::SeqCst);
-        let report = scheduler.stop(PATIENCE);
+        let report = scheduler.stop(PATIENCE).unwrap();
         assert_eq!((report.forced, report.stuck.len()), (0, 0));
         let summary = check::summary(&scheduler);
         println!(
@@ -309,7 +309,7 @@ fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {
             scheduler.stats().total.steals > 100
         });
         is_over.store(true, Ordering::SeqCst);
-        let report = scheduler.stop(PATIENCE);
+        let report = scheduler.stop(PATIENCE).unwrap();
         assert_eq!((report.forced, report.stuck.len()), (0, 0));
     }
 }

@@ -128,5 +128,5 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     });
     assert_eq!(scheduler.dump().workers[0].running, None);
     drop((asks, idle, later));
-    scheduler.stop(Duration::ZERO);
+    scheduler.stop(Duration::ZERO).unwrap();
 }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{CommandId, Pid, UpgradeRequest};
-use ganger_sched::{BuildError, Scheduler, StartError};
+use ganger_sched::{BuildError, Scheduler, StartError, StopError};
 use std::error::Error;
 use std::io;
 
@@ -23,6 +23,7 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
             error: full(),
         }),
         Box::new(scheduler.start().unwrap_err()),
+        Box::new(StopError::Inside),
         Box::new(scheduler.cancel(nobody, "end").unwrap_err()),
         Box::new(scheduler.upgrade(nobody, request).unwrap_err()),
         Box::new(
@@ -47,4 +48,11 @@ fn a_limit_of_nothing_is_refused_with_the_limits_that_there_may_be() {
     for limit in [1, 2_147_483_647, usize::MAX] {
         assert!(Scheduler::builder().mailbox_limit(limit).build().is_ok());
     }
+}
+
+// pins: D3
+#[test]
+fn a_refused_stop_says_what_may_be_called_there() {
+    let text = StopError::Inside.to_string();
+    assert!(text.contains("use `begin_stop(deadline)`"), "{text}");
 }

@@ -353,7 +353,7 @@ fn sends_that_reach_nobody_give_the_package_back() {
             Some(7)
         );
     }
-    scheduler.stop(std::time::Duration::ZERO);
+    scheduler.stop(std::time::Duration::ZERO).unwrap();
     let error = scheduler.send(to("{main|123}")).unwrap_err();
     assert_eq!(error.kind, SendErrorKind::Stopping);
 }

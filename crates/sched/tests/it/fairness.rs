@@ -120,7 +120,7 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
     flood.store(false, Ordering::SeqCst);
     flooder.join().unwrap();
     stop.store(true, Ordering::SeqCst);
-    let report = scheduler.stop(PATIENCE);
+    let report = scheduler.stop(PATIENCE).unwrap();
     assert_eq!((report.forced, report.stuck.len()), (0, 0));
 }
 
@@ -329,7 +329,7 @@ fn a_process_that_is_stolen_again_and_again_gets_its_turn() {
     );
     exit(blocker);
     exit(filler);
-    scheduler.stop(std::time::Duration::ZERO);
+    scheduler.stop(std::time::Duration::ZERO).unwrap();
 }
 
 // pins: G4

@@ -137,7 +137,7 @@ fn nothing_outlives_the_scheduler() {
     idler
         .send(Message::new("m", Payload::any(probe())))
         .unwrap();
-    scheduler.stop(std::time::Duration::ZERO);
+    scheduler.stop(std::time::Duration::ZERO).unwrap();
     assert!(matches!(exit(idler), ExitReason::Terminated));
     let weak = scheduler.downgrade();
     drop(scheduler);

@@ -1,4 +1,4 @@
-//! Commands at the end of a scheduler, and the end of those who carry them out.
+//! Commands at the end of a scheduler, and the end of their handlers.
 
 use crate::support::{PATIENCE, exit, process, until_state};
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler};
@@ -42,7 +42,7 @@ fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
         });
         let step = scheduler.submit(step, "step", ()).unwrap();
         until_state(&scheduler, step.pid(), ProcessState::Running);
-        scheduler.stop(Duration::from_millis(10));
+        scheduler.stop(Duration::from_millis(10)).unwrap();
         drop(release);
         exit(step);
         assert_eq!(calls.load(Ordering::SeqCst), 1, "{workers} workers");
@@ -51,12 +51,12 @@ fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
 
 // pins: P3, D3
 #[test]
-fn of_a_step_that_stops_the_scheduler_are_carried_out() {
+fn of_a_step_that_begins_to_stop_the_scheduler_are_carried_out() {
     for workers in [1, 2] {
         let (scheduler, calls) = counting(workers);
         let handle = scheduler.handle();
         let step = process(move |_, _, out| {
-            handle.stop(HOUR);
+            handle.begin_stop(HOUR);
             out.yield_command(Command::new(DO, ()), 1);
             out.done(1);
             Ok(())
@@ -93,7 +93,7 @@ impl Drop for OnDrop {
 /// Stops the scheduler, which has an hour for that, on another thread, which has to return.
 fn stops(scheduler: Scheduler) {
     let (tell, told) = channel();
-    thread::spawn(move || tell.send(scheduler.stop(HOUR)).unwrap());
+    thread::spawn(move || tell.send(scheduler.stop(HOUR).unwrap()).unwrap());
     let report = told.recv_timeout(PATIENCE).expect("it waits for handlers");
     assert!(report.stuck.is_empty());
 }
@@ -148,6 +148,6 @@ fn a_handler_may_own_its_scheduler() {
     scheduler.start().unwrap();
     let handle = scheduler.handle();
     *place.lock().unwrap() = Some(scheduler);
-    handle.stop(HOUR);
+    handle.stop(HOUR).unwrap();
     told.recv_timeout(PATIENCE).expect("it waits for itself");
 }

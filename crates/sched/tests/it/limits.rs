@@ -166,7 +166,7 @@ fn starting_twice_is_an_error() {
             .to_string()
             .contains("already")
     );
-    scheduler.stop(std::time::Duration::ZERO);
+    scheduler.stop(std::time::Duration::ZERO).unwrap();
     assert!(
         scheduler
             .start()
@@ -180,7 +180,7 @@ fn starting_twice_is_an_error() {
 #[test]
 fn a_refused_submit_gives_the_process_and_its_input_back() {
     let scheduler = start(1);
-    scheduler.stop(std::time::Duration::ZERO);
+    scheduler.stop(std::time::Duration::ZERO).unwrap();
     let error = scheduler.submit(waiter(), "main", 7_u64).unwrap_err();
     let (_, input) = error.into_parts().unwrap();
     assert_eq!(input.into_first().as_u64(), Some(7));

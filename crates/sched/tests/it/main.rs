@@ -38,6 +38,7 @@ mod shutdown;
 mod spares;
 mod start;
 mod stopping;
+mod stopping_inside;
 mod stress;
 mod stuck_close;
 mod taking;

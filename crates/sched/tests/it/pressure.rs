@@ -472,7 +472,7 @@ fn a_stop_ends_steps_that_wait() {
     for producer in &producers {
         until_state(&scheduler, producer.pid(), ProcessState::Running);
     }
-    scheduler.stop(Duration::ZERO);
+    scheduler.stop(Duration::ZERO).unwrap();
     for producer in producers {
         let reason = exit(producer);
         assert!(!matches!(reason, ExitReason::Done(_)), "{reason}");

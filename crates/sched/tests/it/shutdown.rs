@@ -5,18 +5,11 @@ use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle,
     Pid, Process, StepOutput, SubmitErrorKind, Symbol,
 };
-use ganger_sched::{Scheduler, WeakHandle};
+use ganger_sched::{Scheduler, StopError, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Tests in which processes have 30 ms to end run one at a time.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -50,7 +43,7 @@ fn submits_are_refused_and_every_process_is_cancelled() {
             scheduler.submit(process, "main", ()).unwrap()
         })
         .collect();
-    let report = scheduler.stop(LONG);
+    let report = scheduler.stop(LONG).unwrap();
     assert_eq!(
         (report.completed, report.forced, report.stuck.len()),
         (100, 0, 0)
@@ -109,7 +102,7 @@ fn asynchronous_clean_up_is_served() {
         Ok(())
     });
     let cleaner = scheduler.submit(cleaner, "main", ()).unwrap();
-    let report = scheduler.stop(LONG);
+    let report = scheduler.stop(LONG).unwrap();
     assert_eq!(
         (report.completed, report.forced, report.stuck.len()),
         (2, 0, 0)
@@ -144,7 +137,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
         .collect();
     handles.push(scheduler.submit(waiter(), "main", ()).unwrap());
     let begun = Instant::now();
-    let report = scheduler.stop(DEADLINE);
+    let report = scheduler.stop(DEADLINE).unwrap();
     assert!(begun.elapsed() < DEADLINE + SLACK, "{:?}", begun.elapsed());
     // On a loaded machine one may be in the middle of its end.
     let sum = report.completed + report.forced + report.stuck.len() as u64;
@@ -174,7 +167,7 @@ fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<
 #[test]
 fn a_step_that_never_returns_is_reported_as_stuck() {
     let _alone = alone();
-    // One worker: nobody is left to end the others but the shutdown itself.
+    // One worker: no thread is left to end the others but those of the stop.
     let scheduler = start(1);
     let calls = Calls::new();
     let (process, has_entered, leave) = stuck(&calls);
@@ -187,7 +180,7 @@ fn a_step_that_never_returns_is_reported_as_stuck() {
         .collect();
 
     let begun = Instant::now();
-    let report = scheduler.stop(SHORT);
+    let report = scheduler.stop(SHORT).unwrap();
     assert!(begun.elapsed() < SHORT + SLACK, "{:?}", begun.elapsed());
     // On a loaded machine the shutdown may be in the middle of another one's end.
     assert!(report.stuck.contains(&stuck.pid()), "{report:?}");
@@ -201,7 +194,7 @@ fn a_step_that_never_returns_is_reported_as_stuck() {
     assert_eq!(calls.closes(), 0);
 
     // Stopping twice is harmless, and says the same.
-    assert_eq!(scheduler.stop(LONG), report);
+    assert_eq!(scheduler.stop(LONG).unwrap(), report);
 
     // When the step returns after all, the process ends as every other.
     leave.send(()).unwrap();
@@ -230,7 +223,7 @@ fn processes_in_the_deque_of_a_stuck_worker_are_ended() {
     });
     let parent = scheduler.submit(parent, "main", ()).unwrap();
     has_entered.recv().unwrap();
-    let report = scheduler.stop(SHORT);
+    let report = scheduler.stop(SHORT).unwrap();
     assert!(report.stuck.contains(&parent.pid()), "{report:?}");
     assert!(report.stuck.len() <= 2 && report.forced >= 19, "{report:?}");
     until("all are closed", || {
@@ -247,7 +240,7 @@ fn a_scheduler_that_was_never_started_closes_its_processes() {
     let calls = Calls::new();
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
     let handle = scheduler.submit(stubborn(&calls), "main", ()).unwrap();
-    let report = scheduler.stop(LONG);
+    let report = scheduler.stop(LONG).unwrap();
     assert_eq!(
         (report.completed, report.forced, report.stuck.len()),
         (0, 1, 0)
@@ -310,7 +303,7 @@ fn submits_that_race_with_a_stop_end_or_are_refused() {
                     })
                 })
                 .collect();
-            let report = scheduler.stop(LONG);
+            let report = scheduler.stop(LONG).unwrap();
             let handles: Vec<_> = submitters
                 .into_iter()
                 .flat_map(|submitter| submitter.join().unwrap())
@@ -345,7 +338,7 @@ fn an_exit_hook_that_does_not_return_is_reported_as_stuck() {
     let handle = scheduler.submit(waiter(), "main", ()).unwrap();
     scheduler.cancel(handle.pid(), "the end").unwrap();
     has_entered.recv().unwrap();
-    let report = scheduler.stop(SHORT);
+    let report = scheduler.stop(SHORT).unwrap();
     assert_eq!(report.stuck, [handle.pid()]);
     assert!(!handle.is_finished());
     drop(leave);
@@ -367,7 +360,7 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
             .collect();
         until("all have run", || scheduler.stats().total.steps >= CROWD);
         let begun = Instant::now();
-        let report = scheduler.stop(Duration::ZERO);
+        let report = scheduler.stop(Duration::ZERO).unwrap();
         fastest = fastest.min(begun.elapsed());
         assert!(report.closing <= report.forced);
         assert!(
@@ -423,8 +416,8 @@ fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
         }
         fn close(&mut self) {
             thread::sleep(Duration::from_millis(100));
-            // It waits for nobody who waits for this.
-            self.1.upgrade().expect("it ends").stop(LONG);
+            let refused = self.1.upgrade().expect("it ends").stop(LONG);
+            assert_eq!(refused, Err(StopError::Inside));
             self.0.closes.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -442,7 +435,7 @@ fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
     );
     let submits = thread::spawn(move || drop(handle.submit(process, "main", ())));
     told.recv_timeout(PATIENCE).unwrap();
-    scheduler.stop(SHORT);
+    scheduler.stop(SHORT).unwrap();
     go_on.send(()).unwrap();
     joined(submits);
     drop(scheduler);

@@ -195,7 +195,7 @@ fn a_stop_wakes_threads_that_wait_to_be_needed() {
     Blocked::new(&scheduler, |_| ()).end();
     // A worker, the spare and the monitor.
     until("all sleep", || threads("d4spare") == (3, 3));
-    assert_eq!(scheduler.stop(PATIENCE).stuck.len(), 0);
+    assert_eq!(scheduler.stop(PATIENCE).unwrap().stuck.len(), 0);
     until("all have ended", || threads("d4spare").0 == 0);
 }
 
@@ -210,7 +210,7 @@ fn what_a_relieved_worker_wakes_after_the_halt_ends() {
         let blocked = Blocked::new(&scheduler, move |ctx| {
             let _ = ctx.send(pid, "late", ());
         });
-        let report = scheduler.stop(Duration::from_millis(1));
+        let report = scheduler.stop(Duration::from_millis(1)).unwrap();
         assert_eq!(report.stuck.len(), 1, "{report:?}");
         blocked.release.send(()).unwrap();
         exit(blocked.handle);

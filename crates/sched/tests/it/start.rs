@@ -264,7 +264,7 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     let (tell, told) = mpsc::channel();
     let handle = scheduler.handle();
     // Nobody serves the cancel event: an hour would be lost.
-    let stop = thread::spawn(move || tell.send(handle.stop(Duration::from_secs(3_600))));
+    let stop = thread::spawn(move || tell.send(handle.stop(Duration::from_secs(3_600)).unwrap()));
     let report = told.recv_timeout(PATIENCE).unwrap();
     assert_eq!(report.forced, 1, "{report:?}");
     assert!(matches!(exit(before), ExitReason::Terminated));
@@ -279,7 +279,7 @@ fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped(
     impl Drop for Stops {
         fn drop(&mut self) {
             if let Some(handle) = self.0.upgrade() {
-                handle.stop(Duration::ZERO);
+                handle.stop(Duration::ZERO).unwrap();
             }
         }
     }

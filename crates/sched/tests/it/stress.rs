@@ -448,7 +448,7 @@ fn every_message_is_handled_returned_or_counted() {
         returned += results.iter().filter(|taken| !**taken).count() as u64;
         exit(target);
     }
-    let report = scheduler.stop(Duration::from_secs(60));
+    let report = scheduler.stop(Duration::from_secs(60)).unwrap();
     assert!(report.stuck.is_empty());
     let undelivered = scheduler.stats().total.undelivered;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A `close` that does not return keeps nobody else from ending.
+//! A `close` that does not return keeps no other process from ending.
 
 use crate::support::{PATIENCE, exit, process, until_state};
 use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, SendErrorKind, StepOutput};
@@ -40,7 +40,7 @@ fn of_a_scheduler_that_was_never_started() {
         kept.push((scheduler.submit(closes, "kept", ()).unwrap(), tell));
     }
     let other = scheduler.submit(Closes(None), "other", ()).unwrap();
-    let report = scheduler.stop(Duration::from_millis(20));
+    let report = scheduler.stop(Duration::from_millis(20)).unwrap();
     assert_eq!(report.forced + report.stuck.len() as u64, 4);
     let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
     assert!(matches!(other, ExitReason::Terminated));
@@ -71,7 +71,7 @@ fn beside_a_step_that_does_not_return_either() {
     });
     let step = scheduler.submit(step, "step", ()).unwrap();
     until_state(&scheduler, step.pid(), ProcessState::Running);
-    let report = scheduler.stop(Duration::from_millis(20));
+    let report = scheduler.stop(Duration::from_millis(20)).unwrap();
     assert!(report.stuck.contains(&step.pid()), "{report:?}");
     let other = other.wait_timeout(PATIENCE).expect("it is not stuck");
     assert!(matches!(other, ExitReason::Terminated));
@@ -81,7 +81,8 @@ fn beside_a_step_that_does_not_return_either() {
     assert!(matches!(exit(step), ExitReason::Terminated));
 }
 
-/// It waits until there is room in a mailbox in which there will be none before its process has ended.
+/// It waits until there is room in a mailbox in which there will be none before its process has
+/// ended.
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
@@ -116,7 +117,7 @@ fn that_waits_for_room() {
     let last = scheduler.submit(Closes(None), "last", ()).unwrap();
     last.send(Message::new("fills", ())).unwrap();
     full.set(last.address().clone()).unwrap();
-    scheduler.stop(Duration::from_millis(20));
+    scheduler.stop(Duration::from_millis(20)).unwrap();
     for ended in others.into_iter().chain([last]) {
         let reason = ended.wait_timeout(PATIENCE).expect("it is not stuck");
         assert!(matches!(reason, ExitReason::Terminated));

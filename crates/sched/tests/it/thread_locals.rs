@@ -1,12 +1,12 @@
-//! What is called in the destructor of a thread-local, whether that was there before what the scheduler keeps for the
-//! thread or after it.
+//! What is called in the destructor of a thread-local, whether that was there before what the
+//! scheduler keeps for the thread or after it.
 
 use crate::support::{Calls, PATIENCE, counted, exit, joined, process};
 use ganger_proc_api::{
     BoxError, Events, ExitReason, Lifecycle, Payloads, Pid, Process, ProcessContext, StepOutput,
     Symbol,
 };
-use ganger_sched::{Handle, Scheduler, StopReport};
+use ganger_sched::{Handle, Scheduler, StopError, StopReport};
 use std::cell::RefCell;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -26,7 +26,8 @@ thread_local! {
     static END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
 }
 
-/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before` that is there or after.
+/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before`
+/// that is there or after.
 fn in_a_destructor(handle: Handle, before: bool, act: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         let use_it = || {
@@ -92,7 +93,7 @@ fn a_submission_that_lasts_beyond_the_halt_ends_its_process() {
             });
         });
         begun.recv().unwrap();
-        let _ = scheduler.stop(Duration::from_millis(20));
+        let _ = scheduler.stop(Duration::from_millis(20)).unwrap();
         go_on.send(()).unwrap();
         joined(submitting);
         let ended = told.recv().unwrap().expect("it is accepted");
@@ -101,13 +102,15 @@ fn a_submission_that_lasts_beyond_the_halt_ends_its_process() {
     }
 }
 
-/// Its `init` stops the scheduler.
-struct Stops(Handle, Sender<StopReport>);
+/// Its `init` is refused to stop the scheduler, and begins to.
+struct Stops(Handle, Sender<Result<StopReport, StopError>>);
 
 impl Process for Stops {
     fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
         // Not even an hour would be enough to wait for this very call.
-        self.1.send(self.0.stop(Duration::from_secs(3_600)))?;
+        let hour = Duration::from_secs(3_600);
+        self.1.send(self.0.stop(hour))?;
+        self.0.begin_stop(hour);
         Ok(())
     }
 
@@ -119,7 +122,7 @@ impl Process for Stops {
 
 // pins: D3
 #[test]
-fn a_stop_does_not_wait_for_the_submission_that_calls_it() {
+fn a_stop_is_refused_to_a_submission() {
     for before in [true, false] {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         scheduler.start().unwrap();
@@ -132,7 +135,10 @@ fn a_stop_does_not_wait_for_the_submission_that_calls_it() {
                 drop(submits.submit(stops, "stops", ()));
             });
         });
-        assert!(told.recv_timeout(PATIENCE).unwrap().stuck.is_empty());
+        let refused = told.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(refused, Err(StopError::Inside));
         joined(stopping);
+        let report = scheduler.stop(PATIENCE).unwrap();
+        assert!(report.stuck.is_empty() && report.forced == 0, "{report:?}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Command, CommandId, Completer, Event, Message, StepOutput};
-use ganger_sched::{Builder, Scheduler};
+use ganger_sched::{Builder, ProcessState, Scheduler};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -172,19 +172,24 @@ fn no_step_follows_after_a_handler_that_terminates_the_process() {
 
 // pins: D3
 #[test]
-fn no_step_follows_after_one_that_has_stopped_the_scheduler() {
+fn no_step_follows_after_one_that_lasts_longer_than_the_scheduler() {
     let scheduler = answering(Scheduler::builder().workers(2));
     scheduler.start().unwrap();
-    let handle = scheduler.handle();
     let calls = Calls::new();
-    let stopper = counted(&calls, move |_, events, out| {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let lasts = counted(&calls, move |_, events, out| {
         events.for_each(drop);
-        handle.stop(Duration::from_millis(20));
+        let _released = released.recv();
         out.yield_command(Command::new(NOW, ()), 1);
         out.wait_for_yields();
         Ok(())
     });
-    let reason = exit(scheduler.submit(stopper, "main", ()).unwrap());
+    let lasts = scheduler.submit(lasts, "main", ()).unwrap();
+    until_state(&scheduler, lasts.pid(), ProcessState::Running);
+    let report = scheduler.stop(Duration::from_millis(20)).unwrap();
+    assert_eq!(report.stuck, [lasts.pid()]);
+    drop(release);
+    let reason = exit(lasts);
     assert_eq!((calls.steps(), calls.closes()), (1, 1), "{reason}");
 }
 

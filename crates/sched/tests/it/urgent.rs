@@ -539,7 +539,7 @@ fn a_shutdown_serves_a_full_lane_and_all_that_are_ready() {
     let scheduler = start(1);
     let crowd = crowd(&scheduler, false);
     drop(crowd.leave);
-    let report = scheduler.stop(PATIENCE);
+    let report = scheduler.stop(PATIENCE).unwrap();
     let left = (report.forced, report.closing, report.stuck.len());
     assert_eq!(left, (0, 0, 0));
     let mut ends = crowd.handles.into_iter().map(exit);
@@ -553,7 +553,7 @@ fn a_shutdown_serves_a_full_lane_and_all_that_are_ready() {
 fn at_the_deadline_nothing_stays_in_the_lane_though_the_worker_is_stuck() {
     let scheduler = start(1);
     let crowd = crowd(&scheduler, true);
-    let report = scheduler.stop(Duration::ZERO);
+    let report = scheduler.stop(Duration::ZERO).unwrap();
     assert!(report.stuck.contains(&crowd.holder.pid()));
     // One that the reaper is just closing may count as well.
     let is_alone = report.stuck.len() == 1;

@@ -197,7 +197,7 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
     assert_eq!(scheduler.stats().total.panics, 1);
     assert!(back.into_package().is_some());
     assert_eq!(scheduler.stats().total.panics, 2);
-    scheduler.stop(Duration::ZERO);
+    scheduler.stop(Duration::ZERO).unwrap();
     full.wait_timeout(PATIENCE).expect("it has ended");
     let Poll::Ready(Err(error)) = poll(&mut refused, &waker) else {
         panic!("nobody has taken it");

@@ -329,6 +329,36 @@ fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     }
 }
 
+/// Its step begins to stop the scheduler, with those deadlines.
+struct Begins(ganger_sched::Handle, [Duration; 2]);
+
+impl Process for Begins {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        self.1.iter().for_each(|after| self.0.begin_stop(*after));
+        out.done(());
+        Ok(())
+    }
+}
+
+// pins: D1, D3
+#[test]
+fn a_stop_that_a_step_begins_goes_by_the_clock_of_the_simulation() {
+    for seed in 0..100 {
+        Sim::new(seed).workers(2).run(|rt| {
+            let hour = Duration::from_secs(3_600);
+            let polite = rt.submit(Waits(true), "main", ()).unwrap();
+            let stubborn = rt.submit(Waits(false), "main", ()).unwrap();
+            let begins = Begins((**rt).clone(), [2 * hour, hour]);
+            drop(rt.submit(begins, "main", ()).unwrap());
+            assert!(matches!(rt.wait(stubborn), ExitReason::Terminated));
+            assert!((hour..2 * hour).contains(&rt.now()));
+            let report = rt.stop(hour);
+            assert_eq!((report.completed, report.forced), (2, 1));
+            assert!(matches!(rt.wait(polite), ExitReason::Done(_)));
+        });
+    }
+}
+
 #[test]
 fn what_would_block_for_ever_is_refused() {
     let report = panic_of(|| {

@@ -1,14 +1,14 @@
-//! A full fence for who has just made a read-modify-write.
+//! A full fence behind a read-modify-write.
 //!
-//! **Problem.** In the language no read-modify-write, whatever its ordering, keeps a later load of another
-//! location behind it: that takes a full fence. On x86 the one that is made for it, `mfence`, waits a second
-//! time for all stores to leave the processor, for which the read-modify-write has just waited.
+//! **Problem.** In the language, no read-modify-write keeps a later load of another location behind
+//! it, not even a `SeqCst` one. That takes a full fence. On x86 a full fence waits a second time
+//! for all stores to leave the processor: the read-modify-write has just waited for them.
 //!
-//! **Why none is needed there.** A locked instruction, which every read-modify-write is, waits until all earlier
-//! stores have left the store buffer, and no later load overtakes it (Intel, *Software Developer's Manual*, volume 3A,
-//! "Loads and Stores Are Not Reordered with Locked Instructions"; P. Sewell et al., "x86-TSO", *Communications of the
-//! ACM* 53(7), 2010, pages 89 to 97, where it flushes the buffer). What is left to do is to keep the compiler from
-//! moving anything.
+//! **Why x86 needs no fence instruction.** Every read-modify-write is a locked instruction. It
+//! waits until all earlier stores have left the store buffer, and no later load overtakes it. So
+//! only the compiler must be kept from moving the accesses. Sources: Intel, *Software Developer's
+//! Manual*, volume 3A, "Loads and Stores Are Not Reordered with Locked Instructions"; P. Sewell et
+//! al., "x86-TSO", *Communications of the ACM* 53(7), 2010, pages 89 to 97.
 
 #[cfg(not(loom))]
 use std::sync::atomic;
@@ -16,14 +16,17 @@ use std::sync::atomic;
 #[cfg(loom)]
 use crate::atomic;
 
-/// A full fence, as `fence(SeqCst)`, for a thread whose last store to what the fence is about was part of a
-/// read-modify-write of memory that other threads can see. A compiler fence on x86; does not block.
+/// A full fence, as `fence(SeqCst)`, for a thread that has just made a read-modify-write.
+///
+/// The read-modify-write is the store that the fence orders, or comes after that store. Other
+/// threads can access its memory. On x86 the fence is a compiler fence. Does not block.
 #[inline(always)]
 pub fn behind_rmw() {
     #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom), not(miri)))]
-    // Ordering: pairs with whatever full fence the caller names; the read-modify-write is the fence.
+    // Ordering: pairs with the full fence that the caller names. The read-modify-write is the
+    // fence.
     atomic::compiler_fence(atomic::Ordering::SeqCst);
     #[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom), not(miri))))]
-    // Ordering: as above.
+    // Ordering: pairs with the full fence that the caller names.
     atomic::fence(atomic::Ordering::SeqCst);
 }

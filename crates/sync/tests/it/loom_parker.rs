@@ -1,17 +1,17 @@
-//! The parker's protocol: a wake-up that races with falling asleep is never lost.
+//! The parker's protocol: no wake-up is lost that races with a thread about to sleep.
 
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 use std::time::Duration;
 
-/// A parker that guards a value: whoever was woken may read what the waker wrote.
+/// A parker that guards a value: the woken thread may read what the waker wrote.
 struct Handover {
     parker: Parker,
     value: UnsafeCell<u32>,
 }
 
-// SAFETY: the value is written before `unpark` and read after `park`; the model checks that these
+// SAFETY: the value is written before `unpark` and read after `park`. The model checks that these
 // are ordered.
 unsafe impl Sync for Handover {}
 
@@ -55,7 +55,7 @@ fn two_unparks_leave_at_least_one_token() {
 }
 
 #[test]
-fn who_has_waited_long_enough_takes_the_token_or_leaves_it() {
+fn a_thread_that_stops_waiting_takes_the_token_or_leaves_it() {
     model::check(3, || {
         let parker = Arc::new(Parker::new());
         let waker = {

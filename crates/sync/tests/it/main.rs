@@ -2,3 +2,5 @@
 #![allow(missing_docs)]
 
 mod loom_parker;
+mod loom_sharded_count;
+mod loom_try_lock;

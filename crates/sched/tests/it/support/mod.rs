@@ -8,8 +8,8 @@ use ganger_proc_api::{
     BoxError, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,
 };
 use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for something that is bound to happen before it fails.
@@ -200,6 +200,12 @@ pub(crate) fn exit_number(handle: ProcessHandle) -> u64 {
         ExitReason::Done(payload) => payload.as_u64().expect("a number"),
         other => panic!("{other}"),
     }
+}
+
+/// Tests in which processes have 30 ms to end run one at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs panicking code without a report for each panic on the terminal.

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+// Each of these may import those to its right: typed, values > cache > blocks > set > slab, and
+// cache > exchange.
+mod blocks;
+mod cache;
+#[cfg(all(test, not(loom)))]
+mod counting;
+mod exchange;
+#[cfg(test)]
+mod loom_exchange;
+#[cfg(test)]
+mod loom_slab;
+mod set;
+mod slab;
+mod typed;
+pub mod values;
+
+pub use cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
+pub use typed::{Returns, allocate, free, stride};

@@ -1,0 +1,191 @@
+//! What a thread leaves of itself for an asker: its registers, and the innermost part of its stack.
+//!
+//! The asker and the signal's handler take turns by one word:
+//!
+//! | word | the room belongs to | goes to |
+//! |---|---|---|
+//! | `IDLE` | no thread | `ASKED` by an asker; another that asks meanwhile gets nothing |
+//! | `ASKED` | the handler, if it comes | `COPYING` by the handler; `IDLE` by an asker that has waited in vain |
+//! | `COPYING` | the handler | `COPIED` by the handler |
+//! | `COPIED` | the asker | `IDLE` by the asker |
+//!
+//! A signal that comes late, or from elsewhere, finds the word other than `ASKED` and does nothing; or it
+//! answers the next question, which has been asked by then.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How much of the stack is copied, in words: frames further out are not seen.
+const WORDS: usize = 64 * 1024 / 8;
+
+/// How long the asker sleeps between two looks.
+const POLL: Duration = Duration::from_micros(50);
+
+const IDLE: u32 = 0;
+const ASKED: u32 = 1;
+const COPYING: u32 = 2;
+const COPIED: u32 = 3;
+
+/// The registers that unwinding starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Registers {
+    pub(super) ip: u64,
+    pub(super) sp: u64,
+    /// The frame pointer, if the code keeps one there.
+    pub(super) fp: u64,
+    /// The return address, on processors with a register for it.
+    pub(super) lr: u64,
+}
+
+/// The room of one thread.
+pub(super) struct Sample {
+    word: AtomicU32,
+    /// Where the thread's stack ends: the address after its outermost word.
+    stack_end: u64,
+    stack_start: u64,
+    /// `ip`, `sp`, `fp` and `lr`.
+    registers: [AtomicU64; 4],
+    /// How many words of the stack have been copied.
+    copied: AtomicUsize,
+    stack: Box<[AtomicU64]>,
+}
+
+/// What a thread has left.
+pub(super) struct Copied {
+    pub(super) registers: Registers,
+    /// The stack from the stack pointer on, outwards.
+    pub(super) stack: Vec<u64>,
+}
+
+impl Sample {
+    /// Room for the calling thread; none where the system does not say where its stack is.
+    pub(super) fn of_this_thread() -> Option<Self> {
+        let (stack_start, stack_end) = stack_of_this_thread()?;
+        Some(Self {
+            word: AtomicU32::new(IDLE),
+            stack_start,
+            stack_end,
+            registers: Default::default(),
+            copied: AtomicUsize::new(0),
+            stack: (0..WORDS).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+
+    /// Asks for a copy, which the signal is to bring; none while another thread asks.
+    pub(super) fn ask(&self) -> Option<Asked<'_>> {
+        // Ordering: Acquire pairs with the Release in `Asked::drop`: the last asker has read all.
+        // Release pairs with the Acquire in `answer`: what the asker knew, the handler's copy is later
+        // than.
+        let asked = self
+            .word
+            .compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed);
+        asked.is_ok().then(|| Asked(self))
+    }
+
+    /// Copies the calling thread's state, if it is asked for. For the signal's handler: no lock, no
+    /// allocation, no call that leaves this function's own code.
+    ///
+    /// # Safety
+    /// The calling thread is the one of [`of_this_thread`](Self::of_this_thread), and the registers are
+    /// those that it was interrupted with.
+    pub(super) unsafe fn answer(&self, registers: Registers) {
+        // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
+        let asked =
+            self.word
+                .compare_exchange(ASKED, COPYING, Ordering::Acquire, Ordering::Relaxed);
+        if asked.is_err() {
+            return;
+        }
+        let Registers { ip, sp, fp, lr } = registers;
+        for (to, from) in self.registers.iter().zip([ip, sp, fp, lr]) {
+            // Ordering: Relaxed: published by the Release below.
+            to.store(from, Ordering::Relaxed);
+        }
+        let mut copied = 0;
+        // A step may run on a stack of its own making, whose end is not known.
+        if sp % 8 == 0 && (self.stack_start..self.stack_end).contains(&sp) {
+            for (at, to) in (sp..self.stack_end - 7).step_by(8).zip(&self.stack) {
+                // SAFETY: from the stack pointer to its end a thread's stack is mapped. Only this
+                // thread, which is here, writes to it, but for what it has lent. What a word means,
+                // or whether it has ever been written, does not matter.
+                let word = unsafe { std::ptr::read_volatile(at as *const u64) };
+                // Ordering: Relaxed: published by the Release below.
+                to.store(word, Ordering::Relaxed);
+                copied += 1;
+            }
+        }
+        // Ordering: Relaxed: published by the Release below.
+        self.copied.store(copied, Ordering::Relaxed);
+        // Ordering: Release pairs with the Acquire in `Asked::answer`.
+        self.word.store(COPIED, Ordering::Release);
+    }
+}
+
+/// A question; no other thread asks at the same time.
+pub(super) struct Asked<'a>(&'a Sample);
+
+impl Asked<'_> {
+    /// The answer, if it begins within that time. Blocks.
+    pub(super) fn answer(self, patience: Duration) -> Option<Copied> {
+        let sample = self.0;
+        let began = Instant::now();
+        // Ordering: Acquire pairs with the Release in `Sample::answer`.
+        while sample.word.load(Ordering::Acquire) != COPIED {
+            if began.elapsed() >= patience && self.take_back() {
+                return None;
+            }
+            thread::sleep(POLL);
+        }
+        // Ordering: Relaxed: the Acquire above orders them.
+        let [ip, sp, fp, lr] = sample
+            .registers
+            .each_ref()
+            .map(|it| it.load(Ordering::Relaxed));
+        // Ordering: Relaxed: the Acquire above orders it.
+        let copied = sample.copied.load(Ordering::Relaxed);
+        let stack = sample.stack[..copied].iter();
+        Some(Copied {
+            registers: Registers { ip, sp, fp, lr },
+            // Ordering: Relaxed: the Acquire above orders them.
+            stack: stack.map(|word| word.load(Ordering::Relaxed)).collect(),
+        })
+    }
+
+    /// Whether the handler will not answer. One that has begun will soon be done.
+    fn take_back(&self) -> bool {
+        // Ordering: Relaxed: nothing was written.
+        self.0
+            .word
+            .compare_exchange(ASKED, IDLE, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed: only this asker leaves `COPIED`.
+        if self.0.word.load(Ordering::Relaxed) == COPIED {
+            // Ordering: Release pairs with the Acquire in `ask`.
+            self.0.word.store(IDLE, Ordering::Release);
+        }
+    }
+}
+
+/// From where to where the calling thread's stack may go, the guard not included.
+fn stack_of_this_thread() -> Option<(u64, u64)> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: the attributes are written by the first call, read by the second, and given back by the
+    // third, in this order, and only after the first has succeeded.
+    let failed = unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let failed = libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        failed
+    };
+    let start = start as u64;
+    (failed == 0).then(|| (start, start + size as u64))
+}

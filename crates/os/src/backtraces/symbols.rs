@@ -1,0 +1,47 @@
+//! From addresses to text.
+
+use std::ffi::c_void;
+use std::fmt::Write;
+
+/// A line for each function, the innermost first: its name, and where its code is from, if known. Ends
+/// before the first function whose name contains one of `ends`.
+///
+/// What of a frame is inlined into it has names of its own only where there is debug information.
+pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {
+    let mut text = String::new();
+    for &address in frames {
+        let lines = lines(address);
+        let own = lines
+            .iter()
+            .position(|line| ends.iter().any(|part| line.contains(part)));
+        for line in &lines[..own.unwrap_or(lines.len())] {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(line);
+        }
+        if own.is_some() {
+            break;
+        }
+    }
+    text
+}
+
+/// What is at the address: a function, and those that it is inlined into.
+fn lines(address: u64) -> Vec<String> {
+    let mut lines = Vec::new();
+    // What is looked up is the address before, so that a return address means its call.
+    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
+        let Some(name) = symbol.name() else { return };
+        // Without the hash.
+        let mut line = format!("{name:#}");
+        if let (Some(file), Some(number)) = (symbol.filename(), symbol.lineno()) {
+            let _ = write!(line, " at {}:{number}", file.display());
+        }
+        lines.push(line);
+    });
+    if lines.is_empty() {
+        lines.push(format!("{address:#x}"));
+    }
+    lines
+}

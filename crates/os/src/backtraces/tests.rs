@@ -1,0 +1,111 @@
+use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+fn backtraces() -> Backtraces {
+    Backtraces::new(None, 1, &[]).unwrap()
+}
+
+#[inline(never)]
+fn waits_on_purpose(began: impl Fn(), until: &AtomicBool) {
+    began();
+    // Ordering: SeqCst: a test.
+    while !until.load(Ordering::SeqCst) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    std::hint::black_box(());
+}
+
+/// Calls `f` with a thread's id, while that thread has the slot 0 and waits on purpose.
+fn with_thread(backtraces: &Backtraces, f: impl FnOnce(u32)) {
+    let is_over = AtomicBool::new(false);
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _entered = backtraces.enter(0);
+            let id = crate::thread_id();
+            waits_on_purpose(|| tell.send(id).unwrap(), &is_over);
+        });
+        let f = std::panic::AssertUnwindSafe(|| f(told.recv().unwrap()));
+        let result = std::panic::catch_unwind(f);
+        // Ordering: SeqCst: a test.
+        is_over.store(true, Ordering::SeqCst);
+        result.unwrap();
+    });
+}
+
+/// Until the thread is given a processor in time.
+fn copy(backtraces: &Backtraces, id: u32) -> Copied {
+    let send = || signal::send(backtraces.signal, id);
+    let mut copies = std::iter::repeat_with(|| backtraces.copy(0, || true, send));
+    copies.by_ref().take(1_000).flatten().next().unwrap()
+}
+
+// pins: G6
+#[test]
+fn a_thread_is_found_in_the_function_that_it_is_in_each_time() {
+    let backtraces = backtraces();
+    with_thread(&backtraces, |id| {
+        for _ in 0..100 {
+            let text = backtraces.text(&copy(&backtraces, id)).unwrap();
+            assert!(text.contains("waits_on_purpose"), "{text}");
+            // To the end.
+            assert!(text.contains("thread"), "{text}");
+        }
+    });
+}
+
+// pins: G6
+#[test]
+fn what_is_over_by_the_time_of_the_answer_or_of_the_question_has_none() {
+    let backtraces = backtraces();
+    with_thread(&backtraces, |id| {
+        let _ = copy(&backtraces, id);
+        for after in [0, 1] {
+            let looks = std::cell::Cell::new(0);
+            let is_current = || looks.replace(looks.get() + 1) < after;
+            let mut is_sent = false;
+            let send = || {
+                is_sent = true;
+                signal::send(backtraces.signal, id)
+            };
+            assert!(backtraces.copy(0, is_current, send).is_none());
+            assert_eq!(is_sent, after > 0);
+            // The next one is not disturbed.
+            let _ = copy(&backtraces, id);
+        }
+    });
+}
+
+// pins: G6
+#[test]
+fn a_question_without_an_answer_is_taken_back() {
+    let backtraces = backtraces();
+    with_thread(&backtraces, |id| {
+        assert!(backtraces.copy(0, || true, || true).is_none());
+        // A signal that comes too late for its asker.
+        assert!(signal::send(backtraces.signal, id));
+        let _ = copy(&backtraces, id);
+    });
+    // A thread that has left.
+    assert!(backtraces.copy(0, || true, || unreachable!()).is_none());
+}
+
+#[test]
+fn one_asks_at_a_time() {
+    let sample = Sample::of_this_thread().unwrap();
+    let first = sample.ask().unwrap();
+    assert!(sample.ask().is_none());
+    assert!(first.answer(Duration::ZERO).is_none());
+    let second = sample.ask().unwrap();
+    let registers = sample::Registers {
+        ip: 1,
+        ..sample::Registers::default()
+    };
+    // SAFETY: this is the thread; a stack pointer of 0 is none of its stack's.
+    unsafe { sample.answer(registers) };
+    assert!(sample.ask().is_none(), "the answer has not been read");
+    let copied = second.answer(Duration::ZERO).unwrap();
+    assert_eq!((copied.registers, copied.stack.len()), (registers, 0));
+    assert!(sample.ask().is_some());
+}

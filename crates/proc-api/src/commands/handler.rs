@@ -1,0 +1,93 @@
+//! What carries commands out.
+#![allow(unsafe_code)]
+
+use super::{Command, Completer, CompletionSink, Placed, Tag};
+use crate::values::BoxError;
+use std::sync::Arc;
+
+/// Carries out the commands of one kind.
+///
+/// `handle` runs on the worker that ran the step, so it must not block. It answers at once, or
+/// hands the completer to the code that will answer. A closure is a handler:
+///
+/// ```
+/// use ganger_proc_api::{Command, Completer, Handler, Payload};
+///
+/// fn double(command: Command, completer: Completer) -> Result<(), ganger_proc_api::BoxError> {
+///     let n = command.payloads.into_first().as_u64().ok_or("double needs a number")?;
+///     completer.complete(2 * n);
+///     Ok(())
+/// }
+/// fn is_handler(_: impl Handler) {}
+/// is_handler(double);
+/// ```
+pub trait Handler: Send + Sync + 'static {
+    /// Carries `command` out, and has `completer` used, now or later.
+    ///
+    /// # Errors
+    /// An error completes the yield with [`CommandError::Failed`](crate::CommandError::Failed),
+    /// unless the completer has been used before. A panic is contained, and completes the yield
+    /// with [`CommandError::Panicked`](crate::CommandError::Panicked).
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
+
+    /// As [`handle`](Self::handle), with the parts of a completer in place of one; for schedulers.
+    ///
+    /// # Safety
+    /// An implementation makes one completer of the sink, the tag and the token, and does nothing
+    /// else with them.
+    ///
+    /// # Errors
+    /// As for `handle`.
+    #[doc(hidden)]
+    #[inline]
+    unsafe fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        self.handle(command.take(), Completer::new(sink, tag, token))
+    }
+}
+
+impl<F> Handler for F
+where
+    F: Fn(Command, Completer) -> Result<(), BoxError> + Send + Sync + 'static,
+{
+    #[inline]
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        self(command, completer)
+    }
+
+    #[inline]
+    unsafe fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        self(command.take(), Completer::new(sink, tag, token))
+    }
+}
+
+/// A shared handler is a handler, so one can be registered in several places.
+impl<H: Handler + ?Sized> Handler for Arc<H> {
+    #[inline]
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        (**self).handle(command, completer)
+    }
+
+    #[inline]
+    unsafe fn handle_placed(
+        &self,
+        command: Placed<'_, Command>,
+        sink: Arc<dyn CompletionSink>,
+        tag: Tag,
+        token: u64,
+    ) -> Result<(), BoxError> {
+        // SAFETY: the precondition is this function's own.
+        unsafe { (**self).handle_placed(command, sink, tag, token) }
+    }
+}

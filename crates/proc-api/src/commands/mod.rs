@@ -1,0 +1,18 @@
+//! Commands, the handlers that carry them out, and the completions that answer them.
+//!
+//! **Promises.** A command gets exactly one answer: a [`Completer`] is consumed by answering, and
+//! answers with an error when it is dropped.
+//!
+//! **Imports.** `values`.
+
+mod command;
+mod completer;
+mod completion;
+mod handler;
+mod placed;
+
+pub use command::{Command, CommandError, CommandId, Tag};
+pub use completer::{Completer, CompletionSink};
+pub use completion::Completion;
+pub use handler::Handler;
+pub use placed::Placed;

@@ -1,0 +1,112 @@
+//! How a process ends.
+
+use crate::values::{BoxError, Payload, Symbol};
+use std::error::Error;
+use std::fmt;
+
+/// Why a process ended. Every process has exactly one.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExitReason {
+    /// It finished, with this result.
+    Done(Payload),
+    /// A step returned this error.
+    Failed(BoxError),
+    /// A step panicked, with this message.
+    Panicked(Box<str>),
+    /// It was terminated: by a call, or because a shutdown's deadline had passed.
+    Terminated,
+    /// It asked to be replaced, and the replacement failed.
+    UpgradeFailed(UpgradeError),
+}
+
+impl ExitReason {
+    /// The result, if it finished by itself.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, ExitReason, Payload};
+    ///
+    /// fn number(exit: ExitReason) -> Result<Option<u64>, BoxError> {
+    ///     Ok(exit.into_result()?.as_u64())
+    /// }
+    /// assert_eq!(number(ExitReason::Done(Payload::from(7_u64))).unwrap(), Some(7));
+    /// let error = number(ExitReason::Failed("no luck".into())).unwrap_err();
+    /// assert_eq!(error.to_string(), "failed: no luck");
+    /// ```
+    ///
+    /// # Errors
+    /// Gives the reason back when the process ended in another way.
+    pub fn into_result(self) -> Result<Payload, Self> {
+        match self {
+            Self::Done(payload) => Ok(payload),
+            other => Err(other),
+        }
+    }
+
+    /// Whether it finished by itself.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done(_) => f.write_str("done"),
+            Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Terminated => f.write_str("terminated"),
+            Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
+        }
+    }
+}
+
+/// With it, `exit.into_result()?` reports what went wrong. The text of an error inside is part of
+/// this one's text, and the source of that error is this one's source.
+impl Error for ExitReason {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) => error.source(),
+            Self::UpgradeFailed(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Why a process could not be replaced.
+///
+/// The text of an error inside is part of this one's text, and the source of that error is this
+/// one's source.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum UpgradeError {
+    /// No factory of that name is registered.
+    UnknownFactory(Symbol),
+    /// The factory panicked, with this message.
+    FactoryPanicked(Box<str>),
+    /// The new process's `init` returned this error.
+    InitFailed(BoxError),
+    /// The new process's `init` panicked, with this message.
+    InitPanicked(Box<str>),
+}
+
+impl fmt::Display for UpgradeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownFactory(name) => write!(f, "no factory named {name:?} is registered"),
+            Self::FactoryPanicked(message) => write!(f, "the factory panicked: {message}"),
+            Self::InitFailed(error) => write!(f, "the new process's init failed: {error}"),
+            Self::InitPanicked(message) => write!(f, "the new process's init panicked: {message}"),
+        }
+    }
+}
+
+impl Error for UpgradeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::InitFailed(error) => error.source(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The notice that a monitor gets when its target ends.
+
+use super::ExitReason;
+use crate::commands::Tag;
+use crate::values::Pid;
+use std::fmt;
+use std::sync::Arc;
+
+/// The end of a process, as a process that [monitors](crate::ProcessContext::monitor) it sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExitNotice {
+    /// The process that has ended.
+    pub pid: Pid,
+    /// The tag that the monitoring process chose.
+    pub tag: Tag,
+    /// How it ended.
+    pub cause: ExitCause,
+}
+
+impl ExitNotice {
+    /// A notice, for schedulers and for unit tests of processes.
+    #[must_use]
+    pub fn new(pid: Pid, tag: Tag, cause: ExitCause) -> Self {
+        Self { pid, tag, cause }
+    }
+}
+
+/// How a process ended, as its monitors learn it.
+///
+/// Its result or its error goes to the owner of its handle alone. A cause can be cloned for many
+/// monitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExitCause {
+    /// It finished by itself.
+    Done,
+    /// A step returned an error. The text is the error's, followed by those of its sources. The
+    /// worker that ends the process makes it before any notice is sent.
+    Failed(Arc<str>),
+    /// A step panicked, with this message.
+    Panicked(Arc<str>),
+    /// It was terminated: by a call, or because a shutdown's deadline had passed.
+    Terminated,
+    /// It asked to be replaced, and the replacement failed for this reason.
+    UpgradeFailed(Arc<str>),
+    /// No process had that PID when the monitor was set up: it had ended before, or never existed.
+    NotFound,
+}
+
+impl ExitCause {
+    /// The cause that belongs to `reason`; `text` makes the texts of errors. For schedulers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(
+        reason: &ExitReason,
+        text: impl Fn(&(dyn std::error::Error + 'static)) -> Box<str>,
+    ) -> Self {
+        match reason {
+            ExitReason::Done(_) => Self::Done,
+            ExitReason::Failed(error) => Self::Failed(text(&**error).into()),
+            ExitReason::Panicked(message) => Self::Panicked(message.clone().into()),
+            ExitReason::Terminated => Self::Terminated,
+            ExitReason::UpgradeFailed(error) => Self::UpgradeFailed(text(error).into()),
+        }
+    }
+
+    /// Whether it finished by itself.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        *self == Self::Done
+    }
+}
+
+impl fmt::Display for ExitCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Terminated => f.write_str("terminated"),
+            Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
+            Self::NotFound => f.write_str("no such process"),
+        }
+    }
+}
+
+/// A process can't be monitored from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{pid} can't be monitored from here: it is no process of the same scheduler")]
+pub struct MonitorError {
+    /// The PID that was to be monitored.
+    pub pid: Pid,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::UpgradeError;
+    use crate::values::{BoxError, Payload};
+
+    #[test]
+    fn a_cause_says_what_its_reason_says() {
+        let error = || BoxError::from("no luck");
+        let reasons = [
+            ExitReason::Done(Payload::UNIT),
+            ExitReason::Failed(error()),
+            ExitReason::Panicked("oh".into()),
+            ExitReason::Terminated,
+            ExitReason::UpgradeFailed(UpgradeError::InitFailed(error())),
+        ];
+        for reason in reasons {
+            let cause = ExitCause::of(&reason, |error| error.to_string().into());
+            assert_eq!(cause.to_string(), reason.to_string());
+            assert_eq!(cause.is_done(), reason.is_done());
+        }
+    }
+}

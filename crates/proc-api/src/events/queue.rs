@@ -1,0 +1,162 @@
+//! How a step takes its events.
+
+use super::Event;
+use crate::raw::{Cursor, Node, Reader};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// A node of a list of events.
+pub type EventNode = Node<Event>;
+
+/// A cursor over events that a scheduler leaves in its list.
+pub type EventCursor = Cursor<Event>;
+
+/// The events of one step, as an iterator that gives them by value.
+///
+/// First come system events: cancellations, control messages and notices of ended processes. Then
+/// come messages and completions. Each group is in the order of arrival.
+///
+/// What a step does not take is kept, in order, in front of the next step's events of its group. It
+/// does not cause a step by itself. So a process that waits for a particular event may leave the
+/// others where they are (selective receive).
+///
+/// ```
+/// use ganger_proc_api::{Event, Events, Message};
+/// use std::collections::VecDeque;
+///
+/// let mut queue: VecDeque<_> =
+///     ["noise", "reply", "noise"].map(|topic| Event::Message(Message::new(topic, ()))).into();
+/// let mut events = Events::new(&mut queue);
+/// let reply = events.take_where(|event| matches!(event, Event::Message(m) if m.topic == "reply"));
+/// assert!(reply.is_some());
+/// assert_eq!(queue.len(), 2);
+/// ```
+pub struct Events<'a> {
+    queue: &'a mut (dyn EventQueue + 'a),
+    /// Takes the queue's events out of their nodes, where the queue permits it.
+    reader: Option<Reader<'a, Event>>,
+}
+
+/// The list behind [`Events`]. Each scheduler keeps it in its own form, so that events need not be
+/// moved before a step takes them. For unit tests of processes, a `VecDeque` is one.
+pub trait EventQueue {
+    /// How many events there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are no events.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first event, left in place.
+    fn front(&self) -> Option<&Event>;
+
+    /// Takes the first event.
+    fn pop_front(&mut self) -> Option<Event>;
+
+    /// Takes the first event for which `wanted` holds. The others keep their order.
+    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
+
+    /// Calls `visit` with each event, in order.
+    fn visit(&self, visit: &mut dyn FnMut(&Event));
+}
+
+impl EventQueue for VecDeque<Event> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn front(&self) -> Option<&Event> {
+        self.front()
+    }
+
+    fn pop_front(&mut self) -> Option<Event> {
+        self.pop_front()
+    }
+
+    fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        let index = self.iter().position(wanted)?;
+        self.remove(index)
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&Event)) {
+        self.iter().for_each(visit);
+    }
+}
+
+impl<'a> Events<'a> {
+    /// The events in `queue`. Those that are not taken stay there.
+    #[inline]
+    pub fn new(queue: &'a mut (dyn EventQueue + 'a)) -> Self {
+        Self::of(queue, None)
+    }
+
+    /// As [`new`](Self::new). If there is a cursor, it is over all events of `queue`, and the queue
+    /// knows from it which of them have been taken.
+    #[doc(hidden)]
+    #[inline]
+    pub fn of(queue: &'a mut (dyn EventQueue + 'a), cursor: Option<&'a EventCursor>) -> Self {
+        Self {
+            queue,
+            reader: cursor.map(Reader::new),
+        }
+    }
+
+    /// How many events are left.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.reader {
+            Some(reader) => reader.len(),
+            None => self.queue.len(),
+        }
+    }
+
+    /// Whether no event is left.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The next event, left in place.
+    #[must_use]
+    pub fn peek(&self) -> Option<&Event> {
+        match &self.reader {
+            Some(reader) => reader.peek(),
+            None => self.queue.front(),
+        }
+    }
+
+    /// Takes the first event for which `wanted` holds. The others keep their order. O(events).
+    pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
+        self.queue.take_where(&mut wanted)
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        match &mut self.reader {
+            Some(reader) => reader.next(),
+            None => self.queue.pop_front(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.len();
+        (left, Some(left))
+    }
+}
+
+impl fmt::Debug for Events<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        self.queue.visit(&mut |event| {
+            list.entry(event);
+        });
+        list.finish()
+    }
+}

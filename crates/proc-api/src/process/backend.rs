@@ -1,0 +1,156 @@
+//! What a context asks of the scheduler that runs its process.
+
+use super::{Process, RegisterNameError, RegisterNameErrorKind, SubmitError, SubmitErrorKind};
+use crate::commands::Tag;
+use crate::events::{CancelReason, MonitorError};
+use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
+use std::sync::Arc;
+
+/// A scheduler's side of a [`ProcessContext`](crate::ProcessContext).
+pub trait ContextBackend: Send + Sync {
+    /// The process's own PID.
+    fn pid(&self) -> Pid;
+
+    /// The name of the node that the process is on, if the node has one.
+    fn node_name(&self) -> Option<NodeName> {
+        None
+    }
+
+    /// Sends a package to a process of the same host, or on to the router. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside.
+    fn send(&self, package: Package) -> Result<(), SendError>;
+
+    /// Sends a control message. A backend without control messages sends an ordinary one.
+    ///
+    /// # Errors
+    /// [`SendError`] with the package inside.
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.send(package)
+    }
+
+    /// Submits another process.
+    ///
+    /// # Errors
+    /// [`SubmitError`] with the process inside where it was refused.
+    fn submit(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError>;
+
+    /// Submits another process with that PID. A backend that chooses all PIDs itself refuses it.
+    ///
+    /// # Errors
+    /// [`SubmitError`] with the process inside where it was refused.
+    fn submit_as(
+        &self,
+        pid: Pid,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let _ = method;
+        let why = "the scheduler of this process chooses all PIDs itself";
+        let refused = SubmitError::new(SubmitErrorKind::InvalidPid { pid, why });
+        Err(refused.with_process(process, input))
+    }
+
+    /// Monitors `target`: the process gets a notice with that tag when the target ends.
+    ///
+    /// # Errors
+    /// [`MonitorError`] when the target can't be monitored from here.
+    fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        let _ = tag;
+        Err(MonitorError { pid: target })
+    }
+
+    /// Removes the process's monitors of `target` that have that tag.
+    fn demonitor(&self, target: Pid, tag: Tag) {
+        let _ = (target, tag);
+    }
+
+    /// Gives the process a name.
+    ///
+    /// # Errors
+    /// [`RegisterNameError`] when a process has that name, or the backend has no names.
+    fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
+        Err(RegisterNameError {
+            name: name.into(),
+            pid: self.pid(),
+            kind: RegisterNameErrorKind::NotFound,
+        })
+    }
+
+    /// The process with that name.
+    fn whereis(&self, name: &str) -> Option<Pid> {
+        let _ = name;
+        None
+    }
+
+    /// Asks another process to finish.
+    ///
+    /// # Errors
+    /// [`NotFound`] when the backend has no process with that PID.
+    fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        let _ = reason;
+        Err(NotFound { pid: target })
+    }
+
+    /// Ends another process: it takes no further step.
+    ///
+    /// # Errors
+    /// [`NotFound`] when the backend has no process with that PID.
+    fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        Err(NotFound { pid: target })
+    }
+
+    /// Whether the process has been asked to finish.
+    fn is_cancelled(&self) -> bool;
+
+    /// Calls `f` once. It is about to block this thread.
+    fn block(&self, f: &mut dyn FnMut()) {
+        f();
+    }
+
+    /// Whether the step on this thread has used up its share of time while other processes wait.
+    fn should_yield(&self) -> bool {
+        false
+    }
+}
+
+/// No live process has that PID.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no process with the PID {pid}")]
+pub struct NotFound {
+    /// The PID.
+    pub pid: Pid,
+}
+
+/// The backend of a context without a scheduler.
+pub(crate) struct Detached(pub(crate) Pid);
+
+impl ContextBackend for Detached {
+    fn pid(&self) -> Pid {
+        self.0
+    }
+
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        Err(SendError::new(SendErrorKind::HostNotFound, package))
+    }
+
+    fn submit(
+        &self,
+        process: Box<dyn Process>,
+        _method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        Err(SubmitError::new(SubmitErrorKind::Stopping).with_process(process, input))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}

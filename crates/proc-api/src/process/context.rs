@@ -1,0 +1,377 @@
+//! What a process may ask of the scheduler that runs it.
+
+use super::backend::{ContextBackend, Detached};
+use super::{CancelToken, NotFound, Process, RegisterNameError, SubmitError};
+use crate::commands::Tag;
+use crate::events::{CancelReason, MonitorError};
+use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
+use std::fmt;
+use std::sync::Arc;
+
+/// A process's own view of its scheduler. [`Process::init`] gets it. A process that needs it in its
+/// steps keeps a clone.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Events, Payloads, Pid, Process, ProcessContext, StepOutput};
+///
+/// struct Greeter {
+///     ctx: Option<ProcessContext>,
+///     friend: Pid,
+/// }
+///
+/// impl Process for Greeter {
+///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+///         self.ctx = Some(ctx.clone());
+///         Ok(())
+///     }
+///
+///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///         if let Some(ctx) = &self.ctx {
+///             ctx.send(self.friend, "greeting", "hello")?;
+///         }
+///         out.done(());
+///         Ok(())
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct ProcessContext {
+    backend: Arc<dyn ContextBackend>,
+}
+
+impl ProcessContext {
+    /// A context that is served by `backend`.
+    #[must_use]
+    pub fn new(backend: Arc<dyn ContextBackend>) -> Self {
+        Self { backend }
+    }
+
+    /// A context without a scheduler, for unit tests of processes.
+    ///
+    /// Every send fails with [`SendErrorKind::HostNotFound`](crate::SendErrorKind::HostNotFound),
+    /// every submit with [`SubmitErrorKind::Stopping`](crate::SubmitErrorKind::Stopping), every
+    /// monitor with [`MonitorError`]. There are no other processes and no names.
+    #[must_use]
+    pub fn detached(pid: Pid) -> Self {
+        Self::new(Arc::new(Detached(pid)))
+    }
+
+    /// The process's own PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.backend.pid()
+    }
+
+    /// The name of the node that the process is on, if the node has one. For PIDs that other nodes
+    /// use.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{Pid, ProcessContext};
+    /// # let context = ProcessContext::detached("{main|7}".parse().unwrap());
+    /// let for_others: Pid = context.pid().with_node(context.node_name());
+    /// ```
+    #[must_use]
+    pub fn node_name(&self) -> Option<NodeName> {
+        self.backend.node_name()
+    }
+
+    /// Sends a message by PID, with this process as its source. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when it was refused.
+    pub fn send(
+        &self,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl Into<Payloads>,
+    ) -> Result<(), SendError> {
+        self.send_package(Package::new(self.pid(), target, topic, payloads))
+    }
+
+    /// Sends a package as it is: its source stays. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when it was refused.
+    pub fn send_package(&self, package: Package) -> Result<(), SendError> {
+        self.backend.send(package)
+    }
+
+    /// Sends a control message by PID, with this process as its source. Never blocks.
+    ///
+    /// The target gets it as [`Event::Control`](crate::Event::Control), before the messages and
+    /// completions in its mailbox, and behind earlier system events. A target that waits runs
+    /// before other processes that are ready. On its way to another host it may become an ordinary
+    /// message: not every receiver passes control messages on as such.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when it was refused.
+    pub fn send_control(
+        &self,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl Into<Payloads>,
+    ) -> Result<(), SendError> {
+        let package = Package::new(self.pid(), target, topic, payloads);
+        self.backend.send_control(package)
+    }
+
+    /// Submits another process to the same scheduler. Its `init` runs before this returns.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    pub fn submit(
+        &self,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<Pid, SubmitError> {
+        self.backend
+            .submit(Box::new(process), method.into(), input.into())
+    }
+
+    /// As [`submit`](Self::submit), with a PID that the caller chooses. It is a PID of the same
+    /// scheduler, with an id below 2^32, that no live process has.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    pub fn submit_as(
+        &self,
+        pid: Pid,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<Pid, SubmitError> {
+        self.backend
+            .submit_as(pid, Box::new(process), method.into(), input.into())
+    }
+
+    /// Monitors another process of the same scheduler. When the target ends, this process gets one
+    /// [`Event::Exit`](crate::Event::Exit) with `tag`. Never blocks.
+    ///
+    /// The target takes no step for it. The monitor stays until one of the two processes has ended;
+    /// an upgrade of either does not end it. Each call makes a monitor of its own, with a notice of
+    /// its own, even if the tags are equal.
+    ///
+    /// When no process has that PID, the notice comes at once and says
+    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the end of
+    /// its `init` to its own end. So a child that a process starts in its `init` can't monitor the
+    /// parent from the child's `init`.
+    ///
+    /// The notice comes after the target's `close` has returned, its names are free, and its PID
+    /// can be used again. Its place under a limit of processes is free as well, but perhaps not yet
+    /// when a notice comes at once. The notice overtakes messages, even the last ones that the
+    /// target sent. No limit of the mailbox refuses it.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     BoxError, Event, Events, Payloads, Pid, Process, ProcessContext, StepOutput,
+    /// };
+    ///
+    /// /// Waits for the end of another process.
+    /// struct Heir {
+    ///     of: Pid,
+    /// }
+    ///
+    /// impl Process for Heir {
+    ///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    ///         Ok(ctx.monitor(self.of, 1)?)
+    ///     }
+    ///
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         for event in events {
+    ///             match event {
+    ///                 Event::Exit(exit) if exit.tag == 1 => {
+    ///                     out.done(exit.cause.to_string());
+    ///                     return Ok(());
+    ///                 }
+    ///                 Event::Cancel(_) => {
+    ///                     out.done("cancelled");
+    ///                     return Ok(());
+    ///                 }
+    ///                 _ => {}
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`MonitorError`] when the PID belongs to another host: only processes of the same scheduler
+    /// can be monitored.
+    pub fn monitor(&self, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        Arc::clone(&self.backend).monitor(target, tag)
+    }
+
+    /// Removes this process's [monitors](Self::monitor) of `target` that have that tag. Does
+    /// nothing when there are none. Never blocks.
+    ///
+    /// A notice that has been sent still comes. So does one if the target's PID is gone already and
+    /// its hooks still run. None comes from a target that ends later. For the target it costs O(n)
+    /// in its monitors.
+    pub fn demonitor(&self, target: Pid, tag: Tag) {
+        self.backend.demonitor(target, tag);
+    }
+
+    /// Gives this process a name, by which others of the same scheduler [find](Self::whereis) it.
+    ///
+    /// The process keeps the name until it ends, or until the name is taken away. It may have
+    /// several names, and keeps them when it is upgraded. A name that it registers in `init` is
+    /// taken at once, and leads to the process as soon as its PID is visible. Blocks briefly at
+    /// most, for the lock under which names change.
+    ///
+    /// # Errors
+    /// [`RegisterNameError`] when a process has that name. That process may be this one.
+    pub fn register_name(&self, name: &str) -> Result<(), RegisterNameError> {
+        Arc::clone(&self.backend).register_name(name)
+    }
+
+    /// The process of the same scheduler that has that name. Blocks briefly at most, for the lock
+    /// of a part of the table.
+    #[must_use]
+    pub fn whereis(&self, name: &str) -> Option<Pid> {
+        self.backend.whereis(name)
+    }
+
+    /// Asks another process of the same scheduler to finish. It gets a cancel event, and its
+    /// context shows that it is cancelled. The process decides whether and how it finishes. Never
+    /// blocks.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process of the scheduler has that PID.
+    pub fn cancel(&self, target: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
+        self.backend.cancel(target, reason.into())
+    }
+
+    /// Ends another process of the same scheduler, or this one: it takes no further step. A step
+    /// that runs finishes first. The exit reason is `Terminated`, unless that last step fails or
+    /// panics. Never blocks.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process of the scheduler has that PID.
+    pub fn terminate(&self, target: Pid) -> Result<(), NotFound> {
+        self.backend.terminate(target)
+    }
+
+    /// Whether the process has been asked to finish. Never blocks.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.backend.is_cancelled()
+    }
+
+    /// Calls `f`, which may block this thread: for a file, a lock, another program.
+    ///
+    /// The scheduler first hands the processes that wait for this worker to another thread. Those
+    /// that arrive later get one within 2 ms. Without this call the scheduler notices a blocked
+    /// step only after some milliseconds. When all spare threads are in use, processes wait.
+    ///
+    /// Call it from inside a step, on the step's own thread; elsewhere it just calls `f`. It costs
+    /// a few atomic operations, and a wake-up of a thread where one is needed. The process itself
+    /// waits for `f`. For work that many processes do, a handler with threads of its own is better.
+    ///
+    /// A step that keeps others waiting inside `f` is reported at the level DEBUG, one that blocks
+    /// outside of `f` at the level WARN. What the step computes after `f` counts as before.
+    ///
+    /// # Panics
+    /// When `f` does, even if the backend contains that panic.
+    pub fn blocking<R>(&self, f: impl FnOnce() -> R) -> R {
+        let mut f = Some(f);
+        let mut result = None;
+        self.backend.block(&mut || {
+            if let Some(f) = f.take() {
+                result = Some(f());
+            }
+        });
+        match (result, f) {
+            (Some(result), _) => result,
+            // The backend has not called `f`.
+            (None, Some(f)) => f(),
+            (None, None) => {
+                panic!("the call has panicked, and its backend has contained the panic")
+            }
+        }
+    }
+
+    /// Whether this step should return with `Continue`: it has used up its share of time, while
+    /// other processes wait and no worker is free for them. The share is 10 ms by default
+    /// (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
+    ///
+    /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
+    #[must_use]
+    pub fn should_yield(&self) -> bool {
+        self.backend.should_yield()
+    }
+
+    /// A token that shows other threads whether the process has been asked to finish.
+    #[must_use]
+    pub fn cancel_token(&self) -> CancelToken {
+        CancelToken::new(Arc::clone(&self.backend))
+    }
+}
+
+impl fmt::Debug for ProcessContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessContext")
+            .field("pid", &self.pid())
+            .field("is_cancelled", &self.is_cancelled())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::{HostName, SendErrorKind};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// A backend that calls what blocks that many times, and contains its panics.
+    struct Calls(usize);
+
+    impl ContextBackend for Calls {
+        fn pid(&self) -> Pid {
+            Pid::new(HostName::new("test").unwrap(), 1)
+        }
+
+        fn send(&self, package: Package) -> Result<(), SendError> {
+            Err(SendError::new(SendErrorKind::HostNotFound, package))
+        }
+
+        fn submit(
+            &self,
+            process: Box<dyn Process>,
+            _: Symbol,
+            input: Payloads,
+        ) -> Result<Pid, SubmitError> {
+            drop((process, input));
+            Ok(self.pid())
+        }
+
+        fn is_cancelled(&self) -> bool {
+            false
+        }
+
+        fn block(&self, f: &mut dyn FnMut()) {
+            for _ in 0..self.0 {
+                let _ = catch_unwind(AssertUnwindSafe(&mut *f));
+            }
+        }
+    }
+
+    #[test]
+    fn what_blocks_is_called_once_however_often_its_backend_calls_it() {
+        for calls in 0..4 {
+            let context = ProcessContext::new(Arc::new(Calls(calls)));
+            let mut count = 0;
+            let result = context.blocking(|| {
+                count += 1;
+                "result"
+            });
+            assert_eq!((result, count), ("result", 1), "{calls} calls");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Hooks at the start and the end of every process.
+
+use crate::events::ExitReason;
+use crate::values::{BoxError, Pid, Symbol};
+use std::sync::Arc;
+
+/// Hooks that a scheduler calls when processes start and end. A panic in a hook is contained and
+/// reported.
+///
+/// A scheduler has one. An implementation may call several others. An `Arc` of one is one.
+pub trait Lifecycle: Send + Sync + 'static {
+    /// A process is about to start: its PID is visible, and it has not been queued yet. Runs on the
+    /// submitting thread.
+    ///
+    /// # Errors
+    /// An error or a panic rolls the start back: the PID is freed, `close` is called, and the
+    /// submitter gets the error.
+    fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), BoxError> {
+        let _ = (pid, method);
+        Ok(())
+    }
+
+    /// A process has ended: its PID is gone. Called once for each process that was started.
+    ///
+    /// Runs on the worker that ends the process, after its `close`, and before the owner of the
+    /// handle gets the reason. So a slow hook delays both. It must not block.
+    fn on_complete(&self, pid: Pid, reason: &ExitReason) {
+        let _ = (pid, reason);
+    }
+}
+
+/// Hooks that do nothing.
+impl Lifecycle for () {}
+
+impl<L: Lifecycle + ?Sized> Lifecycle for Arc<L> {
+    fn on_start(&self, pid: Pid, method: Symbol) -> Result<(), BoxError> {
+        (**self).on_start(pid, method)
+    }
+
+    fn on_complete(&self, pid: Pid, reason: &ExitReason) {
+        (**self).on_complete(pid, reason);
+    }
+}

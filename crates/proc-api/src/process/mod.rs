@@ -1,0 +1,27 @@
+//! The state machine that users write, and what it and its scheduler ask of each other.
+//!
+//! **Promises.** Nothing here runs a process: each type is one half of a contract, and a scheduler
+//! keeps the other half.
+//!
+//! **Imports.** All other folders. Inside this folder a process knows its context, and the
+//! context's backend starts processes: the two know each other.
+
+mod backend;
+mod cancel_token;
+mod context;
+mod lifecycle;
+mod output;
+mod registered_name;
+mod state_machine;
+mod submit_error;
+mod upgrade;
+
+pub use backend::{ContextBackend, NotFound};
+pub use cancel_token::CancelToken;
+pub use context::ProcessContext;
+pub use lifecycle::Lifecycle;
+pub use output::{DrainYields, Outcome, StepOutput, Yield};
+pub use registered_name::{RegisterNameError, RegisterNameErrorKind};
+pub use state_machine::{Process, UnknownMethod};
+pub use submit_error::{SubmitError, SubmitErrorKind};
+pub use upgrade::{UpgradeRequest, UpgradeTarget};

@@ -1,0 +1,30 @@
+//! Why a process did not get a name.
+
+use crate::values::Pid;
+
+/// A process did not get a name. The name is inside.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{pid} can't be named {name:?}: {kind}")]
+pub struct RegisterNameError {
+    /// The name.
+    pub name: Box<str>,
+    /// The process.
+    pub pid: Pid,
+    /// Why it did not get the name.
+    pub kind: RegisterNameErrorKind,
+}
+
+/// Why a process did not get a name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterNameErrorKind {
+    /// A process has that name already. It may be the same process.
+    #[error("{holder} has that name")]
+    Taken {
+        /// The process that has it.
+        holder: Pid,
+    },
+    /// No live process of the scheduler has that PID.
+    #[error("there is no such process here")]
+    NotFound,
+}

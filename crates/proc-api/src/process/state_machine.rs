@@ -1,0 +1,115 @@
+//! The state machine that users write.
+
+use super::{ProcessContext, StepOutput};
+use crate::events::Events;
+use crate::values::{BoxError, Payloads};
+
+/// A process: a state machine that a scheduler moves on when an event has happened.
+///
+/// Its calls never overlap. Each call sees all effects of the calls before it, even if they ran on
+/// other threads. A panic in one of them ends the process and nothing else.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Event, Events, Process, StepOutput};
+///
+/// /// Adds up what it is sent, until it is cancelled.
+/// #[derive(Default)]
+/// struct Sum(u64);
+///
+/// impl Process for Sum {
+///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///         out.idle();
+///         for event in events {
+///             match event {
+///                 Event::Message(message) => {
+///                     self.0 += message.payloads.into_first().as_u64().ok_or("not a number")?;
+///                 }
+///                 Event::Cancel(_) => {
+///                     out.done(self.0);
+///                     // Later events stay untaken, and no later outcome replaces this one.
+///                     return Ok(());
+///                 }
+///                 _ => {}
+///             }
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Process: Send + 'static {
+    /// Prepares the process. Runs once, on the thread that submits it, before its PID is visible.
+    ///
+    /// `method` names the entry point. The default accepts every method and ignores the input.
+    ///
+    /// Send requests from the first step, not from here: a receiver that answers before the PID is
+    /// visible gets `NotFound`.
+    ///
+    /// # Errors
+    /// An error keeps the process from starting, and goes to the submitter. Return
+    /// [`UnknownMethod`] for a method that the process does not have.
+    fn init(
+        &mut self,
+        ctx: &ProcessContext,
+        method: &str,
+        input: Payloads,
+    ) -> Result<(), BoxError> {
+        let _ = (ctx, method, input);
+        Ok(())
+    }
+
+    /// Takes events, and writes commands and an outcome. The first step may see no events.
+    ///
+    /// **A step that writes no outcome is called again at once**, and so keeps a core busy. A
+    /// process that waits calls [`out.idle()`](StepOutput::idle) or
+    /// [`out.wait_for_yields()`](StepOutput::wait_for_yields). Of several outcomes the last one
+    /// counts, so return after [`done`](StepOutput::done) and [`upgrade`](StepOutput::upgrade).
+    ///
+    /// A step should not block its thread and should return soon: other processes wait for the
+    /// worker.
+    ///
+    /// # Errors
+    /// An error ends the process with [`ExitReason::Failed`](crate::ExitReason::Failed). Commands
+    /// that the step yielded before are dispatched.
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError>;
+
+    /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
+    /// process ends, and never while `step` runs.
+    fn close(&mut self) {}
+}
+
+impl Process for Box<dyn Process> {
+    fn init(
+        &mut self,
+        ctx: &ProcessContext,
+        method: &str,
+        input: Payloads,
+    ) -> Result<(), BoxError> {
+        (**self).init(ctx, method, input)
+    }
+
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        (**self).step(events, out)
+    }
+
+    fn close(&mut self) {
+        (**self).close();
+    }
+}
+
+/// A process has no entry point of that name. An error for [`Process::init`] to return.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown method {method:?}")]
+pub struct UnknownMethod {
+    /// The name.
+    pub method: Box<str>,
+}
+
+impl UnknownMethod {
+    /// The error for `method`.
+    #[must_use]
+    pub fn new(method: &str) -> Self {
+        Self {
+            method: method.into(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The request to put another process in the place of one.
+
+use super::Process;
+use crate::raw::Exclusive;
+use crate::values::{Payloads, Symbol};
+use std::fmt;
+
+/// Asks for a process to be replaced by another under the same PID.
+///
+/// The new process is created and initialised first. Then the old one is closed. Then the new one
+/// steps. Messages that the old one has not taken go to the new one, even if they arrived before
+/// the request. Completions of commands that the old one yielded do not.
+pub struct UpgradeRequest {
+    /// What takes the process's place.
+    pub target: UpgradeTarget,
+    /// The entry point for the new process's `init`.
+    pub method: Symbol,
+    /// The input for the new process's `init`.
+    pub input: Payloads,
+}
+
+/// What takes a process's place.
+#[non_exhaustive]
+pub enum UpgradeTarget {
+    /// The process that the factory of that name creates. The scheduler knows the factory.
+    Factory(Symbol),
+    /// This process.
+    Process(Exclusive<Box<dyn Process>>),
+}
+
+impl UpgradeRequest {
+    /// An upgrade to the process that the factory `name` creates.
+    #[must_use]
+    pub fn factory(
+        name: impl Into<Symbol>,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Self {
+        let target = UpgradeTarget::Factory(name.into());
+        Self {
+            target,
+            method: method.into(),
+            input: input.into(),
+        }
+    }
+
+    /// An upgrade to `process`.
+    #[must_use]
+    pub fn process(
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Self {
+        let target = UpgradeTarget::Process(Exclusive::new(Box::new(process)));
+        Self {
+            target,
+            method: method.into(),
+            input: input.into(),
+        }
+    }
+}
+
+impl fmt::Debug for UpgradeRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UpgradeRequest")
+            .field("target", &self.target)
+            .field("method", &self.method)
+            .field("input", &self.input)
+            .finish()
+    }
+}
+
+impl fmt::Debug for UpgradeTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Factory(name) => f.debug_tuple("Factory").field(name).finish(),
+            Self::Process(_) => f.write_str("Process(..)"),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A cursor over items that stay in the nodes of their list until the reader takes them.
+//!
+//! **Problem.** A scheduler keeps the events of a step in a linked list. One call through a table
+//! for each event, and one freed node for each, would cost more than most steps do with an event.
+//!
+//! **Rejected.** Moving the events into a slice first: that moves each of them twice.
+//!
+//! **Protocol**
+//! 1. The owner of the list makes a [`Cursor`] over its first `count` nodes.
+//! 2. A [`Reader`] moves one item after the other out of its node. The nodes stay in the list.
+//! 3. The owner asks the cursor how many items are [left](Cursor::left), and frees the nodes of the
+//!    others together.
+//!
+//! **Why it is sound.** The nodes in front of the cursor are empty, those from it on are full. Only
+//! the one reader moves it, and the owner changes the list only together with the cursor.
+
+use std::cell::Cell;
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// One node of a list: a link to the next node, and an item.
+#[repr(C)]
+pub struct Node<T> {
+    next: *mut Self,
+    item: MaybeUninit<T>,
+}
+
+impl<T> Node<T> {
+    /// A node without an item. Its link is null.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            next: std::ptr::null_mut(),
+            item: MaybeUninit::uninit(),
+        }
+    }
+
+    /// Links `this` to `next`.
+    ///
+    /// # Safety
+    /// `this` points to a node, and no other code uses its link meanwhile.
+    #[inline]
+    pub unsafe fn set_next(this: *mut Self, next: *mut Self) {
+        // SAFETY: the caller lets this function use the link (precondition).
+        unsafe { (*this).next = next };
+    }
+
+    /// The place of the item.
+    ///
+    /// # Safety
+    /// `this` points to a node.
+    #[must_use]
+    #[inline]
+    pub unsafe fn event(this: *mut Self) -> *mut MaybeUninit<T> {
+        // SAFETY: there is a node (precondition); no reference to it is made.
+        unsafe { &raw mut (*this).item }
+    }
+}
+
+impl<T> Default for Node<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for Node<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").finish_non_exhaustive()
+    }
+}
+
+/// The place in a list from which on the items have not been taken.
+pub struct Cursor<T> {
+    next: Cell<*mut Node<T>>,
+    left: Cell<usize>,
+}
+
+impl<T> Cursor<T> {
+    /// A cursor over `count` items, of which `first` has the first.
+    ///
+    /// # Safety
+    /// `count` nodes are linked from `first` on, and each has an item. The items belong to this
+    /// thread, which takes them through this cursor alone. The nodes stay as they are until the
+    /// caller calls [`set`](Self::set), or until the cursor is used for the last time. At most one
+    /// [`Events`](crate::Events) uses the cursor at a time.
+    #[must_use]
+    #[inline]
+    pub const unsafe fn new(first: *mut Node<T>, count: usize) -> Self {
+        Self {
+            next: Cell::new(first),
+            left: Cell::new(count),
+        }
+    }
+
+    /// Moves the cursor to other items.
+    ///
+    /// # Safety
+    /// As for [`new`](Self::new), and no reference to an item of the cursor is in use.
+    #[inline]
+    pub unsafe fn set(&self, first: *mut Node<T>, count: usize) {
+        self.next.set(first);
+        self.left.set(count);
+    }
+
+    /// How many items have not been taken.
+    #[must_use]
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.left.get()
+    }
+}
+
+impl<T> fmt::Debug for Cursor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cursor")
+            .field("left", &self.left.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one reader of a [`Cursor`]: it takes the items.
+pub(crate) struct Reader<'a, T>(&'a Cursor<T>);
+
+impl<'a, T> Reader<'a, T> {
+    #[inline]
+    pub(crate) fn new(cursor: &'a Cursor<T>) -> Self {
+        Self(cursor)
+    }
+
+    /// How many items are left.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.0.left()
+    }
+
+    /// The next item, left in its node.
+    pub(crate) fn peek(&self) -> Option<&T> {
+        // SAFETY: while an item is left, the cursor points to a node with one. It stays there while
+        // this reader is borrowed, because no other reader exists (contract of `Cursor::new`).
+        (self.len() > 0).then(|| unsafe { (*self.0.next.get()).item.assume_init_ref() })
+    }
+
+    /// Moves the next item out of its node.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let left = self.0.left.get().checked_sub(1)?;
+        self.0.left.set(left);
+        let node = self.0.next.get();
+        // SAFETY: while an item is left, the cursor points to a node with one (contract of
+        // `Cursor::new`). It moves on to the next node, so the item is read once.
+        unsafe {
+            self.0.next.set((*node).next);
+            Some((*node).item.assume_init_read())
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The unsafe code of this crate, behind safe interfaces.
+//!
+//! **Promises.** No other module of the crate contains `unsafe`; the compiler denies it there. Each
+//! type states in one place why it is sound.
+//!
+//! **Imports.** Nothing of this crate.
+#![allow(unsafe_code, reason = "this module is where the crate keeps it")]
+
+mod cursor;
+mod exclusive;
+
+pub(crate) use cursor::{Cursor, Node, Reader};
+pub use exclusive::Exclusive;

@@ -1,0 +1,139 @@
+//! Messages, addressed messages, and why a send can fail.
+
+use super::{Payloads, Pid, Symbol};
+
+/// What a process receives: a source, a topic, and values.
+#[derive(Debug, Default)]
+pub struct Message {
+    /// The sender; `None` for code outside of any process.
+    pub source: Option<Pid>,
+    /// What it is about.
+    pub topic: Symbol,
+    /// Its values.
+    pub payloads: Payloads,
+}
+
+impl Message {
+    /// A message without a source; see [`from_pid`](Self::from_pid).
+    #[must_use]
+    #[inline]
+    pub fn new(topic: impl Into<Symbol>, payloads: impl Into<Payloads>) -> Self {
+        Self {
+            source: None,
+            topic: topic.into(),
+            payloads: payloads.into(),
+        }
+    }
+
+    /// The same message with `source` as its source.
+    #[must_use]
+    #[inline]
+    pub fn from_pid(self, source: Pid) -> Self {
+        Self {
+            source: Some(source),
+            ..self
+        }
+    }
+
+    /// The message addressed to `target`.
+    #[must_use]
+    #[inline]
+    pub fn to(self, target: Pid) -> Package {
+        Package {
+            target,
+            message: self,
+        }
+    }
+}
+
+/// A message with the PID of its receiver: what a router moves.
+///
+/// ```
+/// use ganger_proc_api::{Message, Pid};
+/// let target: Pid = "{main|7}".parse()?;
+/// let package = Message::new("greet", "hello").to(target);
+/// assert_eq!(package.target, target);
+/// assert_eq!(package.message.topic, "greet");
+/// # Ok::<(), ganger_proc_api::ParsePidError>(())
+/// ```
+#[derive(Debug)]
+pub struct Package {
+    /// The receiver.
+    pub target: Pid,
+    /// The message.
+    pub message: Message,
+}
+
+impl Package {
+    /// A message from `source` to `target`.
+    #[must_use]
+    #[inline]
+    pub fn new(
+        source: impl Into<Option<Pid>>,
+        target: Pid,
+        topic: impl Into<Symbol>,
+        payloads: impl Into<Payloads>,
+    ) -> Self {
+        let message = Message {
+            source: source.into(),
+            topic: topic.into(),
+            payloads: payloads.into(),
+        };
+        Self { target, message }
+    }
+}
+
+/// A send was refused. The package is inside, so nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("can't send to {}: {kind}", .package.target)]
+pub struct SendError {
+    /// Why the send was refused.
+    pub kind: SendErrorKind,
+    /// The package.
+    pub package: Box<Package>,
+}
+
+impl SendError {
+    /// The refusal of `package` for the reason `kind`.
+    #[must_use]
+    #[inline]
+    pub fn new(kind: SendErrorKind, package: Package) -> Self {
+        Self {
+            kind,
+            package: Box::new(package),
+        }
+    }
+
+    /// The package, to be sent elsewhere or later.
+    #[must_use]
+    pub fn into_package(self) -> Package {
+        *self.package
+    }
+}
+
+/// Why a send was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendErrorKind {
+    /// The host exists, but has no process with that number.
+    #[error("no process with that PID")]
+    NotFound,
+    /// The process has ended, or the channel's receiver is gone.
+    #[error("its mailbox is closed")]
+    Closed,
+    /// The mailbox has reached its limit; try again later.
+    #[error("its mailbox is full")]
+    Full,
+    /// The mailbox stayed full for the whole time that the sender waits.
+    #[error("its mailbox stayed full until the timeout")]
+    Timeout,
+    /// The node has no host with that name.
+    #[error("no host with that name on the node")]
+    HostNotFound,
+    /// The router has neither a peer nor a fallback for that node.
+    #[error("no route to that node")]
+    NodeNotFound,
+    /// The scheduler has stopped.
+    #[error("the scheduler is stopping")]
+    Stopping,
+}

@@ -1,0 +1,25 @@
+//! What messages, commands and results carry, and what names processes.
+//!
+//! **Promises.** Every type here is `Send` and `Sync`. PIDs, names and symbols are `Copy`. The
+//! tables of names and symbols have a bounded number of entries.
+//!
+//! **Imports.** `raw`.
+
+mod interner;
+mod message;
+mod name;
+mod payload;
+mod payloads;
+mod pid;
+mod symbol;
+
+pub use interner::MAX_INTERNED;
+pub use message::{Message, Package, SendError, SendErrorKind};
+pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
+pub use payload::{MAX_INLINE_BYTES, Payload};
+pub use payloads::Payloads;
+pub use pid::{ParsePidError, Pid, PidProblem};
+pub use symbol::{InternError, Symbol};
+
+/// Any error, as processes, handlers and lifecycle hooks report it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

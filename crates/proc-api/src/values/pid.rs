@@ -1,0 +1,207 @@
+//! Process identifiers and their text form.
+
+use super::name::{self, HostName, NameError, NodeName};
+use std::fmt;
+use std::str::FromStr;
+
+/// Names one process: an optional node, a host on it, and a number.
+///
+/// Sixteen bytes (so is `Option<Pid>`) and `Copy`. A PID without a node names a process of the node
+/// that uses it. Its text form is `{host|id}` or `{node@host|id}`.
+///
+/// On its own node, a process is reached by its PID with and without the node. The two are not
+/// equal, so compare like with like. A PID among the payloads of a message to another node needs
+/// its node ([`with_node`](Self::with_node)). The source of a message gets its node on the way.
+///
+/// ```
+/// use ganger_proc_api::Pid;
+/// let pid: Pid = "{main|42}".parse()?;
+/// assert_eq!((pid.node(), pid.host().as_str(), pid.id()), (None, "main", 42));
+/// assert_eq!(pid.to_string(), "{main|42}");
+///
+/// let error = "{main|fortytwo}".parse::<Pid>().unwrap_err();
+/// assert_eq!(error.to_string(), "invalid PID at byte 6: expected a digit of the id, found 'f'");
+/// let error = "{ma in|42}".parse::<Pid>().unwrap_err();
+/// assert!(error.to_string().starts_with("invalid PID at byte 3: bad host name: ' ' can't stand"));
+/// # Ok::<(), ganger_proc_api::ParsePidError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pid {
+    node: Option<NodeName>,
+    host: HostName,
+    id: u64,
+}
+
+const _: () = assert!(size_of::<Pid>() == 16 && size_of::<Option<Pid>>() == 16);
+
+impl Pid {
+    /// The process `id` of `host` on the node that uses this PID.
+    #[must_use]
+    pub const fn new(host: HostName, id: u64) -> Self {
+        Self {
+            node: None,
+            host,
+            id,
+        }
+    }
+
+    /// The process `id` of `host` on `node`.
+    #[must_use]
+    pub const fn on_node(node: NodeName, host: HostName, id: u64) -> Self {
+        Self {
+            node: Some(node),
+            host,
+            id,
+        }
+    }
+
+    /// The same PID with that node, or, for `None`, relative to the node that uses it.
+    #[must_use]
+    pub const fn with_node(self, node: Option<NodeName>) -> Self {
+        Self { node, ..self }
+    }
+
+    /// The node, unless the PID is relative.
+    #[must_use]
+    pub const fn node(self) -> Option<NodeName> {
+        self.node
+    }
+
+    /// The host.
+    #[must_use]
+    pub const fn host(self) -> HostName {
+        self.host
+    }
+
+    /// The number within the host.
+    #[must_use]
+    pub const fn id(self) -> u64 {
+        self.id
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node {
+            Some(node) => write!(f, "{{{node}@{}|{}}}", self.host, self.id),
+            None => write!(f, "{{{}|{}}}", self.host, self.id),
+        }
+    }
+}
+
+impl fmt::Debug for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What is wrong with a text that is not a PID, and at which byte.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid PID at byte {at}: {problem}")]
+pub struct ParsePidError {
+    /// The byte of the text at which it stops being a PID; its length when it ends too early.
+    pub at: usize,
+    /// What is wrong there.
+    pub problem: PidProblem,
+}
+
+/// What can be wrong with a PID's text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PidProblem {
+    /// The text differs there from the only thing that can stand there.
+    #[error("expected {expected}, found {}", describe(*.found))]
+    Unexpected {
+        /// What can stand there.
+        expected: &'static str,
+        /// What stands there; `None` at the end of the text.
+        found: Option<char>,
+    },
+    /// The node's name is not a valid name.
+    #[error("bad node name: {}", .0.problem)]
+    Node(NameError),
+    /// The host's name is not a valid name.
+    #[error("bad host name: {}", .0.problem)]
+    Host(NameError),
+    /// The id begins with a zero: a number has one text form.
+    #[error("the id has a leading zero")]
+    LeadingZero,
+    /// The id does not fit into 64 bits.
+    #[error("the id is larger than {}", u64::MAX)]
+    IdTooLarge,
+}
+
+fn describe(c: Option<char>) -> String {
+    c.map_or_else(|| "the end of the text".to_owned(), |c| format!("{c:?}"))
+}
+
+impl FromStr for Pid {
+    type Err = ParsePidError;
+
+    /// Parses `{host|id}` or `{node@host|id}` and nothing else. O(length).
+    ///
+    /// When the whole text is a PID, its names are stored for as long as the program runs, in a
+    /// bounded table. So check text from untrusted peers for known names before you parse it.
+    fn from_str(text: &str) -> Result<Self, ParsePidError> {
+        let unexpected = |at: usize, expected| ParsePidError {
+            at,
+            problem: PidProblem::Unexpected {
+                expected,
+                found: text[at..].chars().next(),
+            },
+        };
+        if !text.starts_with('{') {
+            return Err(unexpected(0, "'{'"));
+        }
+        let bar = text
+            .find('|')
+            .ok_or_else(|| unexpected(text.len(), "'|' and an id"))?;
+        let (node, host_at) = match text[1..bar].find('@') {
+            Some(length) => (Some(&text[1..1 + length]), length + 2),
+            None => (None, 1),
+        };
+        let host = &text[host_at..bar];
+
+        if let Some(node) = node {
+            name::check(node).map_err(|error| bad_name(1, error, PidProblem::Node))?;
+        }
+        name::check(host).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
+
+        let id_at = bar + 1;
+        let digits = text[id_at..].bytes().take_while(u8::is_ascii_digit).count();
+        let end = id_at + digits;
+        if digits == 0 {
+            return Err(unexpected(id_at, "a digit of the id"));
+        }
+        if digits > 1 && text.as_bytes()[id_at] == b'0' {
+            return Err(ParsePidError {
+                at: id_at,
+                problem: PidProblem::LeadingZero,
+            });
+        }
+        if !text[end..].starts_with('}') {
+            return Err(unexpected(end, "a digit of the id or '}'"));
+        }
+        if end + 1 != text.len() {
+            return Err(unexpected(end + 1, "the end of the text"));
+        }
+        let id = text[id_at..end].parse().map_err(|_| ParsePidError {
+            at: id_at,
+            problem: PidProblem::IdTooLarge,
+        })?;
+
+        let node = node
+            .map(|node| NodeName::new(node).map_err(|error| bad_name(1, error, PidProblem::Node)))
+            .transpose()?;
+        let host =
+            HostName::new(host).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
+        Ok(Self { node, host, id })
+    }
+}
+
+fn bad_name(start: usize, error: NameError, kind: fn(NameError) -> PidProblem) -> ParsePidError {
+    ParsePidError {
+        at: start + error.at,
+        problem: kind(error),
+    }
+}

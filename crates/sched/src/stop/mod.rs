@@ -1,0 +1,283 @@
+//! Stopping: ask, wait, force, report.
+//!
+//! 1. *Stopping*: submits are refused. The supervisor, a thread of its own, gives every process a
+//!    cancel event.
+//! 2. Workers go on until all processes have ended, or the deadline has passed.
+//! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
+//!    has reapers end processes whose workers are all stuck.
+//! 4. *Halted*: workers return when nothing is queued any more. What is queued after that ends on a
+//!    reaper, never on the thread that queues it. A process whose turn ends after that ends with
+//!    it.
+//! 5. What is still inside a call is reported as stuck. It ends when that returns.
+//!
+//! `stop` does this on the thread of its caller, and `begin_stop` on one that it starts. The first
+//! of all calls does the work, and the others wait for its report. A `stop` from inside a call that
+//! this work waits for is refused.
+//!
+//! **Imports**: workers, turns and processes. None of these imports this folder: `Progress` shows
+//! them how far a stop has come, and [`Shared::end_after_halt`] calls what it was given when the
+//! scheduler was built.
+
+mod reapers;
+mod report;
+mod supervisor;
+
+pub(crate) use self::reapers::ReaperPool;
+pub use self::report::{StopError, StopReport};
+pub(crate) use self::supervisor::{cancel_all, end_queued, terminate_all};
+
+use crate::clock::Deadline;
+use crate::contain::log;
+use crate::frames::{self, Frame};
+use crate::local;
+use crate::progress::fence_after_halt;
+use crate::shared::Shared;
+use crate::stats::WorkerStats;
+use crate::threads;
+use ganger_sync::sync::{Mutex, lock};
+use std::mem;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use tracing::Level;
+
+/// How long after the deadline the forced processes have to end before the workers are left alone.
+const GRACE: Duration = Duration::from_millis(30);
+/// How long after that the threads have to return before they are left alone.
+const JOIN: Duration = Duration::from_millis(10);
+
+/// What the calls of `stop` and `begin_stop` share.
+#[derive(Default)]
+pub(crate) struct Stopper {
+    asked: Mutex<Option<Asked>>,
+    /// Held by the call that does the work, while it does.
+    done: Mutex<Option<Done>>,
+    reapers: ReaperPool,
+}
+
+/// What these calls have asked for.
+struct Asked {
+    /// The earliest of their deadlines.
+    deadline: Deadline,
+    /// What had been counted at the first of them.
+    before: WorkerStats,
+    /// One of them does the work, or a thread that it starts.
+    is_served: bool,
+}
+
+/// What the work has come to.
+struct Done {
+    report: StopReport,
+    /// How many reapers were left: later calls do not wait for those.
+    reapers: usize,
+}
+
+impl Stopper {
+    /// A call asks for a stop by that deadline. `count` says what has been counted so far.
+    pub(crate) fn ask(&self, deadline: Deadline, count: impl FnOnce() -> WorkerStats) {
+        let mut asked = lock(&self.asked);
+        match &mut *asked {
+            Some(asked) => asked.deadline = asked.deadline.earlier(deadline),
+            None => {
+                *asked = Some(Asked {
+                    deadline,
+                    before: count(),
+                    is_served: false,
+                });
+            }
+        }
+    }
+
+    /// Whether the call that asks is to have the work done: no other one has it done.
+    fn claim(&self) -> bool {
+        let mut asked = lock(&self.asked);
+        let asked = asked.as_mut();
+        asked.is_some_and(|asked| !mem::replace(&mut asked.is_served, true))
+    }
+
+    /// Lets the deadline pass.
+    fn expire(&self) {
+        if let Some(asked) = &mut *lock(&self.asked) {
+            asked.deadline = Deadline::after(Duration::ZERO);
+        }
+    }
+
+    /// The earliest deadline that a call has asked for.
+    fn deadline(&self) -> Deadline {
+        let asked = lock(&self.asked);
+        let none = || Deadline::after(Duration::ZERO);
+        asked.as_ref().map_or_else(none, |asked| asked.deadline)
+    }
+
+    /// What had been counted when a stop was asked for first, if one was.
+    pub(crate) fn before(&self) -> Option<WorkerStats> {
+        lock(&self.asked).as_ref().map(|asked| asked.before)
+    }
+}
+
+impl Shared {
+    /// Stops the scheduler, or waits until another thread has stopped it. Blocks until `deadline`
+    /// has passed and a little longer, at the most.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> Result<StopReport, StopError> {
+        #[cfg(feature = "sim")]
+        crate::sim::refuse_to_block("stop", "`Rt::stop`");
+        if frames::is_inside(&**self) {
+            return Err(StopError::Inside);
+        }
+        let deadline = Deadline::after(deadline);
+        // So that a `begin_stop` that comes later starts no thread. One that came before may do the
+        // work all the same.
+        let _claimed = self.ask_to_stop(deadline);
+        let (report, left) = self.stop_or_wait();
+        if let Some(reapers) = left {
+            // Something may have been queued since, and the program may be about to end.
+            self.stopper.reapers.wait(reapers, deadline.plus(GRACE));
+        }
+        Ok(report)
+    }
+
+    /// Has the scheduler stopped by a thread of its own, unless a thread is at it.
+    pub(crate) fn begin_stop(self: &Arc<Self>, deadline: Duration) {
+        #[cfg(feature = "sim")]
+        if crate::sim::is_driven() {
+            return crate::sim::begin_stop(self, deadline);
+        }
+        if !self.ask_to_stop(Deadline::after(deadline)) {
+            return;
+        }
+        let theirs = Arc::clone(self);
+        // It does not count, because it waits for all threads that do.
+        let started = threads::spawn_detached(threads::builder(self, "stop"), self, move || {
+            // The caller may be pinned.
+            theirs.worker_slots.unpin();
+            let _report = theirs.stop_or_wait();
+        });
+        if let Err(error) = started {
+            log(Level::ERROR, || {
+                tracing::error!(
+                    target: "ganger::sched", %error,
+                    "can't start the thread that stops the scheduler: all processes are forced"
+                );
+            });
+            self.force();
+        }
+    }
+
+    /// Notes what a call asks for, and lets a stop that is under way look again. Whether the caller
+    /// is to have the work done.
+    fn ask_to_stop(&self, deadline: Deadline) -> bool {
+        self.shutdown.begin_stopping();
+        self.stopper.ask(deadline, || self.counters.total());
+        self.live.poke();
+        self.threads.poke();
+        self.stopper.claim()
+    }
+
+    /// Does the work, or blocks while another call does it. Returns the report, and how many reapers
+    /// were left if it was another call.
+    fn stop_or_wait(self: &Arc<Self>) -> (StopReport, Option<usize>) {
+        let mut done = lock(&self.stopper.done);
+        if let Some(done) = &*done {
+            return (done.report.clone(), Some(done.reapers));
+        }
+        let report = frames::within(&**self, Frame::Stop, || self.stop_once());
+        *done = Some(Done {
+            report: report.clone(),
+            reapers: self.stopper.reapers.len(),
+        });
+        (report, None)
+    }
+
+    fn stop_once(self: &Arc<Self>) -> StopReport {
+        let Self {
+            shutdown, stopper, ..
+        } = &**self;
+        // A start that is under way is over after this; a later one is refused.
+        drop(self.starting.lock().unwrap_or_else(PoisonError::into_inner));
+        if !self.is_served() {
+            // No worker serves the cancel events.
+            stopper.expire();
+        }
+        log(
+            Level::INFO,
+            || tracing::info!(target: "ganger::sched", live = self.live.get(), "stopping"),
+        );
+
+        let is_supervised = self.live.get() == 0 || supervisor::start(self);
+        if !is_supervised {
+            cancel_all(self);
+        }
+        if !self.live.wait(|| 0, || stopper.deadline().remaining()) {
+            shutdown.begin_terminating();
+            self.live.poke();
+            if !is_supervised {
+                self.force_what_is_left();
+            }
+            self.live
+                .wait(|| 0, || stopper.deadline().plus(GRACE).remaining());
+        }
+        self.halt();
+        self.threads
+            .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
+
+        let report = StopReport::since(&stopper.before().unwrap_or_default(), self);
+        if report.forced > 0 {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched",
+                    forced = report.forced, first = %shutdown.forced.first(),
+                    "the deadline has passed, and processes were forced to end"
+                );
+            });
+        }
+        log(
+            Level::INFO,
+            || tracing::info!(target: "ganger::sched", ?report, "stopped"),
+        );
+        report
+    }
+
+    /// Ends what can be ended at once, for a stop without a thread that could wait for the
+    /// deadline.
+    fn force(self: &Arc<Self>) {
+        self.stopper.expire();
+        self.shutdown.begin_terminating();
+        self.force_what_is_left();
+        self.halt();
+    }
+
+    /// Does without a supervisor what that does at the deadline.
+    fn force_what_is_left(self: &Arc<Self>) {
+        terminate_all(self);
+        if !self.is_served() {
+            // There is no other thread that ever would.
+            end_queued(self);
+        }
+    }
+
+    /// Tells the workers and the monitor to return.
+    fn halt(&self) {
+        self.shutdown.halt();
+        self.live.poke();
+        self.idle.notify_all();
+        self.idle.end_nap();
+        self.worker_slots.wake_all();
+    }
+}
+
+/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a worker
+/// does, and a thread that ends processes.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
+    let is_worker = local::with(shared, |_| ()).is_some();
+    if !is_worker && !frames::looks_itself(&**shared) {
+        fence_after_halt();
+        if shared.has_work() {
+            reapers::start(shared);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

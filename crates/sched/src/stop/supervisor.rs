@@ -1,0 +1,127 @@
+//! The thread that looks after a stop, so that its caller does nothing whose time grows with the
+//! number of processes.
+//!
+//! It cancels all processes, terminates what is left at the deadline, and starts reapers while
+//! something is queued that no worker takes. A process ends by calling users' code, which may not
+//! return. So the supervisor itself ends none, unless the system refuses it the thread of a reaper.
+
+use super::reapers::Supervisor;
+use crate::clock::Deadline;
+use crate::contain::log;
+use crate::frames::{self, Frame};
+use crate::progress::fence_after_halt;
+use crate::run::Runner;
+use crate::shared::Shared;
+use crate::threads;
+use crate::token::Token;
+use ganger_deque::Steal;
+use ganger_sync::hint;
+use std::sync::Arc;
+use std::time::Duration;
+use tracing::Level;
+
+/// How long the supervisor waits after a look at the queues.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// How long it waits at the most, when all reapers are stuck and it can do nothing.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Starts the thread. Returns whether the system granted one.
+#[must_use]
+pub(super) fn start(shared: &Arc<Shared>) -> bool {
+    let builder = threads::builder(shared, "supervisor");
+    let started = threads::spawn(builder, shared, |shared| {
+        frames::within(&**shared, Frame::Supervisor, || supervise(shared));
+    });
+    if let Err(error) = &started {
+        log(Level::ERROR, || {
+            tracing::error!(
+                target: "ganger::sched", %error, "can't start the thread that looks after the stop"
+            );
+        });
+    }
+    started.is_ok()
+}
+
+fn supervise(shared: &Arc<Shared>) {
+    // The caller of `stop` may be pinned.
+    shared.worker_slots.unpin();
+    let progress = &shared.shutdown;
+    cancel_all(shared);
+    // Until all have ended, or there is more to do.
+    let enough = || if progress.is_over() { usize::MAX } else { 0 };
+    shared.live.wait(enough, || Duration::MAX);
+    if progress.is_terminating() {
+        terminate_all(shared);
+    }
+    let mut supervisor = Supervisor::default();
+    let mut interval = INTERVAL;
+    loop {
+        interval = if supervisor.supervise(shared) {
+            INTERVAL
+        } else {
+            LONGEST.min(2 * interval)
+        };
+        let next = Deadline::after(interval);
+        let all_ended = shared.live.wait(|| 0, || next.remaining());
+        if all_ended || is_nothing_left(shared) {
+            return;
+        }
+    }
+}
+
+/// Whether the scheduler has halted, and all that is left is inside a call.
+fn is_nothing_left(shared: &Shared) -> bool {
+    if !shared.shutdown.is_halted() {
+        return false;
+    }
+    fence_after_halt();
+    !shared.has_work()
+}
+
+/// Gives every process its cancel event, until there is no time for that any more.
+pub(crate) fn cancel_all(shared: &Shared) {
+    for task in shared.registry.all() {
+        if shared.shutdown.is_terminating() {
+            return;
+        }
+        task.notify_of_shutdown();
+    }
+}
+
+/// Lets no process take a further step: each ends when a thread takes it up.
+pub(crate) fn terminate_all(shared: &Shared) {
+    for task in shared.registry.all() {
+        task.terminate();
+    }
+}
+
+/// Runs what is queued anywhere, until nothing is. After the deadline or a halt each process ends.
+pub(crate) fn end_queued(shared: &Arc<Shared>) {
+    let mut runner = Runner::new(shared, None);
+    while let Some(mut token) = take_anywhere(shared) {
+        shared.stopper.reapers.count_turn();
+        if shared.shutdown.is_halted() {
+            // The supervisor may not have terminated this one yet.
+            let task = token.into_task();
+            task.terminate();
+            // SAFETY: this thread owned the token, and the process is in no queue.
+            token = unsafe { Token::new(&task) };
+        }
+        runner.run(token);
+    }
+}
+
+fn take_anywhere(shared: &Shared) -> Option<Token> {
+    let first = shared.urgent.pop().or_else(|| shared.global.pop());
+    first.or_else(|| {
+        shared.stealers().iter().find_map(|stealer| {
+            loop {
+                match stealer.steal() {
+                    Steal::Success(token) => return Some(token),
+                    Steal::Empty => return None,
+                    Steal::Retry => hint::spin_loop(),
+                }
+            }
+        })
+    })
+}

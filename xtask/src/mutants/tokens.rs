@@ -1,0 +1,218 @@
+//! Splits Rust text into tokens, so that neither comments nor the layout matter to a comparison.
+//!
+//! A parser such as `syn` reads whole items only, and what a mutant looks for may be half of one: the
+//! head of an `if`, or a closing brace with what follows. So this knows only where tokens begin and
+//! end.
+
+use std::ops::Range;
+
+/// One token, and where it is in its text, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) range: Range<usize>,
+}
+
+/// Signs that are one token. `<<` and `>>` are not among them: they also close generics.
+const SIGNS: [&str; 20] = [
+    "..=", "...", "::", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "..", "+=", "-=", "*=",
+    "/=", "%=", "^=", "&=", "|=",
+];
+
+/// The tokens of a text, in order, without comments. What is unfinished extends to the end.
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    while let Some(first) = text[start..].chars().next() {
+        let rest = &text[start..];
+        let (length, is_token) = if first.is_whitespace() {
+            (first.len_utf8(), false)
+        } else if rest.starts_with("//") {
+            (rest.find('\n').unwrap_or(rest.len()), false)
+        } else if rest.starts_with("/*") {
+            (block_comment(rest), false)
+        } else {
+            (token(rest, first), true)
+        };
+        let range = start..start + length;
+        start = range.end;
+        if is_token {
+            let text = &text[range.clone()];
+            tokens.push(Token { text, range });
+        }
+    }
+    tokens
+}
+
+/// How long the comment is that a text starts with; comments nest.
+fn block_comment(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at..].starts_with("/*") {
+            depth += 1;
+            at += 2;
+        } else if text[at..].starts_with("*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                break;
+            }
+        } else {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    at
+}
+
+/// How long the token is that a text starts with.
+fn token(text: &str, first: char) -> usize {
+    match first {
+        '"' => string(text),
+        '\'' => character(text).unwrap_or_else(|| 1 + word(&text[1..])),
+        '0'..='9' => number(text),
+        _ if is_word(first) => {
+            let length = word(text);
+            let (prefix, rest) = text.split_at(length);
+            match prefix {
+                "b" | "c" if rest.starts_with('"') => length + string(rest),
+                "b" if rest.starts_with('\'') => length + character(rest).unwrap_or(rest.len()),
+                "r" | "br" | "cr" => length + raw(rest),
+                _ => length,
+            }
+        }
+        _ => {
+            let sign = SIGNS.iter().find(|&sign| text.starts_with(sign));
+            sign.map_or(first.len_utf8(), |sign| sign.len())
+        }
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn word(text: &str) -> usize {
+    text.find(|c| !is_word(c)).unwrap_or(text.len())
+}
+
+/// `1.5` is one token, and `0..2` and `1.max(2)` start with one.
+fn number(text: &str) -> usize {
+    let whole = word(text);
+    let fraction = text[whole..].strip_prefix('.');
+    match fraction {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => whole + 1 + word(rest),
+        _ => whole,
+    }
+}
+
+fn string(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text[1..].find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+/// What follows the `r` of a raw string or of a raw name; nothing if it is neither.
+fn raw(text: &str) -> usize {
+    let hashes = text.len() - text.trim_start_matches('#').len();
+    let rest = &text[hashes..];
+    if let Some(inner) = rest.strip_prefix('"') {
+        let close = format!("\"{}", "#".repeat(hashes));
+        let end = inner.find(&close);
+        end.map_or(text.len(), |end| hashes + 1 + end + close.len())
+    } else if hashes == 1 {
+        1 + word(rest)
+    } else {
+        0
+    }
+}
+
+/// How long the character is; none if it is a lifetime or a label.
+fn character(text: &str) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1);
+    let (_, first) = chars.next()?;
+    let (second_at, second) = chars.next()?;
+    if first == '\\' {
+        let after = second_at + second.len_utf8();
+        return Some(
+            text[after..]
+                .find('\'')
+                .map_or(text.len(), |end| after + end + 1),
+        );
+    }
+    (second == '\'').then_some(second_at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<&str> {
+        tokens(text).into_iter().map(|token| token.text).collect()
+    }
+
+    #[test]
+    fn comments_and_layout_are_no_tokens() {
+        let text = "/// a\nfn /* b /* c */ d */ e(\n) { // f\n\t}\n//! g";
+        assert_eq!(texts(text), ["fn", "e", "(", ")", "{", "}"]);
+        assert_eq!(texts("a\n  .b( c )"), texts("a.b(c)"));
+    }
+
+    #[test]
+    fn strings_and_characters_are_one_token() {
+        for text in [
+            r#""a // \" b""#,
+            r##"r#"a " /* "#"##,
+            r#"br"\""#,
+            r#"b"a""#,
+            r#"c"a""#,
+            "'\"'",
+            r"'\''",
+            r"b'\\'",
+            r"'\u{1F}'",
+            "'ä'",
+        ] {
+            assert_eq!(texts(&format!("({text})")), ["(", text, ")"]);
+        }
+    }
+
+    #[test]
+    fn lifetimes_and_names_are_one_token() {
+        let text = "&'a str, 'b: loop r#move r r_b x1";
+        let expected = [
+            "&", "'a", "str", ",", "'b", ":", "loop", "r#move", "r", "r_b", "x1",
+        ];
+        assert_eq!(texts(text), expected);
+        assert_eq!(texts("<'_>"), ["<", "'_", ">"]);
+    }
+
+    #[test]
+    fn signs_are_whole_and_generics_close_one_by_one() {
+        let text = "a==b=!c::<d<e>>()..=0..1.5..x.0.max(1_u8)&&&f";
+        let expected = [
+            "a", "==", "b", "=", "!", "c", "::", "<", "d", "<", "e", ">", ">", "(", ")", "..=",
+            "0", "..", "1.5", "..", "x", ".", "0", ".", "max", "(", "1_u8", ")", "&&", "&", "f",
+        ];
+        assert_eq!(texts(text), expected);
+    }
+
+    #[test]
+    fn ranges_are_bytes() {
+        let text = "'ä' b";
+        let [first, second] = <[Token<'_>; 2]>::try_from(tokens(text)).unwrap();
+        assert_eq!((first.range, second.range), (0..4, 5..6));
+    }
+
+    #[test]
+    fn unfinished_text_ends() {
+        for text in [
+            "\"a", "/* a", "r#\"a", "'", "'\\", "'\\x", "//", "r#", "b'", "1.",
+        ] {
+            assert!(texts(text).len() <= 2, "{text}");
+        }
+    }
+}
