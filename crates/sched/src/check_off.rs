@@ -1,10 +1,10 @@
 //! What is left of `check` without the feature: nothing but the pushes themselves.
 
 use crate::config::Config;
-use crate::global::GlobalQueue;
 use crate::local::LocalQueue;
 use crate::shared::Shared;
 use crate::token::Token;
+use ganger_mpsc::Injector;
 
 pub(crate) struct Check;
 
@@ -45,17 +45,17 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn push_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_global(&self, global: &Injector<Token>, token: Token) {
         global.push(token);
     }
 
     #[inline(always)]
-    pub(crate) fn push_urgent(&self, urgent: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_urgent(&self, urgent: &Injector<Token>, token: Token) {
         urgent.push(token);
     }
 
     #[inline(always)]
-    pub(crate) fn move_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn move_global(&self, global: &Injector<Token>, token: Token) {
         global.push(token);
     }
 

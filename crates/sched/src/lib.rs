@@ -25,7 +25,6 @@ mod factories;
 mod finish;
 mod forced;
 mod frames;
-mod global;
 mod handle;
 mod home;
 mod idle;

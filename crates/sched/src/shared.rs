@@ -7,7 +7,6 @@ use crate::clock::CoarseTime;
 use crate::commands::CommandRegistry;
 use crate::config::Config;
 use crate::factories::Factories;
-use crate::global::GlobalQueue;
 use crate::idle::Idle;
 use crate::late::Late;
 use crate::local::LocalQueue;
@@ -25,6 +24,7 @@ use crate::watchers::Watch;
 use crate::worker_slots::WorkerSlots;
 use crate::{Task, local};
 use ganger_deque::{Stealer, Worker};
+use ganger_mpsc::Injector;
 use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -41,10 +41,14 @@ pub(crate) struct Shared {
     pub(crate) late: Late<Watch>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
-    pub(crate) global: GlobalQueue<Token>,
+    pub(crate) global: Injector<Token>,
     /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
-    /// before they look elsewhere.
-    pub(crate) urgent: GlobalQueue<Token>,
+    /// before they look elsewhere, and find it empty as a rule, by two loads.
+    ///
+    /// Rejected: a lane in each worker, where the sender may choose a worker that is in a long step;
+    /// and the top of the worker's deque, where a thief may take the process, or the next process
+    /// that the step wakes may bury it.
+    pub(crate) urgent: Injector<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -111,8 +115,8 @@ impl Shared {
             names: Names::new(),
             late: Late::new(),
             registry: Registry::new(),
-            global: GlobalQueue::new(),
-            urgent: GlobalQueue::new(),
+            global: Injector::new(),
+            urgent: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),

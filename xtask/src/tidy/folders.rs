@@ -11,10 +11,11 @@ type Folder = (&'static str, &'static [&'static str]);
 const CRATES: [(&str, &[Folder]); 3] =
     [("mpsc", &MPSC), ("proc-api", &PROC_API), ("relay", &RELAY)];
 
-const MPSC: [Folder; 3] = [
+const MPSC: [Folder; 4] = [
     ("list", &[]),
     ("queue", &["list"]),
     ("channel", &["list", "queue"]),
+    ("injector", &["list", "queue"]),
 ];
 
 const PROC_API: [Folder; 5] = [

@@ -5,15 +5,15 @@
 //! something there. Whoever takes a process that is not the last works on it until the last has been taken:
 //! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
 
-use crate::global::GlobalQueue;
 use crate::idle::{Idle, Woken};
+use ganger_mpsc::Injector;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 
 struct Pool {
     idle: Idle,
-    lane: GlobalQueue<()>,
+    lane: Injector<()>,
     /// Processes that have not been taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
@@ -23,7 +23,7 @@ impl Pool {
     fn new(workers: usize, processes: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            lane: GlobalQueue::new(),
+            lane: Injector::new(),
             left: AtomicUsize::new(processes),
             busy: (0..workers).map(|_| Parker::new()).collect(),
         })
