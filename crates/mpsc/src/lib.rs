@@ -1,8 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Layers: `list` is the ground, `queue` may import it, and `channel` both.
+// Layers: `list` is the ground, `queue` may import it, and `channel` and `injector` both.
 mod channel;
+mod injector;
 mod list;
 mod queue;
 
@@ -10,6 +11,7 @@ mod queue;
 pub use channel::AsyncReceiver;
 pub use channel::{BoundedSender, IntoIter, Iter, Receiver, Sender, TryIter, bounded, channel};
 pub use channel::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use injector::Injector;
 pub use list::{Batch, BatchIntoIter, BatchIter, Single};
 pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};
 

@@ -72,10 +72,11 @@ const SCHED: [Folder; 13] = [
     ),
 ];
 
-const MPSC: [Folder; 3] = [
+const MPSC: [Folder; 4] = [
     ("list", &[]),
     ("queue", &["list"]),
     ("channel", &["list", "queue"]),
+    ("injector", &["list", "queue"]),
 ];
 
 const PROC_API: [Folder; 5] = [

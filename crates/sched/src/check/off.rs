@@ -4,7 +4,6 @@ use crate::base::config::Config;
 use crate::core::local::LocalQueue;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
-use crate::queues::global::GlobalQueue;
 
 pub(crate) struct Check;
 
@@ -45,17 +44,17 @@ impl Check {
     }
 
     #[inline(always)]
-    pub(crate) fn push_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_global(&self, global: &Injector<Token>, token: Token) {
         global.push(token);
     }
 
     #[inline(always)]
-    pub(crate) fn push_urgent(&self, urgent: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_urgent(&self, urgent: &Injector<Token>, token: Token) {
         urgent.push(token);
     }
 
     #[inline(always)]
-    pub(crate) fn move_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn move_global(&self, global: &Injector<Token>, token: Token) {
         global.push(token);
     }
 

@@ -22,10 +22,10 @@ use crate::handlers::factories::Factories;
 use crate::limits::waiters::Waiters;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
-use crate::queues::global::GlobalQueue;
 use crate::queues::idle::Idle;
 use crate::queues::late::Late;
 use ganger_deque::{Stealer, Worker};
+use ganger_mpsc::Injector;
 use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
@@ -42,10 +42,14 @@ pub(crate) struct Shared {
     pub(crate) late: Late<Watch>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
-    pub(crate) global: GlobalQueue<Token>,
+    pub(crate) global: Injector<Token>,
     /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
-    /// before they look elsewhere.
-    pub(crate) urgent: GlobalQueue<Token>,
+    /// before they look elsewhere, and find it empty as a rule, by two loads.
+    ///
+    /// Rejected: a lane in each worker, where the sender may choose a worker that is in a long step;
+    /// and the top of the worker's deque, where a thief may take the process, or the next process
+    /// that the step wakes may bury it.
+    pub(crate) urgent: Injector<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
@@ -112,8 +116,8 @@ impl Shared {
             names: Names::new(),
             late: Late::new(),
             registry: Registry::new(),
-            global: GlobalQueue::new(),
-            urgent: GlobalQueue::new(),
+            global: Injector::new(),
+            urgent: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
             check: Check::new(&config, slots),

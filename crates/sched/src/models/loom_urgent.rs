@@ -6,15 +6,15 @@
 //! the last has been taken: a wake-up that is lost leaves a process and its taker waiting for ever,
 //! which loom reports.
 
-use crate::queues::global::GlobalQueue;
 use crate::queues::idle::{Idle, Woken};
+use ganger_mpsc::Injector;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 
 struct Pool {
     idle: Idle,
-    lane: GlobalQueue<()>,
+    lane: Injector<()>,
     /// Processes that have not been taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
@@ -24,7 +24,7 @@ impl Pool {
     fn new(workers: usize, processes: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            lane: GlobalQueue::new(),
+            lane: Injector::new(),
             left: AtomicUsize::new(processes),
             busy: (0..workers).map(|_| Parker::new()).collect(),
         })

@@ -1,7 +1,6 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
 mod loom_exit;
-mod loom_global;
 mod loom_idle;
 mod loom_lanes;
 mod loom_late;

@@ -5,6 +5,5 @@
 //!
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`.
 
-pub(crate) mod global;
 pub(crate) mod idle;
 pub(crate) mod late;

@@ -175,7 +175,7 @@ impl Worker<'_> {
     fn take_global(&self) -> Option<Token> {
         let mut taken: SmallVec<[Token; 17]> = SmallVec::new();
         let most = 1 + self.shared.config.global_batch;
-        self.shared.global.take(most, |token| taken.push(token));
+        taken.extend(self.shared.global.pop_batch(most));
         self.counters.global_picks.add(taken.len() as u64);
         // Other threads have written the cells last: the processor fetches all of them at once.
         taken.iter().for_each(Token::fetch);

@@ -1,14 +1,14 @@
-//! The global queue: those who push, those who take, and who looks whether it is empty.
+//! The injector: threads that push, threads that pop, and a thread that looks whether it is empty.
 
-use crate::queues::global::GlobalQueue;
+use super::Injector;
 use ganger_sync::atomic::{AtomicBool, Ordering, fence};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
-type Queue = Arc<GlobalQueue<u32>>;
+type Queue = Arc<Injector<u32>>;
 
 fn queue() -> Queue {
-    Arc::new(GlobalQueue::new())
+    Arc::new(Injector::new())
 }
 
 fn pushes<const N: usize>(queue: &Queue, values: [u32; N]) -> thread::JoinHandle<()> {
@@ -17,10 +17,10 @@ fn pushes<const N: usize>(queue: &Queue, values: [u32; N]) -> thread::JoinHandle
 }
 
 fn take(queue: &Queue, most: usize, taken: &mut Vec<u32>) {
-    queue.take(most, |value| taken.push(value));
+    taken.extend(queue.pop_batch(most));
 }
 
-/// Takes what is left; nobody pushes any more.
+/// Takes what is left, when all pushers have ended.
 fn rest(queue: &Queue, mut taken: Vec<u32>) -> Vec<u32> {
     let all = taken.len() + queue.len();
     take(queue, usize::MAX, &mut taken);
@@ -30,7 +30,7 @@ fn rest(queue: &Queue, mut taken: Vec<u32>) -> Vec<u32> {
 
 // pins: G3
 #[test]
-fn two_who_push_against_one_who_takes() {
+fn two_pushers_against_one_popper() {
     model::check(3, || {
         let queue = queue();
         let pushers = [[1, 2], [11, 12]].map(|values| pushes(&queue, values));
@@ -51,12 +51,12 @@ fn two_who_push_against_one_who_takes() {
 
 // pins: G3
 #[test]
-fn two_who_take_against_one_who_pushes() {
+fn two_poppers_against_one_pusher() {
     model::check(3, || {
         let queue = queue();
         queue.push(1);
         let pusher = pushes(&queue, [2, 3]);
-        let taker = {
+        let popper = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
                 let mut taken = Vec::new();
@@ -67,7 +67,7 @@ fn two_who_take_against_one_who_pushes() {
         let mut own = Vec::new();
         take(&queue, 2, &mut own);
         pusher.join().unwrap();
-        let others = taker.join().unwrap();
+        let others = popper.join().unwrap();
         assert!(own.is_sorted() && others.is_sorted(), "{own:?} {others:?}");
         let mut all = rest(&queue, own);
         all.extend(others);
@@ -76,12 +76,12 @@ fn two_who_take_against_one_who_pushes() {
     });
 }
 
-/// With fences as in `idle.rs`: somebody pushes and then looks whether anybody sleeps; somebody
-/// says that it sleeps and then looks whether something is queued. A third one takes the first, and
-/// with that moves the others.
+/// A pusher pushes, and then looks for sleepers. A sleeper says that it sleeps, and then looks
+/// whether there is an item. A third thread pops the first item, and with that moves the others to
+/// the front.
 // pins: G2
 #[test]
-fn who_falls_asleep_sees_what_is_queued_or_is_seen() {
+fn a_thread_that_falls_asleep_sees_the_item_or_is_seen() {
     model::check(4, || {
         let queue = queue();
         queue.push(1);
@@ -90,45 +90,42 @@ fn who_falls_asleep_sees_what_is_queued_or_is_seen() {
             let (queue, is_asleep) = (Arc::clone(&queue), Arc::clone(&is_asleep));
             thread::spawn(move || {
                 queue.push(2);
-                // Ordering: SeqCst, as in `Idle::notify_from_outside`.
+                // Ordering: SeqCst pairs with the fence of the sleeper.
                 fence(Ordering::SeqCst);
                 // Ordering: Relaxed, because the fence orders it.
                 is_asleep.load(Ordering::Relaxed)
             })
         };
-        let taker = {
+        let popper = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.pop())
         };
         // Ordering: Relaxed, because the fence orders it.
         is_asleep.store(true, Ordering::Relaxed);
-        // Ordering: SeqCst, as the heavy fence in `Idle::sleep`.
+        // Ordering: SeqCst pairs with the fence of the pusher.
         fence(Ordering::SeqCst);
         let is_empty = queue.is_empty();
         let is_seen = pusher.join().unwrap();
-        assert_eq!(taker.join().unwrap(), Some(1));
-        assert!(
-            !is_empty || is_seen,
-            "a worker sleeps beside what was pushed"
-        );
+        assert_eq!(popper.join().unwrap(), Some(1));
+        assert!(!is_empty || is_seen, "a thread sleeps beside an item");
         assert_eq!(rest(&queue, Vec::new()), [2]);
     });
 }
 
-/// Somebody counts what is queued while another one takes it, and a third one pushes.
+/// One thread counts the items while another one pops, and a third one pushes.
 #[test]
-fn who_counts_finds_no_more_than_there_have_been() {
+fn counting_finds_no_more_than_there_have_been() {
     model::check(4, || {
         let queue = queue();
         queue.push(1);
         let pusher = pushes(&queue, [2]);
-        let taker = {
+        let popper = {
             let queue = Arc::clone(&queue);
             thread::spawn(move || queue.pop())
         };
         assert!(queue.len() <= 2);
         pusher.join().unwrap();
-        assert_eq!(taker.join().unwrap(), Some(1));
+        assert_eq!(popper.join().unwrap(), Some(1));
         assert_eq!(rest(&queue, Vec::new()), [2]);
     });
 }
