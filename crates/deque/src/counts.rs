@@ -1,9 +1,9 @@
 //! What operations cost, counted in the test build of this crate and nowhere else.
 //!
-//! Times depend on the machine; that a probe of an empty deque writes to nothing that others read, and
-//! that 32 items change hands in one CAS, does not.
+//! Times depend on the machine. The counts do not: a probe of an empty deque writes to nothing that
+//! other threads read, and 32 items change hands by one CAS.
 
-/// What is expensive.
+/// An expensive operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// A CAS of the word that succeeded.
@@ -108,7 +108,7 @@ mod counted {
     }
 
     #[test]
-    fn the_first_thief_pays_for_an_announcement_and_those_who_follow_do_not() {
+    fn the_first_thief_pays_for_an_announcement_and_the_next_does_not() {
         let (victim, dest) = (worker_with(64), worker_with(0));
         let stealer = victim.stealer();
         let (first, stolen) = cost(|| stealer.steal_half_into(&dest, 32));

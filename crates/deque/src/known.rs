@@ -1,18 +1,18 @@
 //! What the owner remembers of the word.
 //!
-//! **Problem.** Where light fences are free, a third of a pop's instructions take the word apart, to
-//! find the limit anew, or ask whether light fences are free; and the answers are those of the pop
-//! before, unless a thief came by.
+//! **Problem.** Where light fences are free, a third of a pop's instructions takes the word apart
+//! to find the limit, and asks whether light fences are free. The answers are those of the pop
+//! before, unless a thief has come.
 //!
-//! **Protocol.** The owner keeps a word that it has seen, and its limit, which depends on nothing else.
-//! It does so only where light fences are free. So if the word equals the one that is kept, the limit is
-//! known, and that [`fence::free`](ganger_sync::fence::free) was fence enough as well.
+//! **Protocol.** The owner keeps a word that it has seen, and its limit, which depends on the word
+//! alone. It does so only where light fences are free. So if the word equals the kept one, the
+//! limit is known, and [`fence::free`](ganger_sync::fence::free) was fence enough.
 
 use crate::word::Snapshot;
 use ganger_sync::fence;
 use std::cell::Cell;
 
-/// A word and its limit; or none, where light fences are not free. Only the owner uses it.
+/// A word and its limit, or none where light fences are not free. Only the owner uses it.
 pub(crate) struct Known {
     word: Cell<Snapshot>,
     limit: Cell<u32>,
@@ -26,14 +26,13 @@ impl Known {
         }
     }
 
-    /// Whether it is known of `seen` that `index` is at or above its limit, and also that light
-    /// fences are free.
+    /// Whether `index` is known to be at or above the limit of `seen`, and light fences to be free.
     #[inline]
     pub(crate) fn is_private(&self, seen: Snapshot, index: u32) -> bool {
         seen == self.word.get() && index.wrapping_sub(self.limit.get()).cast_signed() >= 0
     }
 
-    /// Keeps `seen`, if that may be of use.
+    /// Keeps `seen`, where light fences are free.
     #[inline]
     pub(crate) fn keep(&self, seen: Snapshot) {
         if fence::light_is_free() {

@@ -1,20 +1,21 @@
 #![doc = include_str!("../README.md")]
 //! # How it works
 //!
-//! **Problem.** The owner pushes and pops all the time, thieves come rarely, and when they come they
-//! should take many items at once. A read-modify-write or a full fence costs as much as everything
-//! else in a pop: the owner's path must have neither.
+//! **Problem.** The owner pushes and pops all the time. Thieves come rarely, and then should take
+//! many items at once. A read-modify-write or a full fence costs as much as the rest of a pop: the
+//! owner's path must have neither.
 //!
 //! **Rejected.**
-//! - *Chase and Lev's deque with a CAS from `top` to `top + n`.* The owner pops without a CAS while
-//!   `bottom > top`, also what lies between `top` and `top + n`: top = 0, bottom = 4; a thief reads
-//!   n = 2; the owner pops 3, 2 and 1; the thief's CAS succeeds, and item 1 is there twice.
-//! - *The same with one CAS an item.* Correct, with a full fence in every pop and n CASes for n items.
-//! - *Two heads and a bounded ring.* The owner still pays a CAS for every pop.
+//! - *Chase and Lev's deque with a CAS from `top` to `top + n`.* While `bottom > top` the owner
+//!   pops without a CAS, also between `top` and `top + n`. Take top = 0 and bottom = 4: a thief
+//!   reads n = 2; the owner pops 3, 2 and 1; the thief's CAS succeeds, and item 1 is there twice.
+//! - *The same with one CAS an item.* Correct, with a full fence in every pop and n CASes for n
+//!   items.
+//! - *Two heads and a bounded ring.* The owner pays a CAS for every pop.
 //! - *Help from the owner.* Thieves that ask and wait starve while the owner runs a long task.
 //!
-//! **State.** Items have consecutive indices; a ring holds those from `head` to `bottom`. The first
-//! `exposed` of them may be claimed by thieves, up to the *limit*; the rest is the owner's own.
+//! **State.** Items have consecutive indices; a ring holds those from `head` to `bottom`. Thieves
+//! may claim the first `exposed` of them, up to the *limit*. The rest is the owner's own.
 //!
 //! ```text
 //!        head              limit                  bottom
@@ -27,34 +28,37 @@
 //! claim compares all of it. `released` counts the claimed items that have been copied out.
 //!
 //! **Owner.**
-//! 1. *Push*: write the slot, then `bottom` up. When the ring is full as far as it knows, it compares
-//!    `released` with `head`: if they are equal every slot below `head` is free again; otherwise it
-//!    moves to a new ring and never writes the old one again.
-//! 2. *Pop*: `bottom` down; light fence; read the word. At or above the limit, the item is its own.
-//!    (`known` makes that check cheap.)
-//! 3. Below the limit: CAS the limit to the middle of what is left, and take the item. If thieves
-//!    have claimed it, the deque is empty, and the next push goes above the item, to `head`.
+//! 1. *Push*: write the slot, then move `bottom` up. If no slot is known to be free, compare
+//!    `released` with `head`. If they are equal, every slot below `head` is free again. Otherwise
+//!    move to a new ring, and never write the old one again.
+//! 2. *Pop*: move `bottom` down; light fence; read the word. At or above the limit, the item is the
+//!    owner's. (`known` makes that check cheap.)
+//! 3. *Pop below the limit*: CAS the limit to the middle of what is left, and take the item. If
+//!    thieves have claimed it, the deque is empty, and the next push goes above it, to `head`.
 //! 4. *Expose*: CAS the limit to `bottom`.
 //! 5. *Shrink*: move to a smaller ring, as in 1 to a larger one.
 //!
 //! **Thief.**
-//! 1. Read the word and `bottom`. Nothing between them: return.
-//! 2. If nothing is exposed: announce it, by a CAS that exposes everything, tentatively. If somebody
-//!    else has announced it already, that does.
-//! 3. If it is tentative: heavy fence, and read `bottom` again.
-//! 4. Load the ring; then claim half, by a CAS that moves `head`, and settles the rest.
-//! 5. Copy the items; add their number to `released`.
+//! 1. Read the word and `bottom`. If nothing lies between them, return.
+//! 2. If nothing is exposed, announce a claim: a CAS exposes everything, tentatively. The
+//!    announcement of another thief does as well.
+//! 3. If the word is tentative, make a heavy fence, and read `bottom` again.
+//! 4. Load the ring. Then claim half, by a CAS that moves `head` and settles the rest.
+//! 5. Copy the items, and add their number to `released`.
 //!
-//! **Proof sketch.** *Claims*: the owner reclaims only by changing the word, and a claim compares all
-//! of it, so a thief whose view is out of date fails; the version tells a word that was changed back
-//! from one that was not. *Free pops*: of an owner that stores `bottom = b`, fences and reads the word,
-//! and a thief that announces an exposure of `b`, fences and reads `bottom`, one sees the other's store.
-//! If it is the owner, it goes the long way; if it is the thief, it leaves `b` alone, or finds a
-//! newer item there that was pushed after.
+//! **Proof sketch.** *Claims*: the owner takes back only by changing the word, and a claim compares
+//! all of it. So a thief with an outdated view fails. The version tells a word that was changed
+//! back from a word that was not changed.
 //!
-//! *Slots*: the ring is loaded after the bounds of the claim, so it is not too old to hold the items,
-//! and before the claim, so the owner cannot have left them behind when it moved. Slots are read after
-//! the claim only, and written again after they are released only: no torn reads, any `T`.
+//! *Free pops*: the owner stores `bottom = b`, fences and reads the word. A thief announces an
+//! exposure of `b`, fences and reads `bottom`. One of the two sees the other's store. If it is the
+//! owner, it takes the item back by a CAS. If it is the thief, it leaves `b` alone, or finds an
+//! item there that was pushed later.
+//!
+//! *Slots*: a thief loads the ring after the bounds of the claim, so the ring is new enough to hold
+//! the items. It loads the ring before the claim, so the owner has not left the items behind when
+//! it moved. Slots are read after the claim, and written again after the release: no torn reads,
+//! any `T`.
 //!
 //! **Linearization points.**
 //!
@@ -67,12 +71,13 @@
 //! | `steal`, `steal_half_into` | the CAS that claims; for `dest`, its store of `bottom` |
 //! | the same, `Empty` | the load of `bottom` that leaves nothing above `head` |
 //!
-//! A pop of the last item has stored `bottom` before it takes effect, so a thief may call a deque empty
-//! whose last item the owner is about to take, or to lose to another thief that is already at work.
+//! A pop of the last item stores `bottom` before it takes effect. So a thief may call a deque empty
+//! whose last item the owner is about to take, or to lose to another thief.
 //!
-//! **Files.** `word` is the state machine, `known` what the owner remembers of it, `shared` the fields
-//! around it with their orderings, `ring` the slots, `reclaim` the old rings; `worker` and `stealer`
-//! are the two protocols. `counts` lets tests count what is expensive.
+//! **Files**, from the bottom: `counts` lets tests count expensive operations; `word` is the state
+//! machine, and `known` what the owner remembers of it; `ring` has the slots, and `reclaim` frees
+//! old rings; `shared` has the shared fields with their orderings; `worker` and `stealer` are the
+//! two protocols.
 
 mod counts;
 mod known;

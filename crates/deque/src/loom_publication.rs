@@ -1,7 +1,7 @@
-//! What publishes the items that the owner leaves exposed, when light fences publish nothing.
+//! The items that the owner leaves exposed are published although light fences publish nothing.
 //!
-//! Where a light fence is a compiler fence, a pop is followed by no fence at all. In these models light
-//! fences do nothing; in exchange, no thief claims on a word that is tentative.
+//! Where a light fence is a compiler fence, no fence follows a pop. In these models light fences do
+//! nothing, and no thief claims on a tentative word.
 
 use crate::shared::Shared;
 use crate::word::{Announcement, Claim};
@@ -14,7 +14,7 @@ fn without_light_fences(preemptions: usize, body: impl Fn() + Sync + Send + 'sta
     fence::without_light(|| model::check(preemptions, body));
 }
 
-/// Claims what is settled, as `Stealer::steal_half_into` does, and returns the items.
+/// Claims if the word is settled, as `Stealer::steal_half_into` does, and returns the items.
 fn claim_settled(shared: &Shared<u32>) -> Vec<u32> {
     let seen = shared.word.load();
     if !seen.is_open() {
@@ -27,32 +27,33 @@ fn claim_settled(shared: &Shared<u32>) -> Vec<u32> {
         return Vec::new();
     };
     let items = (0..count)
-        // SAFETY: the slots were claimed, hold items, and are read once.
+        // SAFETY: this thief has claimed the slots, which hold items, and reads them once.
         .map(|offset| unsafe { ring.read(first.wrapping_add(offset)).assume_init() })
         .collect();
     shared.release(count);
     items
 }
 
-/// Says whose turn it is, and publishes nothing: loom's search alone does not reach an order of
-/// steps as particular as the one below.
+/// Says which thread's turn it is, and publishes nothing. Loom's search alone does not reach an
+/// order of steps as particular as these models need.
 struct Turn(AtomicU32);
 
 impl Turn {
     fn pass_to(&self, turn: u32) {
-        // Ordering: Relaxed, here and below, because nothing may be visible through it.
+        // Ordering: Relaxed, because nothing may be visible through it.
         self.0.store(turn, Ordering::Relaxed);
     }
 
     fn wait_for(&self, turn: u32) {
+        // Ordering: Relaxed, because nothing may be visible through it.
         while self.0.load(Ordering::Relaxed) != turn {
             thread::yield_now();
         }
     }
 }
 
-/// A thief looks; the owner replaces the items; the thief announces, and stands still; the owner takes
-/// back, which leaves one of the new items exposed.
+/// A thief looks. The owner replaces the items. The thief announces, and stands still. The owner
+/// takes back, which leaves one of the new items exposed.
 #[test]
 fn what_the_owner_leaves_exposed_is_there() {
     without_light_fences(3, || {
@@ -87,7 +88,7 @@ fn what_the_owner_leaves_exposed_is_there() {
     });
 }
 
-/// The owner exposes an item at an index that had another one before.
+/// The owner exposes an item at an index that had another item before.
 #[test]
 fn what_the_owner_exposes_is_there() {
     without_light_fences(4, || {

@@ -2,19 +2,22 @@
 //!
 //! **Problem.** The owner replaces its ring while thieves may be copying out of the old one.
 //!
-//! **Rejected.** Reference counts: two more RMWs a steal, on a line that all thieves share. Keeping
-//! every ring until the end: simple, and as much memory again as the largest ring, but a ring that
-//! is replaced by one of its own size (see `Worker::grow`) would make that unbounded. The collector
-//! that all users of crossbeam-epoch share: it runs whatever anybody has deferred, in the middle of a
-//! push or a steal, and that may panic, or reach this very deque.
+//! **Rejected.**
+//! - *Reference counts*: two more RMWs a steal, on a line that all thieves share.
+//! - *Keeping every ring until the end*: it takes as much memory again as the largest ring, and an
+//!   owner that replaces a ring by one of the same size (see `Worker::grow`) would make it
+//!   unbounded.
+//! - *The collector that all users of crossbeam-epoch share*: in the middle of a push or a steal it
+//!   runs what other users have deferred, which may panic, or reach this same deque.
 //!
-//! **Protocol.** A thief pins the epoch, loads the pointer, and is done with the ring before it
-//! unpins. The owner stores the new pointer and then retires the old one; it is freed once every
-//! thread that was pinned at that moment has unpinned. The collector is this crate's own: all that it
-//! runs is the freeing of rings. While a thief is suspended in a copy, nothing is freed.
+//! **Protocol.** A thief pins the epoch, loads the pointer, and has finished with the ring before
+//! it unpins. The owner stores the new pointer, and then retires the old one. The old ring is freed
+//! once every thread that was pinned at that moment has unpinned. The collector is this crate's
+//! own, and runs nothing but the freeing of rings. While a thief is suspended in a copy, nothing is
+//! freed.
 //!
-//! crossbeam-epoch is opaque to loom. There, retired rings are kept until the deque goes: the models
-//! check the protocol of the deque, and crossbeam's own tests check the epochs.
+//! crossbeam-epoch is opaque to loom. There, retired rings are kept until the deque goes. The
+//! models check the protocol of the deque; crossbeam's own tests check the epochs.
 
 use ganger_sync::atomic::{AtomicPtr, Ordering};
 use std::ptr::NonNull;
@@ -24,7 +27,7 @@ pub(crate) use backend::{Guard, pin};
 
 /// A pointer that one thread replaces and any thread follows.
 pub(crate) struct Buffer<R> {
-    /// Written by the owner, read by thieves. Always from `Box::into_raw`.
+    /// The owner writes it, thieves read it. Always from `Box::into_raw`.
     current: AtomicPtr<R>,
     retired: Retired<R>,
 }
@@ -42,35 +45,35 @@ impl<R> Buffer<R> {
         // Ordering: Acquire pairs with the Release store in `replace`: the slots that the owner
         // copied before are there.
         let current = self.current.load(Ordering::Acquire);
-        // SAFETY: the pointer comes from a box, which is freed only after every guard that could
-        // have seen it is gone.
+        // SAFETY: the pointer comes from a box, which is freed after every guard is gone that may
+        // have seen it.
         unsafe { &*current }
     }
 
-    /// The newest value, for the owner, who alone replaces it.
+    /// The newest value, for the owner, which alone replaces it.
     pub(crate) fn owned(&self) -> NonNull<R> {
         // Ordering: Relaxed, because the caller is the thread that stores.
         let current = self.current.load(Ordering::Relaxed);
         NonNull::new(current).expect("a box is not null")
     }
 
-    /// Puts `next` in the place of the current value, and frees that one when nobody can be using
-    /// it any longer.
+    /// Puts `next` in the place of the current value, which is freed when no thread can use it any
+    /// longer.
     ///
     /// # Safety
     /// Only the owner calls this, and it does not use the replaced value afterwards.
     pub(crate) unsafe fn replace(&self, next: Box<R>) {
-        // First: when this panics, nothing has been replaced.
+        // This comes first: if it panics, nothing has been replaced.
         let guard = pin();
         let old = self.owned();
         // Ordering: Release pairs with the Acquire in `load`.
         self.current.store(Box::into_raw(next), Ordering::Release);
-        // SAFETY: `old` comes from a box, is reachable no longer, and is retired once, because only
-        // the owner replaces.
+        // SAFETY: `old` comes from a box, new guards cannot reach it, and it is retired once,
+        // because only the owner replaces.
         unsafe { self.retired.add(&guard, old) };
     }
 
-    /// Frees what has been replaced and is used by nobody any longer.
+    /// Frees what has been replaced and no thread uses any longer.
     pub(crate) fn collect(&self) {
         self.retired.collect();
     }
@@ -78,7 +81,7 @@ impl<R> Buffer<R> {
 
 impl<R> Drop for Buffer<R> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: nobody else follows the pointer, and it comes from a box.
+        // SAFETY: `&mut self`: no other thread follows the pointer. It comes from a box.
         drop(unsafe { Box::from_raw(self.owned().as_ptr()) });
     }
 }
@@ -104,13 +107,14 @@ mod backend {
     pub(crate) fn pin() -> Guard {
         count(Event::Pinned);
         let pinned = HANDLE.try_with(LocalHandle::pin);
-        // In a destructor of another thread-local this thread's handle may be gone.
+        // In the destructor of another thread-local value this thread's handle may be gone.
         pinned.unwrap_or_else(|_| COLLECTOR.register().pin())
     }
 
     /// Hands retired values to the epoch.
     pub(crate) struct Retired<R> {
-        /// There have been some. Of the owner's thread, until nobody else is left.
+        /// Whether there have been any. Only the owner uses it, and then the thread that drops the
+        /// deque.
         any: AtomicBool,
         values: PhantomData<R>,
     }
@@ -126,20 +130,19 @@ mod backend {
         /// # Safety
         /// `old` comes from a box, new guards cannot reach it, and it is added once.
         pub(crate) unsafe fn add(&self, guard: &Guard, old: NonNull<R>) {
-            // Ordering: Relaxed, because whoever reads it is the same thread, or the last one that has the deque.
+            // Ordering: Relaxed, because the owner reads it, or the last thread that has the deque.
             self.any.store(true, Ordering::Relaxed);
-            // SAFETY: by the contract of this function; and freeing a ring touches no item, so it
-            // does not matter on which thread and when it happens.
+            // SAFETY: by the contract of this function. Freeing a ring touches no item, so any
+            // thread may do it at any time.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old.as_ptr()))) };
-            // A ring can be large, and this thread may neither steal nor retire another for a long
-            // time.
+            // A ring can be large, and this thread may do nothing here for a long time.
             guard.flush();
         }
 
-        /// It takes two advances of the epoch until a ring is free, and a third look to free it; an advance takes
-        /// threads that are not pinned from before.
+        /// Frees what no thread uses any longer. A ring is free after two advances of the epoch,
+        /// and a third look frees it. The epoch advances when no thread is pinned in an older one.
         pub(crate) fn collect(&self) {
-            // Ordering: as in `add`.
+            // Ordering: Relaxed, because the owner reads it, or the last thread that has the deque.
             if self.any.load(Ordering::Relaxed) {
                 for _ in 0..3 {
                     pin().flush();
@@ -150,7 +153,7 @@ mod backend {
 
     impl<R> Drop for Retired<R> {
         fn drop(&mut self) {
-            // Somebody may have been in a steal when the last one was replaced.
+            // A thief may have been in a steal when the last ring was replaced.
             self.collect();
         }
     }
@@ -181,19 +184,27 @@ mod backend {
         /// # Safety
         /// `old` comes from a box and is added once.
         pub(crate) unsafe fn add(&self, _guard: &Guard, old: NonNull<R>) {
-            self.0.lock().expect("nobody panics here").push(old);
+            self.0
+                .lock()
+                .expect("no thread panics with the lock")
+                .push(old);
         }
 
-        /// They are kept.
+        /// Frees nothing: retired values are kept.
         #[expect(clippy::unused_self, reason = "as the other backend's")]
         pub(crate) fn collect(&self) {}
     }
 
     impl<R> Drop for Retired<R> {
         fn drop(&mut self) {
-            for old in self.0.get_mut().expect("nobody panics here").drain(..) {
-                // SAFETY: it comes from a box, was added once, and with the deque gone nobody uses
-                // it.
+            for old in self
+                .0
+                .get_mut()
+                .expect("no thread panics with the lock")
+                .drain(..)
+            {
+                // SAFETY: it comes from a box and was added once. The deque is gone, so no thread
+                // uses it.
                 drop(unsafe { Box::from_raw(old.as_ptr()) });
             }
         }
@@ -217,7 +228,7 @@ mod tests {
         let buffer = Buffer::new(Box::new(Arc::clone(&first)));
         let guard = pin();
         let seen = buffer.load(&guard);
-        // SAFETY: this thread is the owner; what it uses below is protected by the guard.
+        // SAFETY: this thread is the owner. The guard protects the value that it uses later.
         unsafe { buffer.replace(Box::new(Arc::default())) };
         for _ in 0..1_000 {
             pin().flush();
@@ -233,7 +244,7 @@ mod tests {
         assert!(freed);
     }
 
-    /// Nobody steals or replaces anything afterwards.
+    /// No thread steals or replaces anything afterwards.
     #[test]
     fn what_was_in_use_when_it_was_replaced_goes_with_the_buffer() {
         let is_freed = || {
@@ -247,7 +258,7 @@ mod tests {
                     replaced.wait();
                 });
                 pinned.wait();
-                // SAFETY: this thread is the owner, and uses none.
+                // SAFETY: this thread is the owner, and uses no value.
                 unsafe { buffer.replace(Box::new(Arc::default())) };
                 buffer.collect();
                 assert_eq!(Arc::strong_count(&first), 2, "it is in use");

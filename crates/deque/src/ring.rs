@@ -1,14 +1,14 @@
 //! The ring of slots that the indices of the deque wrap around in.
 //!
-//! A ring knows nothing of which slots hold items: `bottom`, the word and `released` say that, and
-//! the callers' safety contracts refer to them. It never drops an item.
+//! A ring does not know which slots hold items. `bottom`, the word and `released` say so, and the
+//! safety contracts of callers rest on them. A ring never drops an item.
 
 use ganger_sync::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// The most slots a ring can have: differences of two indices must fit an `i32`.
+/// How many slots a ring has at most: the difference of two indices must fit an `i32`.
 pub(crate) const MAX_CAPACITY: u32 = 1 << 30;
 
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
@@ -18,10 +18,10 @@ pub(crate) struct Ring<T> {
     slots: Slots<T>,
 }
 
-/// A ring's slots, by address: a power of two of them. The owner keeps a copy, which saves it a
-/// load for each push and pop.
+/// A ring's slots, by address: a power of two of them. The owner keeps a copy, which saves a load
+/// for each push and pop.
 ///
-/// | who | does what with a slot |
+/// | thread | what it does with a slot |
 /// |---|---|
 /// | owner | writes one that holds nothing; reads one that is its own |
 /// | thief | reads one that it has claimed |
@@ -35,8 +35,8 @@ impl<T> Ring<T> {
     /// A ring with at least `capacity` slots.
     ///
     /// # Panics
-    /// With "capacity overflow" when that is more than [`MAX_CAPACITY`] or than fits the address
-    /// space.
+    /// With "capacity overflow" when that is more than [`MAX_CAPACITY`], or more than the address
+    /// space holds.
     #[track_caller]
     pub(crate) fn new(capacity: u32) -> Self {
         assert!(capacity <= MAX_CAPACITY, "capacity overflow");
@@ -63,7 +63,7 @@ impl<T> Deref for Ring<T> {
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         let slots = NonNull::slice_from_raw_parts(self.slots.first, self.capacity() as usize);
-        // SAFETY: it is what `new` has leaked, and the ring is its owner.
+        // SAFETY: `new` has leaked it, and the ring owns it.
         drop(unsafe { Box::from_raw(slots.as_ptr()) });
     }
 }
@@ -78,22 +78,22 @@ impl<T> Slots<T> {
     /// Puts an item into the slot of `index`, without dropping what the slot held.
     ///
     /// # Safety
-    /// The ring is there, and nobody reads or writes this slot at the same time.
+    /// The ring is there, and no other thread reads or writes this slot at the same time.
     #[inline]
     pub(crate) unsafe fn write(self, index: u32, item: MaybeUninit<T>) {
         // SAFETY: by the contract of this function the ring is there and the access is exclusive.
         unsafe { self.slot(index).as_ref() }.with_mut(|slot| unsafe { *slot = item });
     }
 
-    /// Copies the slot of `index`. The copy is an item if the slot holds one; whoever makes it one
-    /// must be the only one who does so.
+    /// Copies the slot of `index`. The copy is an item if the slot holds one. Only one copy of an
+    /// item may be used as an item.
     ///
     /// # Safety
-    /// The ring is there, and nobody writes this slot at the same time.
+    /// The ring is there, and no thread writes this slot at the same time.
     #[inline]
     pub(crate) unsafe fn read(self, index: u32) -> MaybeUninit<T> {
-        // SAFETY: by the contract of this function the ring is there and nobody writes; the copy is
-        // not yet an item, so a second copy elsewhere does no harm.
+        // SAFETY: by the contract of this function the ring is there, and no thread writes the
+        // slot. The copy is not yet an item, so a second copy elsewhere does no harm.
         unsafe { self.slot(index).as_ref() }.with(|slot| unsafe { slot.read() })
     }
 
@@ -101,13 +101,13 @@ impl<T> Slots<T> {
     /// in `target`, which is another ring.
     ///
     /// # Safety
-    /// The rings are there, nobody writes those slots here, and nobody reads or writes those in
-    /// `target`, at the same time.
+    /// The rings are there. At the same time no thread writes those slots here, and no other thread
+    /// reads or writes those in `target`.
     pub(crate) unsafe fn copy_to(self, mut first: u32, mut count: u32, target: Self, mut to: u32) {
         debug_assert!(count <= self.capacity() && count <= target.capacity());
         while count > 0 {
             let run = count.min(self.run(first)).min(target.run(to));
-            // SAFETY: by the contract of this function; neither run goes past the end of its ring.
+            // SAFETY: by the contract of this function. Neither run goes past the end of its ring.
             unsafe { copy_run(self.slot(first), target.slot(to), run) };
             first = first.wrapping_add(run);
             to = to.wrapping_add(run);
@@ -139,26 +139,27 @@ impl<T> Copy for Slots<T> {}
 /// Copies `count` slots that lie side by side.
 ///
 /// # Safety
-/// There are so many on both sides, nobody writes those from `from` on, and nobody reads or writes
-/// those from `to` on.
+/// There are as many on both sides. No thread writes those from `from` on, and no other thread
+/// reads or writes those from `to` on.
 #[cfg(not(loom))]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
-    // SAFETY: by the contract of this function; a slot is laid out as what it holds.
+    // SAFETY: by the contract of this function. A slot is laid out like its content.
     unsafe { from.copy_to_nonoverlapping(to, count as usize) };
 }
 
-/// The same, slot by slot, so that loom sees each access.
+/// Copies `count` slots that lie side by side, one by one, so that loom sees each access.
 ///
 /// # Safety
-/// As above.
+/// There are as many on both sides. No thread writes those from `from` on, and no other thread
+/// reads or writes those from `to` on.
 #[cfg(loom)]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     for offset in 0..count as usize {
         // SAFETY: by the contract of this function.
         let (from, to) = unsafe { (from.add(offset).as_ref(), to.add(offset).as_ref()) };
-        // SAFETY: as above.
+        // SAFETY: by the contract of this function.
         let item = from.with(|slot| unsafe { slot.read() });
-        // SAFETY: as above.
+        // SAFETY: by the contract of this function.
         to.with_mut(|slot| unsafe { *slot = item });
     }
 }
@@ -191,7 +192,7 @@ mod tests {
         // SAFETY: one thread.
         unsafe { small.copy_to(first, 4, *large, first) };
         for offset in 0..4 {
-            // SAFETY: one thread, and the slot was filled above.
+            // SAFETY: one thread, and the copy has filled the slot.
             let item = unsafe { large.read(first.wrapping_add(offset)).assume_init() };
             assert_eq!(item, offset);
         }

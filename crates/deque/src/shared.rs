@@ -16,8 +16,9 @@ use ganger_sync::atomic::{AtomicU32, Ordering};
 /// | `word` | CAS, to expose and to take back | CAS, to announce and to claim |
 /// | `released` | reads | add |
 ///
-/// Each on the cache line of those who write it: a thief's claim does not take `bottom` away from
-/// the owner, nor does its release take away the word that the owner's next pop reads.
+/// Fields with different writers have cache lines of their own. So a claim does not take `bottom`
+/// away from the owner, and a release does not take away the word, which the owner's next pop
+/// reads.
 pub(crate) struct Shared<T> {
     pub(crate) owner: CachePadded<OwnerSide<T>>,
     pub(crate) word: CachePadded<Word>,
@@ -30,10 +31,10 @@ pub(crate) struct OwnerSide<T> {
     pub(crate) buffer: Buffer<Ring<T>>,
 }
 
-// SAFETY: items are moved between threads, so `T: Send`; no two threads ever have a reference to the
+// SAFETY: items move between threads, so `T: Send`. No two threads ever have a reference to the
 // same item, so nothing more is needed. Slots are accessed only as the protocol allows.
 unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: a shared one moves items between threads, and gives out no reference to an item.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -59,30 +60,30 @@ impl<T> Shared<T> {
     /// Owner: moves `bottom`, up or down.
     #[inline]
     pub(crate) fn set_bottom(&self, bottom: u32) {
-        // Ordering: Release pairs with the Acquire load in `bottom`. Down as well: a thief that
-        // reads the store of a pop claims items below it, and that store is then all that orders
-        // their being written before its reading them.
+        // Ordering: Release pairs with the Acquire load in `bottom`. A store of a pop needs it,
+        // too: a thief that reads it may claim items below, and nothing else orders their writes
+        // before the reads of the thief.
         self.owner.bottom.store(bottom, Ordering::Release);
     }
 
     /// Thief: says that it has copied `items` out of the slots that it had claimed.
     pub(crate) fn release(&self, items: u32) {
         // Ordering: Release pairs with the Acquire in `free_below`: the owner overwrites the slots
-        // only after they have been read.
+        // after the thief has read them.
         self.released.fetch_add(items, Ordering::Release);
         count(Event::Released);
     }
 
-    /// Owner: the index below which every slot has been copied out, and `head`. The former is
-    /// known only when no thief is copying.
+    /// Owner: the index below which every slot has been copied out, and `head`. The index is known
+    /// only when no thief copies.
     ///
     /// `released` is a sum, and thieves release in any order: it must be read *before* `head`. The
-    /// other way round, a later claim that is released already could stand in for an earlier one
-    /// that is not. In this order, all that the sum counts was claimed below `head`, so if they are
-    /// equal it counts everything below `head`.
+    /// other way round, a later claim that is released could stand in for an earlier one that is
+    /// not. In this order all that the sum counts was claimed below `head`. So if the two are
+    /// equal, the sum counts everything below `head`.
     pub(crate) fn free_below(&self) -> (Option<u32>, u32) {
         // Ordering: Acquire pairs with the Release in `release`, of every thief that is counted:
-        // a chain of RMWs. It also keeps the load of the word behind it.
+        // the additions are a chain of RMWs. It also keeps the load of the word behind it.
         let released = self.released.load(Ordering::Acquire);
         let head = self.word.load().head();
         ((released == head).then_some(head), head)
@@ -91,8 +92,8 @@ impl<T> Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // The worker empties the deque when it goes, and every thief holds a reference while it
-        // copies: only the rings are left, and these know nothing of items.
+        // The worker empties the deque when it goes, and every thief has a reference while it
+        // copies. So only the rings are left, which drop no items.
         debug_assert_eq!(self.word.load().len(self.bottom()), 0);
     }
 }

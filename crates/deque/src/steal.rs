@@ -1,4 +1,4 @@
-//! What an attempt to steal comes back with.
+//! The result of an attempt to steal.
 
 /// The result of an attempt to steal.
 ///
@@ -13,12 +13,12 @@
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steal<T> {
-    /// There was nothing to take at some moment during the call.
+    /// At some moment during the call there was nothing to take.
     Empty,
-    /// What was taken.
+    /// The item, or the number of items, that was taken.
     Success(T),
-    /// Another thread was faster; whether anything is left is unknown. Trying again, here or with
-    /// another victim, is up to the caller.
+    /// Another thread was faster. Whether anything is left is unknown. The caller may try again,
+    /// here or with another victim.
     Retry,
 }
 

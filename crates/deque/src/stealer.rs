@@ -13,7 +13,7 @@ use std::fmt;
 
 /// A thief's handle of a deque: takes the oldest items.
 ///
-/// Any number of threads may use clones of it, or share one, at the same time; the owner as well.
+/// Any number of threads may use clones of it, or share one, at the same time, also the owner.
 /// Taking needs no help from the owner.
 ///
 /// ```
@@ -44,15 +44,14 @@ impl<T> Stealer<T> {
         Self { shared }
     }
 
-    /// Takes the oldest item. Does not block, and does not try again when another thread was
-    /// faster.
+    /// Takes the oldest item. Never blocks, and does not try again when another thread was faster.
     ///
-    /// O(1). Two loads when there is nothing; one CAS when something is exposed; else two and a
-    /// heavy fence, which also exposes the rest to the thieves that follow.
+    /// O(1). Two loads when there is nothing; one CAS when something is exposed; otherwise two
+    /// CASes and a heavy fence, which expose the rest to the thieves that follow.
     ///
     /// # Panics
-    /// If the system has allowed heavy fences and refuses them now: see the crate's "Platforms".
-    /// Nothing is taken then.
+    /// If the system allowed heavy fences at first and refuses them later: see "Platforms" in the
+    /// crate's documentation. Then nothing is taken.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -69,7 +68,7 @@ impl<T> Stealer<T> {
         self.steal_seen(seen, bottom)
     }
 
-    /// The rest of [`steal`](Self::steal): apart, so that looking in vain takes no more than that.
+    /// The rest of [`steal`](Self::steal). It is apart, so that a look in vain stays small.
     #[inline(never)]
     fn steal_seen(&self, seen: Snapshot, bottom: u32) -> Steal<T> {
         let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
@@ -77,10 +76,10 @@ impl<T> Stealer<T> {
         };
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, 1).map(|claimed| {
-            // SAFETY: the slot is ours: the owner does not write it before it is released.
+            // SAFETY: the slot is this thief's: the owner does not write it before the release.
             let item = unsafe { claimed.ring.read(claimed.first) };
             self.shared.release(claimed.count);
-            // SAFETY: it held an item, and the claim makes us the only one to take it.
+            // SAFETY: the slot held an item, and only the thief with the claim takes it.
             unsafe { item.assume_init() }
         })
     }
@@ -89,14 +88,15 @@ impl<T> Stealer<T> {
     /// rounded up, but at most `limit`, and no more than are exposed. Returns how many, at least
     /// one. They keep their order, so `dest` pops the youngest of them first.
     ///
-    /// `Empty` as well when `limit` is 0, and when `dest` is the owner of this very deque. Does not
-    /// block, and does not try again when another thread was faster.
+    /// It returns `Empty` as well when `limit` is 0, and when `dest` is the owner of this same
+    /// deque. Never blocks, and does not try again when another thread was faster.
     ///
-    /// O(n) for n items, and amortised growth of `dest`; otherwise as [`steal`](Self::steal).
+    /// O(n) for n items, and growth of `dest`, amortised. It synchronises as much as one
+    /// [`steal`](Self::steal).
     ///
     /// # Panics
-    /// As [`Worker::push`], when `dest` cannot grow; and as [`steal`](Self::steal). Nothing is taken
-    /// then.
+    /// Where [`Worker::push`] does, when `dest` cannot grow, and where [`steal`](Self::steal) does.
+    /// Then nothing is taken.
     ///
     /// ```
     /// use ganger_deque::{Steal, Worker};
@@ -118,7 +118,8 @@ impl<T> Stealer<T> {
         self.steal_half_seen(seen, bottom, dest, limit)
     }
 
-    /// The rest of [`steal_half_into`](Self::steal_half_into), as [`steal_seen`](Self::steal_seen).
+    /// The rest of [`steal_half_into`](Self::steal_half_into). It is apart, so that a look in vain
+    /// stays small.
     #[inline(never)]
     fn steal_half_seen(
         &self,
@@ -131,14 +132,14 @@ impl<T> Stealer<T> {
             return Steal::Retry;
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        // Room first: nothing may fail between the claim and the copy.
+        // Room comes first: nothing may fail between the claim and the copy.
         let wanted = half(seen.len(bottom)).min(seen.claimable(bottom));
         let room = dest.reserve(wanted.min(limit));
         let guard = reclaim::pin();
         self.claim(&guard, seen, bottom, limit.min(room))
             .map(|claimed| {
-                // SAFETY: the slots are ours: the owner does not write them before they are
-                // released. There is room, for no more was claimed.
+                // SAFETY: the slots are this thief's: the owner does not write them before the
+                // release. The claim is no larger than the room.
                 unsafe { dest.fill(**claimed.ring, claimed.first, claimed.count) };
                 self.shared.release(claimed.count);
                 dest.publish(claimed.count);
@@ -146,32 +147,34 @@ impl<T> Stealer<T> {
             })
     }
 
-    /// How many items there were a moment ago; more than there ever were, if others steal and the owner pushes between
-    /// the two loads. O(1).
+    /// How many items there are at this moment. It may be more than there ever were, if other
+    /// threads steal and the owner pushes between the two loads. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         let (seen, bottom) = self.look();
         seen.len(bottom) as usize
     }
 
-    /// Whether there were no items a moment ago. O(1), two loads.
+    /// Whether there are no items at this moment. O(1), two loads.
     ///
-    /// An item that the owner is popping at this moment may count as gone already. A thread that goes
-    /// to sleep when this returns `true` must have announced its sleep before, with a full fence
-    /// between; and whoever pushes must look for the announcement after the push, with a full fence
-    /// between as well.
+    /// An item that the owner pops at this moment may count as gone already. A thread that sleeps
+    /// when this returns `true` has to announce its sleep, then make a full fence, then call this.
+    /// The owner has to push, then make a full fence, then look for announcements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Which items there were a moment ago: the number of the oldest, and how many there were. Items have consecutive
-    /// numbers, in the order in which they are stolen, and the next one after 2^32 - 1 is 0. The count may be too high,
-    /// as that of [`len`](Self::len). O(1), two loads.
+    /// Which items there are at this moment: the number of the oldest, and how many there are.
+    /// O(1), two loads.
     ///
-    /// The number of the oldest moves on when items are stolen, and for no other reason: so who looks again can tell
-    /// how many have been, up to 2^32. An item that the owner pushes where it has popped one has that one's number,
-    /// and one that it is popping at this moment may count as gone already.
+    /// Items have consecutive numbers, in the order in which they are stolen; the next one after
+    /// 2^32 - 1 is 0. The count may be too high, like that of [`len`](Self::len).
+    ///
+    /// The number of the oldest moves on when items are stolen, and for no other reason. So a
+    /// second look tells how many have been stolen since the first, up to 2^32. An item that the
+    /// owner pushes where it has popped one gets the same number. An item that the owner pops at
+    /// this moment may count as gone already.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -191,7 +194,7 @@ impl<T> Stealer<T> {
         (seen.head(), seen.len(bottom) as usize)
     }
 
-    /// The word, and `bottom` not older than it. If that leaves nothing between them, the deque was
+    /// The word, and a `bottom` that is not older. If nothing lies between them, the deque was
     /// empty when `bottom` was read, because `head` never moves back.
     #[inline]
     fn look(&self) -> (Snapshot, u32) {
@@ -199,8 +202,8 @@ impl<T> Stealer<T> {
         (seen, self.shared.bottom())
     }
 
-    /// The same, from which can be claimed: announces a claim if nothing is exposed, and looks again. None if another
-    /// thread was faster.
+    /// A word and a `bottom` from which a thief can claim. Announces a claim if nothing is exposed,
+    /// and looks again. `None` if another thread was faster.
     fn look_closer(&self, seen: Snapshot, bottom: u32) -> Option<(Snapshot, u32)> {
         if seen.is_open() {
             return Some((seen, bottom));
@@ -214,8 +217,8 @@ impl<T> Stealer<T> {
             }
         };
         // Pairs with the light fence of the owner's pop between its store of `bottom` and its look
-        // at the word: either it sees the announcement, or the load below sees its store. That
-        // holds for whoever has seen the announcement, so no thief waits for another.
+        // at the word: the owner sees the announcement, or this thief's next load sees the store.
+        // That holds for every thief that has seen the announcement, so no thief waits for another.
         fence::heavy();
         count(Event::Fenced);
         Some((seen, self.shared.bottom()))
@@ -228,8 +231,8 @@ impl<T> Stealer<T> {
         bottom: u32,
         at_most: u32,
     ) -> Steal<Claimed<'g, T>> {
-        // After the word and `bottom` were read: the ring is not older than the items that they
-        // delimit. Before the claim: it is not newer than it, so they are in it.
+        // After the reads of the word and of `bottom`: the ring is not older than the items that
+        // they delimit. Before the claim: the ring is not newer than the claim, so they are in it.
         let ring = self.shared.owner.buffer.load(guard);
         match self.shared.word.claim(seen, bottom, at_most) {
             Claim::Claimed { first, count } => Steal::Success(Claimed { ring, first, count }),

@@ -1,16 +1,16 @@
 //! The word: which items thieves may claim.
 //!
 //! **Problem.** The owner must be able to take items without an atomic read-modify-write, and a
-//! thief must be able to take many with one. So both have to agree beforehand on where the owner's
-//! part begins, and the agreement has to be part of what a thief's CAS compares.
+//! thief must be able to take many with one. So both agree beforehand on where the owner's part
+//! begins, and a thief's CAS compares the agreement as well.
 //!
 //! **Rejected.** `head` alone in the word, as in Chase and Lev's deque: a CAS that moves it by more
-//! than one succeeds although the owner has meanwhile popped into the range. Two words: a claim
-//! could then rest on one that has changed since.
+//! than one succeeds although the owner has popped into the range. Two words: a claim may rest on a
+//! word that has changed since.
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
-//! | 0..32 | `head` | index of the oldest item that nobody has claimed |
+//! | 0..32 | `head` | index of the oldest item that no thief has claimed |
 //! | 32..47 | `exposed` | how many items from `head` on thieves may claim |
 //! | 47 | `tentative` | `exposed` rests on a `bottom` that may be out of date |
 //! | 48..64 | `version` | makes a word that looks like an earlier one differ from it |
@@ -21,21 +21,21 @@
 //! |---|---|---|---|---|
 //! | 0 | no | announces first | has nothing there | owner, thief |
 //! | n | no | claims up to n by one CAS | takes back first | owner, thief |
-//! | n | yes | heavy fence, reads `bottom` again, then claims and thereby settles | takes back first | thief |
-//! | 0 | yes | does not occur | does not occur | nobody |
+//! | n | yes | fences, reads `bottom` again, then claims and settles | takes back first | thief |
+//! | 0 | yes | does not occur | does not occur | - |
 //!
-//! `head` moves only when a thief claims, and only forwards. With `head` standing still the word
-//! changes only by an announcement, by the owner taking back and by the owner exposing; each of
-//! these counts `version` up. Everything wraps: indices are compared by their difference.
+//! `head` moves only when a thief claims, and only forwards. While `head` stands still, the word
+//! changes when a thief announces and when the owner takes back or exposes. Each of these counts
+//! `version` up. Everything wraps: indices are compared by their difference.
 
 use crate::counts::{Event, count};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
-/// The most items that can be exposed at a time, and so the most that one claim can take.
+/// How many items can be exposed at a time at most. One claim takes no more.
 pub(crate) const MAX_EXPOSED: u32 = (1 << 15) - 1;
 
-/// Where indices start: so close to the wrap that every test crosses it.
+/// Where indices start: so close to the wrap that every test crosses the wrap.
 pub(crate) const FIRST_INDEX: u32 = 0_u32.wrapping_sub(2);
 
 const FIRST_VERSION: u16 = u16::MAX;
@@ -44,7 +44,7 @@ const EXPOSED_SHIFT: u32 = 32;
 const TENTATIVE: u64 = 1 << 47;
 const VERSION_SHIFT: u32 = 48;
 
-/// The cell. All that changes it is a CAS from a [`Snapshot`] that the caller has seen.
+/// The cell. Only a CAS from a [`Snapshot`] that the caller has seen changes it.
 pub(crate) struct Word(AtomicU64);
 
 /// A value that the word had at some time.
@@ -65,8 +65,8 @@ pub(crate) enum Announcement {
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The items from `first` on are the caller's: it owes copying them out, and adding `count` to
-    /// `released` afterwards.
+    /// The `count` items from `first` on are the caller's. It owes copying them out, and then
+    /// adding `count` to `released`.
     Claimed { first: u32, count: u32 },
     /// `bottom` leaves nothing to claim.
     Empty,
@@ -80,7 +80,7 @@ pub(crate) enum Claim {
 pub(crate) enum TakeBack {
     /// The item is the owner's.
     Owned,
-    /// A thief has claimed it, and with it everything older: the deque is empty, and the owner's
+    /// A thief has claimed the item, and with it all older ones: the deque is empty. The owner's
     /// next item goes where this one was, or above.
     Stolen,
 }
@@ -93,14 +93,14 @@ impl Word {
 
     #[inline]
     pub(crate) fn load(&self) -> Snapshot {
-        // Ordering: Acquire pairs with the Release CAS in `change`. A thief sees the items that
-        // were exposed, and the ring that holds them; the owner sees what a thief did before the
-        // claim that leaves it nothing.
+        // Ordering: Acquire pairs with the Release CAS in `change`. A thief sees the items that are
+        // exposed, and the ring that holds them. The owner sees what a thief did before the claim
+        // that leaves nothing to the owner.
         Snapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// Thief: says that it is about to claim, where nothing is exposed. From here on the owner
-    /// takes back before it pops anything below `bottom`, as soon as it sees this.
+    /// Thief: announces a claim where nothing is exposed. An owner that sees the announcement takes
+    /// back before it pops anything below `bottom`.
     pub(crate) fn announce(&self, seen: Snapshot, bottom: u32) -> Announcement {
         debug_assert!(seen.exposed() == 0 && !seen.tentative());
         let exposed = seen.len(bottom).min(MAX_EXPOSED);
@@ -112,10 +112,10 @@ impl Word {
         }
     }
 
-    /// Thief: claims half of what lies below `bottom`, rounded up, as far as it is exposed, and
-    /// `at_most` so many; leaves the rest of what is exposed to other thieves, settled.
+    /// Thief: claims half of what lies below `bottom`, rounded up, but no more than is exposed, and
+    /// no more than `at_most`. Leaves the rest of what is exposed to other thieves, settled.
     ///
-    /// Where `seen` is tentative, `bottom` must have been read after a heavy fence after `seen`.
+    /// If `seen` is tentative, `bottom` was read after a heavy fence after `seen`.
     pub(crate) fn claim(&self, seen: Snapshot, bottom: u32, at_most: u32) -> Claim {
         let claimable = seen.claimable(bottom);
         let count = half(seen.len(bottom)).min(claimable).min(at_most);
@@ -135,9 +135,9 @@ impl Word {
         }
     }
 
-    /// Owner, with `bottom` at `index` already: takes the item there, which is the newest, out of
-    /// thieves' reach. Leaves them half of the older ones, so that emptying a deque of n exposed
-    /// items this way takes O(log n) CASes.
+    /// Owner, with `bottom` at `index` already: takes the item there, the newest, out of the reach
+    /// of thieves. Leaves them half of the older ones, so that emptying a deque of n exposed items
+    /// takes O(log n) CASes.
     pub(crate) fn take_back(&self, mut seen: Snapshot, index: u32) -> TakeBack {
         loop {
             if seen.is_private(index) {
@@ -173,11 +173,11 @@ impl Word {
 
     fn change(&self, seen: Snapshot, next: Snapshot) -> Result<(), Snapshot> {
         debug_assert!(!next.tentative() || next.exposed() > 0);
-        // Ordering: Release publishes the items that `next` exposes, to whoever acquires the word:
-        // the owner's own, or those that a thief acquired with `bottom`. Acquire, success or not,
-        // pairs with that. Every change is a RMW, so what one published stays published. Nothing
-        // else does it: a light fence publishes nothing, and a thief may read a `bottom` that is
-        // older than the items.
+        // Ordering: Release publishes the items that `next` exposes to a thread that acquires the
+        // word: the owner's own items, or those that a thief acquired with `bottom`. Acquire pairs
+        // with that, on success and on failure. Every change is a RMW, so what one of them
+        // published stays published. Nothing else publishes the items: a light fence does not, and
+        // a thief may read a `bottom` that is older than they are.
         let result = self
             .0
             .compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire);
@@ -190,7 +190,7 @@ impl Word {
 }
 
 impl Snapshot {
-    /// What no word ever is.
+    /// A value that the word never has.
     pub(crate) const IMPOSSIBLE: Self = Self(TENTATIVE);
 
     fn new(head: u32, exposed: u32, tentative: bool, version: u16) -> Self {
@@ -204,14 +204,14 @@ impl Snapshot {
         )
     }
 
-    /// The index of the oldest item that nobody has claimed.
+    /// The index of the oldest item that no thief has claimed.
     #[inline]
     pub(crate) fn head(self) -> u32 {
         (self.0 & 0xFFFF_FFFF) as u32
     }
 
-    /// How many items lie between `head` and `bottom`. A `bottom` below `head`, which is there since
-    /// the owner has found out that its deque is empty, counts as none.
+    /// How many items lie between `head` and `bottom`. A `bottom` below `head`, which an owner
+    /// leaves that has found its deque empty, counts as none.
     #[inline]
     pub(crate) fn len(self, bottom: u32) -> u32 {
         self.distance(bottom).max(0).cast_unsigned()
@@ -228,7 +228,7 @@ impl Snapshot {
         self.distance(index) >= self.exposed().cast_signed()
     }
 
-    /// Whether thieves can claim by one CAS, without an announcement or a fence.
+    /// Whether a thief can claim by one CAS, without an announcement or a fence.
     pub(crate) fn is_open(self) -> bool {
         self.exposed() > 0 && !self.tentative()
     }
@@ -249,8 +249,8 @@ impl Snapshot {
         self.version().wrapping_add(1)
     }
 
-    /// What is exposed, given a `bottom` that was read after `self`. What a settled word exposes is
-    /// there whatever `bottom` was when it was read.
+    /// How many items are exposed, given a `bottom` that was read after `self`. The items that a
+    /// settled word exposes are there, whatever `bottom` is.
     pub(crate) fn claimable(self, bottom: u32) -> u32 {
         if self.tentative() {
             self.exposed().min(self.len(bottom))
@@ -259,7 +259,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether `index` has been claimed.
+    /// Whether a thief has claimed the item at `index`.
     fn has_passed(self, index: u32) -> bool {
         self.distance(index) < 0
     }
@@ -364,7 +364,7 @@ mod tests {
     fn a_tentative_claim_is_bounded_by_what_bottom_has_become() {
         let word = Word::new();
         let Announcement::Announced(seen) = word.announce(word.load(), at(8)) else {
-            panic!("nobody else changes the word");
+            panic!("no other thread changes the word");
         };
         assert!(!seen.is_open() && !seen.is_private(at(7)));
         let (first, count) = (FIRST_INDEX, 2);
@@ -379,7 +379,7 @@ mod tests {
     fn what_the_owner_leaves_of_an_announcement_is_settled() {
         let word = Word::new();
         let Announcement::Announced(seen) = word.announce(word.load(), at(8)) else {
-            panic!("nobody else changes the word");
+            panic!("no other thread changes the word");
         };
         assert_eq!(word.take_back(seen, at(4)), TakeBack::Owned);
         assert!(word.load().is_open());
@@ -387,14 +387,14 @@ mod tests {
         assert_eq!(word.claim(seen, at(4), 9), Claim::Lost);
     }
 
-    /// The owner pops an item before it sees that it was announced, and exposes what it has then:
-    /// nothing. The next announcement of one item differs from the first all the same.
+    /// The owner pops an item before it sees its announcement, and then exposes nothing, because
+    /// nothing is left. The next announcement of one item differs from the first.
     #[test]
     fn a_word_that_was_announced_and_exposed_empty_differs() {
         let word = Word::new();
         let announce = || match word.announce(word.load(), at(1)) {
             Announcement::Announced(seen) => seen,
-            Announcement::Lost => panic!("nobody else changes the word"),
+            Announcement::Lost => panic!("no other thread changes the word"),
         };
         let seen = announce();
         word.expose(at(0));

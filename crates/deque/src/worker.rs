@@ -11,13 +11,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// How many slots a deque starts with unless told, and shrinks to.
+/// How many slots a deque has at first, unless told otherwise, and when it has shrunk.
 #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
 const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 
 /// The owner's handle of a deque: pushes and pops at one end, last in, first out.
 ///
-/// There is one for each deque. It can be sent to another thread, and used by one thread at a time.
+/// A deque has one. It can be sent to another thread, and one thread at a time uses it.
 ///
 /// ```
 /// use ganger_deque::Worker;
@@ -30,29 +30,29 @@ const FIRST_CAPACITY: u32 = sized(16, 4) as u32;
 /// assert_eq!(worker.pop(), None);
 /// ```
 ///
-/// It cannot be shared:
+/// Threads cannot share it:
 ///
 /// ```compile_fail,E0277
 /// fn shared_by_threads<S: Sync>(_: S) {}
 /// shared_by_threads(ganger_deque::Worker::<u32>::new());
 /// ```
 ///
-/// Dropping it drops the items that nobody has stolen, newest first, each exactly once; stealers
-/// that remain find the deque empty. If the destructor of an item panics, the others are dropped
-/// while the panic unwinds; a second panic then aborts the process, as it does with a `Vec`.
+/// Dropping it drops the items that no thief has stolen, the newest first, each exactly once.
+/// Stealers that remain find the deque empty. If the destructor of an item panics, the others are
+/// dropped while the panic unwinds; a second panic then aborts the process, as with a `Vec`.
 pub struct Worker<T> {
     shared: Arc<Shared<T>>,
-    /// What `shared` has as `bottom`, where the compiler can keep it in a register.
+    /// The same as `bottom` in `shared`, where the compiler can keep it in a register.
     bottom: Cell<u32>,
     known: Known,
-    /// Of the ring that `shared.owner.buffer` points to; only the owner replaces it.
+    /// The slots of the ring that `shared.owner.buffer` points to. Only the owner replaces it.
     slots: Cell<Slots<T>>,
-    /// The slots of indices below this are free as far as the owner knows. At least `bottom`. Every
-    /// slot of an index that is more than a capacity below this has been copied out.
+    /// The slots of indices from `bottom` to below this are free. At least `bottom`. Every slot of
+    /// an index that is more than a capacity below this has been copied out.
     ceiling: Cell<u32>,
 }
 
-// SAFETY: `slots` points into `shared`, which goes along; items are moved to the other thread, so
+// SAFETY: `slots` points into `shared`, which goes along. Items move to the other thread, so
 // `T: Send`. The cells make it `!Sync`.
 unsafe impl<T: Send> Send for Worker<T> {}
 
@@ -71,7 +71,7 @@ impl<T> Worker<T> {
     /// An empty deque with room for `capacity` items, rounded up to a power of two.
     ///
     /// # Panics
-    /// With "capacity overflow" beyond 2^30 items, or what fits the address space.
+    /// With "capacity overflow" beyond 2^30 items, or beyond what the address space holds.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::<u64>::with_capacity(100);
@@ -93,13 +93,13 @@ impl<T> Worker<T> {
         }
     }
 
-    /// Adds an item as the newest. Does not block.
+    /// Adds an item as the newest. Never blocks.
     ///
     /// O(1), amortised; no RMW and no fence, unless the ring is full.
     ///
     /// # Panics
-    /// With "capacity overflow" beyond 2^30 items, or what fits the address space. The item is
-    /// dropped then, and the deque is as it was.
+    /// With "capacity overflow" beyond 2^30 items, or beyond what the address space holds. Then the
+    /// item is dropped, and the deque is unchanged.
     #[inline]
     pub fn push(&self, item: T) {
         let bottom = self.bottom.get();
@@ -110,8 +110,8 @@ impl<T> Worker<T> {
         unsafe { self.put(bottom, item) };
     }
 
-    /// As [`push`](Self::push), where no slot is known to be free. It is the last thing that `push` does, so that this
-    /// one has nothing to keep for what follows.
+    /// Pushes where no slot is known to be free. `push` calls it last, so that it need not keep
+    /// anything in registers across the call.
     #[cold]
     #[inline(never)]
     fn push_to_full(&self, item: T) {
@@ -124,19 +124,19 @@ impl<T> Worker<T> {
     /// Adds an item.
     ///
     /// # Safety
-    /// `bottom` is where the owner is, and there is room.
+    /// `bottom` is the owner's, and there is room.
     #[inline]
     unsafe fn put(&self, bottom: u32, item: T) {
-        // SAFETY: there is room, so no item is in this slot and no thief is copying it; and no
-        // thief can claim it before `bottom` says that it is filled.
+        // SAFETY: there is room, so no item is in this slot, and no thief copies it. No thief can
+        // claim it before `bottom` says that it is filled.
         unsafe { self.slots.get().write(bottom, MaybeUninit::new(item)) };
         self.set_bottom(bottom.wrapping_add(1));
     }
 
-    /// Takes the newest item, or returns `None` if there is none. Does not block.
+    /// Takes the newest item, or returns `None` if there is none. Never blocks.
     ///
     /// O(1): a light fence and no RMW, unless the item is exposed. Popping n exposed items takes
-    /// O(log n) CASes in all; each can be repeated as often as thieves succeed meanwhile.
+    /// O(log n) CASes in all, and one more for each steal meanwhile.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -150,8 +150,8 @@ impl<T> Worker<T> {
         let shared = &*self.shared;
         shared.set_bottom(index);
         // Pairs with the heavy fence of a thief between its announcement and its second look at
-        // `bottom`: either it sees the store above, or the load below sees its announcement.
-        // That is so where light fences are free, or else nothing is known of the word.
+        // `bottom`: the thief sees this store, or the owner's next load sees the announcement. That
+        // holds where light fences are free. Elsewhere nothing is known of the word.
         fence::free();
         let is_owned = self.known.is_private(shared.word.load(), index) || self.pop_unknown(index);
         let bottom = if is_owned {
@@ -160,16 +160,16 @@ impl<T> Worker<T> {
             index.wrapping_add(1)
         };
         self.bottom.set(bottom);
-        // SAFETY: at or above the limit, and `bottom` excludes it from being exposed; or the limit
-        // is at or below the index by our own CAS.
+        // SAFETY: the index is at or above the limit, and `bottom` keeps it from being exposed; or
+        // the owner's CAS has moved the limit to the index or below.
         is_owned.then(|| unsafe { self.take(index) })
     }
 
-    /// Finishes a pop of the item at `index`, to which `bottom` points, when nothing is known of the
+    /// Ends a pop of the item at `index`, to which `bottom` points, where nothing is known of the
     /// word. Says whether the item is the owner's.
     #[inline]
     fn pop_unknown(&self, index: u32) -> bool {
-        // Pairs as the fence in `pop`, on all platforms.
+        // Pairs with the heavy fence of a thief, as in `pop`, on all platforms.
         fence::light();
         let seen = self.shared.word.load();
         if seen.is_private(index) {
@@ -184,16 +184,16 @@ impl<T> Worker<T> {
     fn pop_exposed(&self, seen: Snapshot, index: u32) -> bool {
         match self.shared.word.take_back(seen, index) {
             TakeBack::Owned => true,
-            // Thieves may go on seeing a `bottom` below `head`, which counts as empty, too.
+            // Thieves may see a `bottom` below `head` from here on, which counts as empty.
             TakeBack::Stolen => false,
         }
     }
 
-    /// Makes every item claimable by thieves in one go (the 32,767 oldest, if there are more).
+    /// Lets thieves claim every item by one CAS each, up to the 32,767 oldest ones.
     ///
-    /// Without it the first thief to come makes them so, at the price of a heavy fence. Worth
-    /// calling when somebody is known to be looking for work, and before the owner steals from
-    /// itself. Does not block; O(1), at most one CAS unless thieves succeed meanwhile.
+    /// Without it the first thief does so, at the price of a heavy fence. It is worth calling when
+    /// a thread is known to look for work, and before the owner steals from itself. Never blocks;
+    /// O(1), at most one CAS, and one more for each steal meanwhile.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -207,14 +207,13 @@ impl<T> Worker<T> {
         self.shared.word.expose(self.bottom.get());
     }
 
-    /// How many items there are. Thieves may be taking some of them at this moment. O(1).
+    /// How many items there are. Thieves may take some of them at this moment. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.word.load().len(self.bottom.get()) as usize
     }
 
-    /// Whether there are no items. While it returns `true` that remains so until the owner pushes.
-    /// O(1).
+    /// Whether there are no items. Once true, it stays true until the owner pushes. O(1).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -226,14 +225,15 @@ impl<T> Worker<T> {
         self.slots.get().capacity() as usize
     }
 
-    /// Gives back memory that a burst has left: moves to the smallest ring that holds the items,
-    /// but none with less room than [`new`](Self::new) gives, unless that is the one there.
+    /// Gives back memory that a burst has left: moves to the smallest ring that holds the items.
+    /// That ring has at least the room of a [`new`](Self::new) deque, and is never larger than the
+    /// present one.
     ///
-    /// A deque never shrinks by itself: growing again in the middle of the next burst would cost
-    /// more than the memory is worth, and when that is not so only the owner knows. Call it when the
-    /// deque has been almost empty for a while. Thieves may go on stealing; the old ring is freed
-    /// when those that are reading it now have finished: by whoever then steals, or moves to another ring, or calls
-    /// this, or drops a deque that has grown. Does not block. O(n) for n items.
+    /// A deque never shrinks by itself, because growing again in the next burst costs more than the
+    /// memory is worth. Call this when the deque has been almost empty for a while. Thieves may go
+    /// on stealing. The old ring can be freed when the thieves that read it have finished. A thread
+    /// frees it that then steals, moves to another ring, calls this, or drops a deque that has
+    /// grown. Never blocks. O(n) for n items.
     ///
     /// ```
     /// let worker = ganger_deque::Worker::new();
@@ -274,7 +274,7 @@ impl<T> Worker<T> {
     /// Makes room for `count` more items and returns how many there is room for.
     ///
     /// # Panics
-    /// As [`push`](Self::push).
+    /// Where [`push`](Self::push) does.
     pub(crate) fn reserve(&self, count: u32) -> u32 {
         let bottom = self.bottom.get();
         if self.room(bottom) < count {
@@ -284,18 +284,19 @@ impl<T> Worker<T> {
     }
 
     /// Copies `count` slots from `first` on out of another deque's ring into the free slots of this
-    /// one, where nobody sees them before [`publish`](Self::publish).
+    /// one. No thief sees them before [`publish`](Self::publish).
     ///
     /// # Safety
-    /// There is room for them, the other ring is there, and nobody writes those slots of it.
+    /// There is room for them, the other ring is there, and no thread writes those slots of it.
     pub(crate) unsafe fn fill(&self, slots: Slots<T>, first: u32, count: u32) {
         let bottom = self.bottom.get();
         debug_assert!(count <= self.room(bottom));
-        // SAFETY: the source by the contract of this function; the target as in `push`.
+        // SAFETY: the source by the contract of this function. In the target there is room, so no
+        // item is in these slots, and no thief copies them.
         unsafe { slots.copy_to(first, count, self.slots.get(), bottom) };
     }
 
-    /// Makes `count` items that [`fill`](Self::fill) has copied part of this deque.
+    /// Makes the `count` items that [`fill`](Self::fill) has copied part of this deque.
     pub(crate) fn publish(&self, count: u32) {
         let bottom = self.bottom.get();
         self.set_bottom(bottom.wrapping_add(count));
@@ -313,7 +314,7 @@ impl<T> Worker<T> {
     /// The slot holds an item that is the owner's, and is read as an item once.
     #[inline]
     unsafe fn take(&self, index: u32) -> T {
-        // SAFETY: only the owner writes; and by the contract of this function it is an item.
+        // SAFETY: only the owner writes slots, and by the contract of this function it is an item.
         unsafe { self.slots.get().read(index).assume_init() }
     }
 
@@ -335,9 +336,9 @@ impl<T> Worker<T> {
         debug_assert!(self.room(bottom) >= count);
     }
 
-    /// Moves to a ring twice as large, or more if `count` wants it; but no larger if it would be half
-    /// empty, which it can be when a thief that was suspended while copying keeps the slots below
-    /// `head` taken.
+    /// Moves to a ring twice as large, or larger if `count` needs it. If the present ring is at
+    /// most half full, moves to one of the same size: a thief that is suspended in a copy keeps the
+    /// slots below `head` taken.
     fn grow(&self, head: u32, bottom: u32, count: u32) {
         let needed = bottom.wrapping_sub(head).saturating_add(count);
         let capacity = self.slots.get().capacity();
@@ -349,15 +350,15 @@ impl<T> Worker<T> {
         self.move_to(capacity, head, bottom);
     }
 
-    /// Moves to a ring of which all slots below `head` are free, whatever thieves are copying: they
-    /// go on reading the old one, which is never written again.
+    /// Moves to a ring in which all slots below `head` are free. Thieves that copy go on reading
+    /// the old ring, which is never written again.
     fn move_to(&self, capacity: u32, head: u32, bottom: u32) {
         let ring = Box::new(Ring::new(capacity));
         let (old, new) = (self.slots.get(), **ring);
-        // SAFETY: only the owner writes slots of the old ring, and nobody else has the new one yet.
-        // A copy of what thieves claim meanwhile is never made an item: it lies below `head`.
+        // SAFETY: only the owner writes slots of the old ring, and no other thread has the new one
+        // yet. A copy of what thieves claim meanwhile is never made an item: it lies below `head`.
         unsafe { old.copy_to(head, bottom.wrapping_sub(head), new, head) };
-        // SAFETY: this is the owner, and `slots` is set anew before its next use.
+        // SAFETY: this is the owner, which sets `slots` before it uses them again.
         unsafe { self.shared.owner.buffer.replace(ring) };
         self.slots.set(new);
         self.ceiling.set(head.wrapping_add(new.capacity()));
@@ -367,7 +368,7 @@ impl<T> Worker<T> {
 
 impl<T> Drop for Worker<T> {
     fn drop(&mut self) {
-        /// Drops what is left, also when the destructor of an item unwinds through it.
+        /// Drops the items that are left, also when the destructor of an item unwinds through it.
         struct Rest<'a, T>(&'a Worker<T>);
 
         impl<T> Drop for Rest<'_, T> {

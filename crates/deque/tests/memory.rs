@@ -14,16 +14,17 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: all is left to the system's allocator; the counter changes nothing about it.
+// SAFETY: the system's allocator does everything; the counter changes nothing about it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Ordering: Relaxed, here and below: a sum.
+        // Ordering: Relaxed, because it is a sum.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: by the contract of this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // Ordering: Relaxed, because it is a sum.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: by the contract of this function.
         unsafe { System.dealloc(pointer, layout) }
@@ -35,7 +36,8 @@ static ALLOCATOR: Counting = Counting;
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What is allocated now. The harness allocates a few kilobytes at any time, on other threads.
+/// How many bytes are allocated. The harness allocates a few kilobytes at any time, on other
+/// threads.
 fn live() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
@@ -55,7 +57,7 @@ fn an_empty_deque_takes_less_than_a_kibibyte() {
     drop(deques);
 }
 
-/// There is no thief, and nobody has to come by.
+/// There is no thief, and none is needed.
 #[test]
 fn shrinking_and_dropping_return_what_a_burst_has_left() {
     const ITEMS: usize = 1 << 17;
@@ -80,9 +82,9 @@ fn shrinking_and_dropping_return_what_a_burst_has_left() {
     assert!(left < 64 * 1_024, "{left} bytes after dropping");
 }
 
-/// Thieves are in the middle of a steal at any moment, and the owner grows and shrinks again and again:
-/// what it has left behind is freed all the same, while they go on. A thief that the system suspends
-/// in a steal delays that, and only that.
+/// At any moment thieves are in the middle of a steal, and the owner grows and shrinks again and
+/// again. The rings that it leaves are freed while the thieves go on. A thief that the system
+/// suspends in a steal delays that.
 #[test]
 fn old_rings_are_freed_while_thieves_keep_stealing() {
     const ITEMS: usize = 1 << 14;
@@ -115,7 +117,7 @@ fn old_rings_are_freed_while_thieves_keep_stealing() {
                 live() < before + 4 * LARGEST
             });
         }
-        // Ordering: as above.
+        // Ordering: Relaxed, because it only tells when to stop.
         finished.store(true, Ordering::Relaxed);
     });
     settle(|| {
@@ -128,7 +130,7 @@ fn old_rings_are_freed_while_thieves_keep_stealing() {
 /// Long enough for any epoch to pass, short enough to fail a test.
 const MOST_TURNS: u32 = 1_000_000;
 
-/// Until `done`, which it must become: steals are what makes the epoch pass.
+/// Steals until `done` holds, which it must: steals make the epoch pass.
 fn settle(done: impl Fn() -> bool) {
     let turns = (0..MOST_TURNS).find(|_| done());
     assert!(turns.is_some(), "{} bytes are left", live());
@@ -141,7 +143,7 @@ fn a_ring_is_less_than_twice_as_large_as_what_was_in_it() {
         let worker = Worker::new();
         (0..items).for_each(|item| worker.push(item));
         assert!((items..2 * items).contains(&worker.capacity()));
-        // Passing through makes it no larger, whoever takes the items out.
+        // Items that pass through make it no larger, whichever thread takes them out.
         let stealer = worker.stealer();
         for item in 0..2 * items {
             assert!(stealer.steal().is_success());

@@ -1,37 +1,19 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod backlog;
-mod batch;
-mod bounded;
+// Layers: `list` is the ground, `queue` may import it, and `channel` and `injector` both.
 mod channel;
-mod error;
-mod iter;
-#[cfg(test)]
-mod loom_room;
-mod node;
-mod outcome;
+mod injector;
+mod list;
 mod queue;
-mod receiver;
-mod room;
-mod sender;
-mod single;
-#[cfg(feature = "async")]
-mod task;
-mod word;
 
-pub use batch::{Batch, BatchIntoIter, BatchIter};
-pub use bounded::BoundedSender;
-pub use channel::{bounded, channel};
-pub use error::{Closed, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
-pub use iter::{IntoIter, Iter, TryIter};
-pub use outcome::{Closing, Park, Pushed, Sealed};
-pub use queue::Queue;
-pub use receiver::Receiver;
-pub use sender::Sender;
-pub use single::Single;
 #[cfg(feature = "async")]
-pub use task::AsyncReceiver;
+pub use channel::AsyncReceiver;
+pub use channel::{BoundedSender, IntoIter, Iter, Receiver, Sender, TryIter, bounded, channel};
+pub use channel::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use injector::Injector;
+pub use list::{Batch, BatchIntoIter, BatchIter, Single};
+pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};
 
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {

@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use super::SLAB_BYTES;
+use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What one thread asked the allocator for, and gave back to it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -227,4 +227,31 @@ mod tests {
             }
         });
     }
+
+    #[test]
+    fn the_memory_of_a_value_serves_another_value() {
+        let take_many = || -> Vec<_> {
+            let layout = Layout::new::<[u64; 4]>();
+            (0..63).filter_map(|_| values::allocate(layout)).collect()
+        };
+        let free_all = |values: &[NonNull<u8>]| {
+            for memory in values {
+                // SAFETY: it came from `allocate` with this layout, and nothing uses it any longer.
+                unsafe { values::free(*memory, Layout::new::<[u64; 4]>()) };
+            }
+        };
+        // A thread of its own, which keeps no blocks at first.
+        std::thread::spawn(move || {
+            let first = take_many();
+            free_all(&first);
+            let again: Vec<_> = std::iter::repeat_with(take_many)
+                .take(3)
+                .flatten()
+                .collect();
+            assert!(again.iter().any(|it| first.contains(it)));
+            free_all(&again);
+        })
+        .join()
+        .unwrap();
+    }
 }

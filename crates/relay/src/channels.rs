@@ -1,8 +1,7 @@
 //! The channels of a mailbox, by the ids of their PIDs.
 
-use crate::TARGET;
 use crate::host_address::HostAddress;
-use crate::receiver::refused;
+use crate::receiver::{TARGET, refused};
 use crate::table::Table;
 use ganger_mpsc::Sender;
 use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// Lowest first: each module imports only modules of the groups before its own.
+// Lowest first: each module imports only modules of earlier groups (`cargo xtask tidy`).
 mod hop;
 mod host_address;
 mod receiver;
@@ -29,6 +29,3 @@ pub use router::Router;
 
 /// What a [`MailboxReceiver`] hands out.
 pub use ganger_mpsc::{Batch, RecvError, RecvTimeoutError, TryRecvError};
-
-/// The target of this crate's tracing events.
-const TARGET: &str = "ganger::relay";

@@ -1,9 +1,9 @@
 //! Channels for PIDs.
 //!
-//! **Problem.** Code outside of any process wants answers, a test wants to see what is sent, and a
+//! **Problem.** Code outside of any process wants answers, and a test wants to see what is sent. A
 //! link to another node wants the packages of one PID in a queue. Each needs a channel at the end
-//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and
-//! no package may be lost.
+//! of a PID. A PID may get and lose its channel at any moment, unseen by its senders, and no
+//! package may be lost.
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
@@ -29,13 +29,12 @@
 //! comes after the close, and is refused. **Order.** The pushes of one sender into one channel keep
 //! their order. After the next attachment they go to the next channel.
 
-use crate::TARGET;
 use crate::channels::{Attachment, Channels, push};
 use crate::empty_host::EmptyHost;
 use crate::error::AttachError;
 use crate::host_address::HostAddress;
 use crate::mailbox_receiver::MailboxReceiver;
-use crate::receiver::Receiver;
+use crate::receiver::{Receiver, TARGET};
 use crate::table::Table;
 use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError};
 use ganger_sync::atomic::{AtomicU64, Ordering};

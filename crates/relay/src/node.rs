@@ -1,9 +1,8 @@
 //! A named node and its hosts.
 
-use crate::TARGET;
 use crate::error::AddError;
 use crate::hop::Hop;
-use crate::receiver::{PassOn, Receiver, refused};
+use crate::receiver::{PassOn, Receiver, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 use std::fmt;

@@ -1,9 +1,11 @@
 //! The trait of all that takes packages.
 
-use crate::TARGET;
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use std::fmt;
 use std::sync::{Arc, Weak};
+
+/// The target of this crate's tracing events.
+pub(crate) const TARGET: &str = "ganger::relay";
 
 /// Takes packages, or gives them back.
 ///

@@ -1,10 +1,9 @@
 //! The way from the local node to all others.
 
-use crate::TARGET;
 use crate::error::AddError;
 use crate::hop::Hop;
 use crate::node::Node;
-use crate::receiver::{PassOn, Receiver, refused};
+use crate::receiver::{PassOn, Receiver, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
 use std::fmt;

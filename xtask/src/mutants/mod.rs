@@ -40,7 +40,7 @@ use verdict::{Row, aligned, summary, table};
 /// Where the lists are, called after the crates' folders.
 const LISTS: &str = "xtask/mutants";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Runs these mutants only
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

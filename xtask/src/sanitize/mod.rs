@@ -30,11 +30,12 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "ganger-deque",
     "ganger-nodes",
     "ganger-mpsc",
     "ganger-os",
+    "ganger-slots",
     "ganger-sync",
     "ganger-relay",
     "ganger-sched",
@@ -44,7 +45,7 @@ const PACKAGES: [&str; 7] = [
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
     #[arg(long)]
@@ -57,6 +58,24 @@ pub(crate) struct Options {
     /// `address` or `thread`, and crates, by package or by folder [default: all]
     #[arg(value_name = "SANITIZER|CRATE")]
     names: Vec<String>,
+}
+
+impl Options {
+    /// Every sanitizer, each crate.
+    pub(crate) fn strict() -> Self {
+        Self {
+            strict: true,
+            ..Self::default()
+        }
+    }
+
+    /// The example program under valgrind.
+    pub(crate) fn memcheck() -> Self {
+        Self {
+            memcheck: true,
+            ..Self::strict()
+        }
+    }
 }
 
 /// What became of the tests in one file.

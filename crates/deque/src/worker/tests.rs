@@ -1,17 +1,17 @@
-//! The owner's end of a deque, alone.
+//! The owner's end of a deque.
 
 use super::*;
 use crate::word::{Announcement, Claim};
 
-/// A thief that is suspended while it copies keeps the slots below `head` taken for good. The
-/// owner moves to rings of the same size as long as they are large enough.
+/// A thief that is suspended while it copies keeps the slots below `head` taken. The owner moves to
+/// rings of the same size while they are large enough.
 #[test]
 fn a_suspended_thief_does_not_make_the_ring_grow_without_end() {
     let worker = Worker::with_capacity(8);
     worker.push(0);
     worker.expose();
     let shared = &worker.shared;
-    // Pinned, as every real thief is.
+    // The thief is pinned, as every real one is.
     let guard = crate::reclaim::pin();
     let claim = shared.word.claim(shared.word.load(), shared.bottom(), 1);
     assert!(matches!(claim, Claim::Claimed { count: 1, .. }));
@@ -48,8 +48,8 @@ fn the_largest_ring_is_replaced_by_its_like() {
     drop(guard);
 }
 
-/// A thief announces what it saw, which was more than the ring holds that the owner has moved to
-/// since; the items that are there by the time of the claim are all right.
+/// A thief announces what it has seen, which is more than the ring holds to which the owner has
+/// moved since. The thief claims items that are there by then.
 #[test]
 fn an_announcement_larger_than_the_ring() {
     let worker = Worker::new();
@@ -71,7 +71,7 @@ fn an_announcement_larger_than_the_ring() {
         panic!("{claim:?}");
     };
     for item in 0..100 {
-        // SAFETY: claimed, and each read once.
+        // SAFETY: the slots are claimed, and each is read once.
         let stolen = unsafe { ring.read(first.wrapping_add(item)).assume_init() };
         assert_eq!(stolen, item);
     }

@@ -1,4 +1,4 @@
-//! What the documentation promises, on one thread: bounds, drops, auto traits.
+//! The promises of the documentation, on one thread: bounds, drops, auto traits.
 #![cfg(not(loom))]
 
 use ganger_deque::{Steal, Stealer, Worker};
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, Location, catch_unwind};
 use std::rc::Rc;
 
-/// The most that one claim takes, by the documentation.
+/// How many items one claim takes at most, by the documentation.
 const MAX_EXPOSED: usize = 32_767;
 
 fn filled(items: usize) -> Worker<usize> {
@@ -145,7 +145,7 @@ fn too_large_a_capacity_is_refused() {
     let _worker = Worker::<()>::with_capacity(usize::MAX);
 }
 
-/// Counts its drops; the destructor of some panics.
+/// Counts its drops. The destructor of some values panics.
 struct Fragile<'a> {
     drops: &'a Cell<u32>,
     panics: bool,
@@ -205,15 +205,15 @@ fn debug_shows_lengths() {
     assert!(Worker::<u8>::default().is_empty());
 }
 
-/// What [`implements!`] finds on a type that does not implement the trait.
+/// What [`implements!`] finds for a type that does not implement the trait.
 trait Otherwise {
     const IMPLEMENTS: bool = false;
 }
 
 impl<T: ?Sized> Otherwise for T {}
 
-/// Evaluates to whether the type implements the trait: an inherent constant goes before that of
-/// [`Otherwise`], if its bound holds.
+/// Whether the type implements the trait. An inherent constant whose bound holds goes before the
+/// constant of [`Otherwise`].
 macro_rules! implements {
     ($type:ty: $trait:ident) => {{
         struct Probe<T: ?Sized>(std::marker::PhantomData<T>);

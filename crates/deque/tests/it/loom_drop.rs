@@ -1,4 +1,4 @@
-//! The worker goes while items are inside and a thief is at work.
+//! The worker goes while items are inside and a thief steals.
 
 use crate::support::worker_with;
 use ganger_deque::Worker;
@@ -6,7 +6,7 @@ use ganger_sync::{model, thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Counts its drops. `std`'s counter: it is no part of the model.
+/// Counts its drops, by a counter of `std`, which is no part of the model.
 struct Counted(Arc<AtomicU32>);
 
 impl Drop for Counted {
@@ -59,7 +59,7 @@ fn a_drop_against_a_claim_of_half() {
     });
 }
 
-/// Both the growth and the drop may overtake the thief's copy.
+/// The growth and the drop may both overtake the thief's copy.
 #[test]
 fn growth_and_drop_against_a_steal() {
     model::check(3, || {

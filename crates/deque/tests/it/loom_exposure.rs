@@ -1,4 +1,4 @@
-//! A thief that finds nothing exposed, against an owner that pops without asking.
+//! A thief that finds nothing exposed, against an owner that pops without a CAS.
 
 use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ fn an_index_that_is_popped_and_pushed_again() {
     });
 }
 
-/// The word brings the exposed item with it, also to a thief whose `bottom` is that of an earlier one
+/// The word publishes the exposed item, also to a thief whose `bottom` is that of an earlier item
 /// at the same index.
 #[test]
 fn another_item_is_exposed_at_the_same_index() {
@@ -81,7 +81,7 @@ fn the_owner_steals_from_itself_while_a_thief_does() {
     });
 }
 
-/// A thief's claim that leaves the owner nothing tells it what the thief did before.
+/// A claim that leaves the owner nothing publishes what the thief did before.
 #[test]
 fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
     model::check(4, || {
@@ -92,20 +92,21 @@ fn an_owner_that_finds_nothing_sees_what_the_thief_did() {
         let thief = thread::spawn({
             let done = Arc::clone(&done);
             move || {
-                // Ordering: Relaxed, here and below, because the deque is what orders it.
+                // Ordering: Relaxed, because it is the deque that has to order it.
                 done.store(1, Ordering::Relaxed);
                 steal_once(&stealer)
             }
         });
         let popped = Vec::from_iter(worker.pop());
         if popped.is_empty() {
+            // Ordering: Relaxed, because it is the deque that has to order it.
             assert_eq!(done.load(Ordering::Relaxed), 1);
         }
         assert_exactly_once([popped, thief.join().unwrap()], 10..11);
     });
 }
 
-/// Nobody helps the thief: alone, it gets its item at the first attempt.
+/// A thief needs no help: alone, it gets its item at the first attempt.
 #[test]
 fn an_owner_that_stands_still_is_no_obstacle() {
     model::check(3, || {

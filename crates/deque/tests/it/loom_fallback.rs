@@ -1,4 +1,4 @@
-//! Where light fences are not free: nothing is known of the word, and each pop asks anew.
+//! Light fences that are not free: the owner keeps no word, and each pop reads the limit anew.
 #![cfg(loom)]
 
 use crate::support::{assert_exactly_once, drain, steal_once, worker_with};
@@ -17,7 +17,7 @@ fn a_pop_against_a_thief_without_free_fences() {
     });
 }
 
-/// The second pop is one that would know the word from the first.
+/// The second pop would know the word from the first.
 #[test]
 fn two_pops_against_a_thief_without_free_fences() {
     fence::symmetric(|| {

@@ -20,7 +20,7 @@ fn shrinking_while_exposed_items_are_claimed() {
     });
 }
 
-/// The thief may hold the old ring, and must not take from it what is pushed into the new one.
+/// The thief may have the old ring, in which an item that the owner pushes afterwards is missing.
 #[test]
 fn shrinking_while_private_items_are_claimed() {
     model::check(4, || {
@@ -47,7 +47,7 @@ fn shrinking_and_another_item_at_the_same_index() {
     });
 }
 
-/// A smaller ring comes around to its first slot sooner: it must be free by then.
+/// A smaller ring comes round to its first slot sooner, which must be free by then.
 #[test]
 fn slots_of_a_smaller_ring_are_reused_after_their_release_only() {
     model::check(3, || {

@@ -20,8 +20,8 @@ fn pops_against_a_claim_of_half() {
     });
 }
 
-/// Half of all items is two, one of them exposed: a claim beyond that would take what the owner
-/// pops without asking.
+/// Half of all items is two, and one of them is exposed. A larger claim would take an item that the
+/// owner pops without a CAS.
 #[test]
 fn free_pops_against_a_claim_where_less_than_half_is_exposed() {
     model::check(3, || {
@@ -39,8 +39,8 @@ fn free_pops_against_a_claim_where_less_than_half_is_exposed() {
     });
 }
 
-/// The slots of a claim are written again only when they have been copied out. The ring is full, so
-/// the owner either knows that, or grows.
+/// The owner writes the slots of a claim again only when they have been copied out. The ring is
+/// full, so the owner knows that they have, or grows.
 #[test]
 fn pushes_into_slots_that_a_thief_copies_out() {
     model::check(3, || {
@@ -55,9 +55,9 @@ fn pushes_into_slots_that_a_thief_copies_out() {
     });
 }
 
-/// The thief looks, the owner pops that item and pushes two others, the thief announces, and its
-/// second look reads the store of the owner's last pop: that store alone orders the item below it
-/// being written before its being read.
+/// The thief looks. The owner pops that item and pushes two others. The thief announces, and its
+/// second look reads the store of the owner's last pop. Only that store orders the write of the
+/// item below before the thief's read.
 #[test]
 fn a_claim_that_rests_on_the_store_of_a_pop() {
     model::check(4, || {

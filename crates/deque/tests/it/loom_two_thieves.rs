@@ -3,7 +3,7 @@
 use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
 use ganger_sync::{model, thread};
 
-/// Both may meet the other's announcement, and settle it.
+/// Each thief may meet the other's announcement, and settle it.
 #[test]
 fn both_find_nothing_exposed() {
     model::check(3, || {
@@ -26,9 +26,9 @@ fn both_find_nothing_exposed() {
     });
 }
 
-/// A thief that is suspended between its second look at `bottom` and its claim, while the owner
-/// takes the item back, pushes and pops another, and the other thief announces: the word must not
-/// look as it did.
+/// A thief is suspended between its second look at `bottom` and its claim. Meanwhile the owner
+/// takes the item back, pushes and pops another, and the other thief announces. The word must
+/// differ.
 #[test]
 fn a_suspended_claim_does_not_match_a_later_announcement() {
     model::check(4, || {
@@ -50,7 +50,7 @@ fn a_suspended_claim_does_not_match_a_later_announcement() {
     });
 }
 
-/// The thief that claimed later may release earlier: the owner must not take its release for the
+/// The thief that claims later may release earlier. The owner must not take its release for the
 /// other's.
 #[test]
 fn releases_come_out_of_order() {
@@ -69,7 +69,7 @@ fn releases_come_out_of_order() {
     });
 }
 
-/// The thieves have the deque to themselves: what the first leaves exposed, the second takes.
+/// Without the owner, the second thief takes what the first one leaves exposed.
 #[test]
 fn thieves_share_what_one_has_exposed() {
     model::check(3, || {

@@ -1,4 +1,4 @@
-//! Against `VecDeque`, on one thread: two deques, and every operation in any order.
+//! Two deques beside `VecDeque`s, on one thread: every operation in any order.
 #![cfg(not(loom))]
 
 use ganger_deque::{Steal, Worker};
@@ -64,7 +64,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Carries `operation` out on both sides of `this`; `other` is where half goes to.
+/// Carries `operation` out on both sides of `this`. Half of the items goes to `other`.
 fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32) {
     match operation {
         Operation::Push(count) => {

@@ -1,4 +1,4 @@
-//! Real threads, and an account of every item: each is dropped exactly once, by whoever got it.
+//! Real threads, and an account of every item: the thread that gets it drops it, exactly once.
 //!
 //! `GANGER_STRESS` multiplies the work (default 1: a few seconds). A failure prints the seed;
 //! `GANGER_STRESS_SEED` repeats it, as far as threads can be repeated.
@@ -72,8 +72,8 @@ fn owner_against(thieves: u64, items: usize) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut pushed = 0;
         while pushed < items {
-            // Short bursts keep the deque nearly empty, which is where the races are; now and then
-            // a long one makes it grow.
+            // Short bursts keep the deque nearly empty, where the races are. Now and then a long
+            // one makes it grow.
             let longest = if random.u32(0..2_000) == 0 { 2_000 } else { 4 };
             for _ in 0..random.usize(0..=longest).min(items - pushed) {
                 worker.push(ledger.item(pushed));
@@ -91,7 +91,7 @@ fn owner_against(thieves: u64, items: usize) {
             }
             assert!(worker.len() <= before, "only the owner adds items");
         }
-        // Some of the items are left to the destructor, with the thieves still at work.
+        // Some of the items are left to the destructor, while thieves still steal.
         drop(worker);
         assert!(stealer.is_empty());
         finished.store(true, Ordering::Relaxed);
@@ -115,7 +115,7 @@ fn three_thieves() {
     owner_against(3, 3_000_000 * factor());
 }
 
-/// An owner that fills its deque and then does nothing at all until thieves have emptied it.
+/// An owner that fills its deque, and then does nothing until thieves have emptied it.
 #[test]
 fn an_owner_that_stands_still() {
     const ITEMS: usize = 1_000;
@@ -140,7 +140,7 @@ fn an_owner_that_stands_still() {
     }
 }
 
-/// One item at a time, pushed and popped at the same index, with thieves after it.
+/// The owner pushes and pops one item at a time, at the same index, and thieves try to steal it.
 #[test]
 fn one_item_at_a_time() {
     let items = 6_000_000 * factor();
@@ -176,7 +176,7 @@ fn one_item_at_a_time() {
     ledger.assert_settled(seed);
 }
 
-/// Workers that steal from each other until everything is done: items move through many deques.
+/// Workers steal from one another until everything is done: items move through many deques.
 #[test]
 fn workers_steal_from_each_other() {
     let items = 3_000_000 * factor();
@@ -199,7 +199,7 @@ fn workers_steal_from_each_other() {
                     }
                     yield_at_random(&mut random, 64);
                     let victim = &stealers[random.usize(0..stealers.len())];
-                    // Its own deque may be among them.
+                    // The worker's own deque may be among them.
                     let _outcome = victim.steal_half_into(&worker, random.usize(0..100));
                 }
             })

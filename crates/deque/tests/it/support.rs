@@ -1,8 +1,8 @@
-//! What the models share.
+//! What the models have in common.
 //!
-//! Loom runs the first thread first, and looks for other orders only at the last access of each
-//! object; so it can matter which side of a model is on which thread. A model that is to catch a
-//! certain fault puts the two sides where it does.
+//! Loom runs the first thread first, and looks for other orders at the last access of each object
+//! only. So it may matter which side of a model is on which thread. A model that is to catch a
+//! certain fault has its sides where it catches it.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use ganger_deque::{Stealer, Worker};

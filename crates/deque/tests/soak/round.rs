@@ -1,9 +1,9 @@
-//! One round of the soak: an owner, its thieves, and the account when they are through.
+//! One round of the soak: an owner, its thieves, and the account at the end.
 //!
-//! **Nobody waits for an item**, so that one which a bug loses is reported and not waited for. Thieves
-//! go on until the owner has finished, or somebody has panicked. The owner waits in one place: it
-//! stands still until thieves have emptied its deque. Its patience ends after
-//! [`owner::MOST_YIELDS`] yields in which the deque has become no shorter.
+//! **No thread waits for an item**, so that an item that a fault loses is reported. Thieves go on
+//! until the owner has finished, or a thread has panicked. The owner waits in one place: it stands
+//! still until thieves have emptied its deque. It gives up after [`owner::MOST_YIELDS`] yields in
+//! which the deque has become no shorter.
 
 mod owner;
 pub(crate) mod plan;
@@ -26,18 +26,19 @@ struct Round<'a, L> {
     victims: Vec<Stealer<L>>,
     yields: u32,
     start: Barrier,
-    /// How many items the owner has pushed: here, because a thread that panics returns nothing.
+    /// How many items the owner has pushed. It is here, because a thread that panics returns
+    /// nothing.
     pushed: AtomicUsize,
     over: AtomicBool,
 }
 
-/// Ends the round when its thread ends, or only if that panics.
+/// Ends the round when its thread ends, or only if its thread panics.
 struct Ends<'r, 'a, L> {
     round: &'r Round<'a, L>,
     always: bool,
 }
 
-/// Runs a round. What is wrong comes back.
+/// Runs a round. Returns what is wrong, if anything is.
 pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
     let ids = if plan.kind.has_ids() { plan.items } else { 0 };
     let ledger = Ledger::new(ids);
@@ -98,7 +99,7 @@ impl<'a, L: Load<'a>> Round<'a, L> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// What the ledger cannot know: the number of items that are all alike, and the deques.
+    /// Checks what the ledger cannot: the number of items without an id, and the deques.
     fn check_end(&self, sum: &Tally) {
         if !L::ENTERS_ITSELF && sum.taken != sum.pushed {
             let what = format!("{} items pushed and {} taken", sum.pushed, sum.taken);

@@ -1,19 +1,15 @@
-//! How items get into a queue: the pusher of the protocol at [`Queue`](super).
+//! How items get into a queue: the pusher's side of the [protocol](super).
 
-use super::Queue;
-use crate::Batch;
-use crate::error::Closed;
-use crate::node::{Chain, Node};
-use crate::outcome::Pushed;
-use crate::single::Single;
-use crate::word::Word;
+use super::word::Word;
+use super::{Closed, Pushed, Queue};
+use crate::list::{Batch, Chain, Node, Single};
 use ganger_sync::atomic::{Ordering, fence};
 
 /// The queue is closed: the chain that was to be published is still the caller's.
 struct Refused;
 
 impl<T> Queue<T> {
-    /// Puts an item behind all others. One node; O(1) but for lost races.
+    /// Puts an item behind all others. O(1) but for lost races; allocates one node.
     ///
     /// # Errors
     /// [`Closed`] with the item if the queue is closed.
@@ -21,19 +17,19 @@ impl<T> Queue<T> {
     pub fn push(&self, item: T) -> Result<Pushed, Closed<T>> {
         let node = Node::alloc(item);
         Node::expose(node);
-        // SAFETY: the node is fresh and exposed: a chain of one, and ours.
+        // SAFETY: the node is fresh and exposed: a chain of one, and this thread's.
         match unsafe { self.publish(node, node) } {
             Ok(pushed) => Ok(pushed),
-            // SAFETY: it was refused, so the node is still ours.
+            // SAFETY: it was refused, so the node is still this thread's.
             Err(Refused) => Err(Closed(unsafe { Node::free(node) })),
         }
     }
 
-    /// Puts all items of `iter` behind all others, in order and with nothing of anybody else's
-    /// between them, at the price of one push and a node an item.
+    /// Puts all items of `iter` behind all others, in order and with no other item between them, by
+    /// one push. O(n); allocates one node an item.
     ///
-    /// With no items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
-    /// closed. If the iterator panics, what it yielded so far is dropped.
+    /// Without items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
+    /// closed. If the iterator panics, the items that it has yielded are dropped.
     ///
     /// # Errors
     /// [`Closed`] with all the items if the queue is closed.
@@ -52,14 +48,14 @@ impl<T> Queue<T> {
         for item in iter {
             chain.push(item);
         }
-        // SAFETY: the chain was ours, and its nodes are exposed.
+        // SAFETY: the chain is this thread's, and its nodes are exposed.
         unsafe { self.publish_chain(chain.into_ends()) }
     }
 
-    /// Puts all items of a batch behind all others, in order and with nothing of anybody else's between
-    /// them, at the price of one push. O(n); allocates nothing.
+    /// Puts all items of a batch behind all others, in order and with no other item between them,
+    /// by one push. O(n); allocates nothing.
     ///
-    /// With no items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
+    /// Without items it leaves the queue alone and returns [`Pushed::Queued`], even if the queue is
     /// closed.
     ///
     /// # Errors
@@ -76,11 +72,12 @@ impl<T> Queue<T> {
     /// ```
     #[inline]
     pub fn push_batch(&self, batch: Batch<T>) -> Result<Pushed, Closed<Batch<T>>> {
-        // SAFETY: the chain was ours, and its nodes are exposed.
+        // SAFETY: the chain is this thread's, and its nodes are exposed.
         unsafe { self.publish_chain(batch.into_chain()) }
     }
 
-    /// As [`push`](Self::push), for an item that is in its node already.
+    /// Puts an item, which is in its node already, behind all others. O(1) but for lost races;
+    /// allocates nothing.
     ///
     /// # Errors
     /// [`Closed`] with the item if the queue is closed.
@@ -89,20 +86,21 @@ impl<T> Queue<T> {
     pub fn push_single(&self, single: Single<T>) -> Result<Pushed, Closed<Single<T>>> {
         let node = single.into_node();
         Node::expose(node);
-        // SAFETY: the node was ours, and is exposed: a chain of one.
+        // SAFETY: the node is this thread's, and exposed: a chain of one.
         match unsafe { self.publish(node, node) } {
             Ok(pushed) => Ok(pushed),
             Err(Refused) => {
-                // A publication that lost a race may have linked it to somebody's node.
-                // SAFETY: it was refused, so the node is still ours.
+                // A lost race may have linked it to another thread's node.
+                // SAFETY: it was refused, so the node is still this thread's.
                 unsafe { Node::set_next(node, std::ptr::null_mut()) };
-                // SAFETY: as above.
+                // SAFETY: the node is this thread's, and its link is null.
                 Err(Closed(unsafe { Single::of_node(node) }))
             }
         }
     }
 
-    /// Puts the chain with these ends, the newest node and the oldest, behind all others, if there is one.
+    /// Puts the chain with these ends, the newest and the oldest node, behind all others, if there
+    /// is one.
     ///
     /// # Safety
     /// The caller owns the chain and gives it away. Its nodes are exposed.
@@ -114,28 +112,28 @@ impl<T> Queue<T> {
         let Some((newest, oldest)) = ends else {
             return Ok(Pushed::Queued);
         };
-        // SAFETY: as this function's.
+        // SAFETY: by the contract of this function.
         match unsafe { self.publish(newest, oldest) } {
             Ok(pushed) => Ok(pushed),
             Err(Refused) => Err(Self::take_back(newest, oldest)),
         }
     }
 
-    /// What becomes of a chain that was refused.
+    /// Makes a chain that was refused a batch again.
     #[cold]
     fn take_back(newest: *mut Node<T>, oldest: *mut Node<T>) -> Closed<Batch<T>> {
-        // A publication that lost a race may have linked the chain to somebody's node.
-        // SAFETY: it was refused, so the chain is still the caller's.
+        // A lost race may have linked the chain to another thread's node.
+        // SAFETY: it was refused, so the chain is still this thread's.
         unsafe { Node::set_next(oldest, std::ptr::null_mut()) };
-        // SAFETY: as above; its nodes are exposed, and its last link is null.
+        // SAFETY: the chain is this thread's, its nodes are exposed, and its last link is null.
         Closed(unsafe { Batch::from_newest(newest) })
     }
 
-    /// Puts the chain from `newest` to `oldest` in front of the word's.
+    /// Puts the chain from `newest` to `oldest` in front of the chain in the word.
     ///
     /// # Safety
-    /// The caller owns the chain, and its nodes are exposed. If the result is `Ok`, the chain is no
-    /// longer the caller's; if it is refused, the link of `oldest` leads nowhere in particular.
+    /// The caller owns the chain, and its nodes are exposed. After `Ok` the chain is no longer the
+    /// caller's. After `Refused` it still is, and the link of `oldest` may lead anywhere.
     #[inline]
     unsafe fn publish(
         &self,
@@ -150,10 +148,11 @@ impl<T> Queue<T> {
                 fence(Ordering::Acquire);
                 return Err(Refused);
             }
-            // SAFETY: the chain is ours until it is published.
+            // SAFETY: the chain is this thread's until it is published.
             unsafe { Node::set_next(oldest, seen.newest()) };
-            // Ordering: Release pairs with the Acquire in `drain` and `close`: the items and links
-            // of the chain come before it. Relaxed on failure, as for the read above.
+            // Ordering: Release pairs with the Acquire in `take_chain`, `close` and `count`, for
+            // the items and links of the chain. Relaxed on failure, because nothing is read through
+            // it.
             match self.word.compare_exchange_weak(
                 seen.raw(),
                 newest,
@@ -163,7 +162,7 @@ impl<T> Queue<T> {
                 Ok(_) if seen.has_items() => return Ok(Pushed::Queued),
                 Ok(_) if seen == Word::PARKED => {
                     // Ordering: Acquire pairs with the Release in `park`: what the consumer did
-                    // before it parked comes before what the holder of its token does.
+                    // before it parked happens before what the holder of its token does.
                     fence(Ordering::Acquire);
                     return Ok(Pushed::Unparked);
                 }
@@ -171,5 +170,39 @@ impl<T> Queue<T> {
                 Err(now) => seen = Word::from_raw(now),
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::queue::Park;
+    use std::rc::Rc;
+
+    #[test]
+    fn one_item_goes_in_as_a_batch_of_one_does() {
+        let count = Rc::new(());
+        let single = || Single::of(Rc::clone(&count));
+        let queue = Queue::new();
+        assert_eq!(queue.push_single(single()).ok(), Some(Pushed::First));
+        assert_eq!(queue.push_single(single()).ok(), Some(Pushed::Queued));
+        assert_eq!(queue.drain().len(), 2);
+        assert_eq!(Rc::strong_count(&count), 1);
+
+        let _ = queue.close();
+        let refused = queue.push_single(single()).err().unwrap().into_inner();
+        assert!(Rc::ptr_eq(refused.item(), &count));
+        assert_eq!(Rc::strong_count(&count), 2);
+        // Wherever its link led, it is one item again.
+        assert_eq!(refused.into_batch().len(), 1);
+        assert_eq!(Rc::strong_count(&count), 1);
+    }
+
+    #[test]
+    fn one_item_unparks() {
+        let queue = Queue::new();
+        assert_eq!(queue.park(), Park::Parked);
+        let pushed = queue.push_single(Single::of(1)).ok();
+        assert_eq!(pushed, Some(Pushed::Unparked));
     }
 }

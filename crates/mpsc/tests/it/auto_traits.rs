@@ -11,9 +11,9 @@ use std::marker::PhantomPinned;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
-/// May be sent, must not be shared.
+/// Values that may be sent, and must not be shared.
 type Sent = Cell<u8>;
-/// Neither.
+/// Values that may neither be sent nor be shared.
 type Local = Rc<u8>;
 
 /// Compiles if the type has the trait.

@@ -1,4 +1,4 @@
-//! Bounded channels: how much there is room for, who waits, and what comes back.
+//! Bounded channels: how much there is room for, which sender waits, and what comes back.
 //! `GANGER_STRESS=10` makes the long tests ten times as long.
 #![cfg(not(loom))]
 
@@ -31,7 +31,7 @@ fn send_each(
     items.map(send).collect()
 }
 
-/// Sees to it that there is room for `capacity` items, and no more.
+/// Checks that there is room for `capacity` items, and no more.
 fn assert_room(sender: &BoundedSender<usize>, capacity: usize) {
     for item in 0..capacity {
         assert_eq!(sender.try_send(item), Ok(()), "a place was lost");
@@ -73,7 +73,7 @@ fn every_way_of_receiving_makes_room() {
         |receiver| receiver.iter().take(2).count(),
         |receiver| receiver.try_iter().count(),
         |receiver| receiver.drain().len(),
-        // What is drained in part already: of two kinds, and both are received.
+        // One part is in the receiver's backlog, the other in the queue: both are received.
         |receiver| usize::from(receiver.recv().is_ok()) + receiver.drain().len(),
     ];
     for receive in ways {
@@ -115,7 +115,7 @@ fn a_drain_makes_room_for_all_that_wait() {
     }
 }
 
-/// Lets senders wait, and ends that; each gets its own item back.
+/// Lets senders wait, and ends their wait: each gets its own item back.
 fn end_waits(end: fn(Receiver<usize>) -> Option<Receiver<usize>>) {
     for _ in 0..scaled(200) {
         let (sender, receiver) = full(2);
@@ -125,7 +125,7 @@ fn end_waits(end: fn(Receiver<usize>) -> Option<Receiver<usize>>) {
             assert_eq!(join(thread), Err(SendError(item)));
         }
         assert!(sender.is_closed());
-        // More often than there are places.
+        // More rounds than there are places.
         for item in 0..5 {
             assert_eq!(sender.send(item), Err(SendError(item)));
             let refused = sender.try_send(item);
@@ -138,7 +138,7 @@ fn end_waits(end: fn(Receiver<usize>) -> Option<Receiver<usize>>) {
 }
 
 #[test]
-fn those_who_wait_get_their_item_back_when_the_receiver_goes() {
+fn senders_that_wait_get_their_item_back_when_the_receiver_goes() {
     end_waits(|receiver| {
         drop(receiver);
         None
@@ -146,7 +146,7 @@ fn those_who_wait_get_their_item_back_when_the_receiver_goes() {
 }
 
 #[test]
-fn those_who_wait_get_their_item_back_when_the_channel_is_closed() {
+fn senders_that_wait_get_their_item_back_when_the_channel_is_closed() {
     end_waits(|receiver| {
         assert!(receiver.close().into_iter().eq(0..2));
         assert_eq!(receiver.close().len(), 0);
@@ -154,7 +154,7 @@ fn those_who_wait_get_their_item_back_when_the_channel_is_closed() {
     });
 }
 
-/// A closed channel refuses also when there is room.
+/// A closed channel refuses an item even if there is room.
 #[test]
 fn a_closed_channel_has_no_use_for_room() {
     let (sender, receiver) = bounded(3);
@@ -205,7 +205,7 @@ fn there_is_never_more_than_there_is_room_for() {
                 thread::spawn(move || {
                     for number in 0..count {
                         let item = (producer, number);
-                        // Those who wait, and those who try again and again.
+                        // Some senders wait, the others try again and again.
                         if producer % 2 == 0 {
                             sender.send(item).unwrap();
                         } else {
@@ -235,7 +235,7 @@ fn there_is_never_more_than_there_is_room_for() {
     }
 }
 
-/// Each item is received, returned by the close, or given back to its sender; and dropped once.
+/// Each item is received, returned by the close, or given back to its sender, and dropped once.
 #[test]
 fn a_close_loses_nothing_and_leaves_nothing_behind() {
     const SENDERS: usize = 4;

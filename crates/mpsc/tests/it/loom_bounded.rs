@@ -1,5 +1,5 @@
 //! A bounded channel: senders that wait for room against a receiver that takes items, or goes. A
-//! sender, or a receiver, that sleeps for ever is a deadlock, which the model reports.
+//! sender or receiver that sleeps without an end is a deadlock, which the model reports.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{SendError, TryRecvError, TrySendError, bounded};

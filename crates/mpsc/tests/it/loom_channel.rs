@@ -1,5 +1,5 @@
-//! The channel's blocking receive against sends and against senders that go: it wakes for every
-//! item and for the end. A wake-up that is lost is a deadlock, which the model reports.
+//! A blocking receive against sends, and against senders that go: the receiver wakes for every item
+//! and for the end. A lost wake-up is a deadlock, which the model reports.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{RecvError, SendError, TryRecvError, channel};
@@ -10,8 +10,8 @@ use ganger_sync::{model, thread};
 /// What a sender writes before it goes.
 struct Farewell(UnsafeCell<u32>);
 
-// SAFETY: written before its sender goes and read after the end; the model checks that these are
-// ordered.
+// SAFETY: it is written before its sender goes, and read after the end; the model checks that these
+// are ordered.
 unsafe impl Sync for Farewell {}
 
 #[test]
@@ -58,7 +58,7 @@ fn the_last_sender_goes_without_a_word() {
             let farewell = Arc::new(Farewell(UnsafeCell::new(0)));
             let written = Arc::clone(&farewell);
             let thread = thread::spawn(move || {
-                // SAFETY: nobody reads it before this sender is gone.
+                // SAFETY: the receiver reads it after this sender is gone.
                 written.0.with_mut(|farewell| unsafe { *farewell = 7 });
                 drop(sender);
             });
@@ -73,7 +73,7 @@ fn the_last_sender_goes_without_a_word() {
     });
 }
 
-/// An item that comes between the receiver's drain and the end is not taken for the end.
+/// The receiver gets an item that comes between its drain and the end.
 #[test]
 fn try_recv_against_send_and_drop() {
     let outcomes = Outcomes::new();

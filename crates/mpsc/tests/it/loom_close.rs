@@ -1,5 +1,5 @@
 //! Closing against pushing and draining: each item is drained, returned by the close, or handed
-//! back to its pusher; and a closed queue stays closed.
+//! back to its pusher. A closed queue stays closed.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Closed, Park, Queue, Single};
@@ -8,7 +8,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// Pushes `items` one by one until one comes back; returns what did not get in.
+/// Pushes `items` one by one until one comes back. Returns the items that did not get in.
 fn spawn_pusher(queue: &Arc<Queue<u32>>, items: std::ops::Range<u32>) -> JoinHandle<Vec<u32>> {
     let queue = Arc::clone(queue);
     thread::spawn(move || {
@@ -108,7 +108,7 @@ fn close_against_an_item_in_its_node() {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
                 let pushed = queue.push_single(Single::of(0));
-                // Whatever it was linked to, it comes back alone.
+                // Whatever the item was linked to, it comes back alone.
                 let refused = pushed.err().map(Closed::into_inner);
                 let batches = refused.into_iter().map(Single::into_batch);
                 batches.flatten().collect::<Vec<u32>>()
@@ -157,8 +157,8 @@ struct Ending {
     reason: UnsafeCell<u32>,
 }
 
-// SAFETY: the reason is written before the queue is closed and read by those who find it closed;
-// the model checks that these are ordered.
+// SAFETY: the reason is written before the queue is closed, and read by threads that find it
+// closed; the model checks that these are ordered.
 unsafe impl Sync for Ending {}
 
 /// Every way of finding a queue closed sees what was done before this way of closing it.
@@ -180,7 +180,7 @@ fn check_ending(close: fn(&Queue<u32>)) {
             let closer = {
                 let ending = Arc::clone(&ending);
                 thread::spawn(move || {
-                    // SAFETY: nobody reads it before the queue is closed.
+                    // SAFETY: other threads read it after the queue is closed.
                     ending.reason.with_mut(|reason| unsafe { *reason = 7 });
                     close(&ending.queue);
                 })

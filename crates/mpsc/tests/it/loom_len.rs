@@ -10,7 +10,7 @@ fn spawn(sender: &Sender<u32>, items: std::ops::Range<u32>) -> JoinHandle<()> {
     thread::spawn(move || items.for_each(|item| sender.send(item).unwrap()))
 }
 
-/// Counts, and sees to it that there are not fewer than a moment ago.
+/// Counts, and checks that there are not fewer items than before.
 fn count(receiver: &Receiver<u32>) -> usize {
     let some = !receiver.is_empty();
     let len = receiver.len();

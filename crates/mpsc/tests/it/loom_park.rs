@@ -1,5 +1,5 @@
 //! Parking against pushing: a park that succeeds gives out one token, and the token hands over what
-//! the consumer did before.
+//! the consumer did before it parked.
 
 use crate::outcomes::Outcomes;
 use ganger_mpsc::{Park, Pushed, Queue, Sealed};
@@ -9,15 +9,15 @@ use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
 
-/// A queue, and something that belongs to whoever runs: the consumer until it has parked, then the
-/// holder of the token.
+/// A queue, and a value that belongs to the thread that runs: the consumer until it has parked,
+/// then the holder of the token.
 struct Process {
     mailbox: Queue<u32>,
     runs: UnsafeCell<u32>,
 }
 
-// SAFETY: `runs` is accessed by the consumer before it parks, and by the holder of the token after
-// that; the model checks that these are ordered.
+// SAFETY: the consumer uses `runs` before it parks, and the holder of the token after that; the
+// model checks that these are ordered.
 unsafe impl Sync for Process {}
 
 impl Process {
@@ -64,7 +64,7 @@ fn park_against_one_push() {
         assert_eq!(pusher.join().unwrap(), park == Park::Parked);
         assert_eq!(process.mailbox.drain().pop_front(), Some(7));
         seen.note(park == Park::Parked);
-        // SAFETY: nobody else is left.
+        // SAFETY: the other threads have ended.
         let runs = process.runs.with(|runs| unsafe { *runs });
         assert_eq!(runs, if park == Park::Parked { 2 } else { 1 });
     });
@@ -105,7 +105,7 @@ fn a_second_park_covers_what_came_after_the_first() {
             })
         };
         if queue.park() == Park::Parked {
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed, because it is the park that has to order it.
             steps.store(1, Ordering::Relaxed);
             let again = queue.park();
             let (pushed, steps_seen) = pusher.join().unwrap();
@@ -166,7 +166,7 @@ fn a_cancelled_park_against_a_push() {
 }
 
 #[test]
-fn whoever_cancels_a_park_takes_over() {
+fn a_thread_that_cancels_a_park_takes_over() {
     let outcomes = Outcomes::new();
     let seen = outcomes.clone();
     model::check(6, move || {

@@ -6,7 +6,7 @@ use ganger_mpsc::{Pushed, Queue};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
-/// Which push of which producer.
+/// The producer, and the number of its push.
 type Item = (usize, usize);
 
 /// Panics unless every producer's items come in order. Returns how many there are.

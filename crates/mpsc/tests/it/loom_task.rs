@@ -1,5 +1,5 @@
-//! A task that receives, against sends and against senders that go. A wake-up that is lost is a
-//! deadlock, which the model reports; one too many shows in the count.
+//! A task that receives, against sends and against senders that go. A lost wake-up is a deadlock,
+//! which the model reports. A wake-up too many shows in the count.
 #![cfg(feature = "async")]
 
 use crate::outcomes::Outcomes;
@@ -101,13 +101,14 @@ fn a_waker_that_is_replaced_against_a_send() {
         }
         seen.note((polled.is_pending(), wakes));
     });
-    // Nobody need be woken by whoever has the token when the poll has taken the item and its waker back.
+    // The sender with the token need wake no task if the poll has taken the item, and its waker
+    // back.
     let taken = [(false, [0, 0]), (false, [0, 1]), (false, [1, 0])];
     outcomes.check(taken.into_iter().chain([(true, [0, 1])]));
 }
 
-/// A task that polls without having been woken may meet a sender that has the token of an earlier
-/// park, and has not used it yet.
+/// A task that polls unwoken may meet a sender that has the token of an earlier park, and has yet
+/// to use it.
 #[test]
 fn spurious_polls_against_two_sends() {
     model::check(3, || {

@@ -1,4 +1,4 @@
-//! Random sequences of operations against a `VecDeque` that says what they must do.
+//! Random sequences of operations beside a `VecDeque`, which says what they must do.
 #![cfg(not(loom))]
 
 use ganger_mpsc::{
@@ -210,7 +210,7 @@ proptest! {
                 BatchOp::Forget(count) => {
                     let count = count.min(model.len());
                     model.drain(..count);
-                    // SAFETY: there are as many, and a number can be moved out any time.
+                    // SAFETY: there are as many items, and a number can be copied at any time.
                     unsafe { batch.forget(count) };
                 }
             }
@@ -261,7 +261,7 @@ struct ChannelModel<S> {
 
 /// Either kind of sender.
 trait AnySender: Clone {
-    /// Sends items, the way of the kind; sees to it that it does what `model` must do.
+    /// Sends items by this kind of sender, and checks that the channel does what `model` must do.
     fn send(model: &mut ChannelModel<Self>, items: &[u32], together: bool) -> TestCaseResult;
 
     fn is_closed(&self) -> bool;
@@ -306,7 +306,7 @@ impl AnySender for BoundedSender<u32> {
             let Some(sender) = model.next_sender() else {
                 return Ok(());
             };
-            // One that would wait cannot be called here.
+            // A send that would wait cannot be called here.
             if together && !matches!(expected, Err(TrySendError::Full(_))) {
                 let sent = sender.send(item).map_err(TrySendError::from);
                 prop_assert_eq!(sent, expected);

@@ -1,4 +1,4 @@
-//! Destructors and iterators that panic: every item is dropped once all the same.
+//! Destructors and iterators that panic: every item is dropped once.
 #![cfg(not(loom))]
 
 use crate::support::add_panic_hook;
@@ -12,7 +12,7 @@ const ITEMS: usize = 100;
 /// What a panic in this file carries.
 struct Bang;
 
-/// Counts its drops; one of them panics.
+/// Counts its drops. The bad one of them panics.
 struct Item<'a> {
     drops: &'a Cell<usize>,
     panics: bool,
@@ -27,8 +27,8 @@ impl Drop for Item<'_> {
     }
 }
 
-/// Gives `body` items of which the one numbered `bad` panics when it is dropped (it may be none),
-/// and checks that it drops all of them once. Returns whether it panicked.
+/// Gives `body` items, and checks that it drops each of them once. The item numbered `bad`, if
+/// there is one, panics when it is dropped. Returns whether `body` panicked.
 fn drops_all(bad: usize, body: impl FnOnce(&mut dyn Iterator<Item = Item<'_>>)) -> bool {
     let drops = Cell::new(0);
     let made = Cell::new(0);
@@ -50,7 +50,7 @@ fn drops_all(bad: usize, body: impl FnOnce(&mut dyn Iterator<Item = Item<'_>>)) 
     }
 }
 
-/// The panics are meant: keeps them out of the output, and only them.
+/// Keeps the panics of these tests, and only these, out of the output.
 fn keep_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

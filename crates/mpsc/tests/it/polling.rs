@@ -16,7 +16,7 @@ pub(crate) struct Task {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        // Ordering: Relaxed, because a test that reads it has been told that this is over.
+        // Ordering: Relaxed, because a test reads it after something else has ordered the wake-up.
         self.wakes.fetch_add(1, Ordering::Relaxed);
         self.parker.unpark();
     }
@@ -41,14 +41,14 @@ impl Task {
         receiver.poll_recv(&mut Context::from_waker(&self.waker()))
     }
 
-    /// Sleeps until it is woken, or was since the last sleep. Under loom a wake-up that is lost is
-    /// a deadlock, which the model reports.
+    /// Sleeps until it is woken; returns at once if it was woken since the last sleep. Under loom a
+    /// lost wake-up is a deadlock, which the model reports.
     pub(crate) fn sleep(&self) {
         const LOST: Duration = Duration::from_secs(60);
         assert!(self.parker.park_timeout(LOST), "a wake-up was lost");
     }
 
-    /// Polls, and sleeps, until there is something; counts the sleeps.
+    /// Polls and sleeps until there is an item or the end. Counts the sleeps.
     pub(crate) fn receive<T>(
         self: &Arc<Self>,
         receiver: &mut AsyncReceiver<T>,
@@ -65,7 +65,7 @@ impl Task {
 
     /// How often it was woken.
     pub(crate) fn wakes(&self) -> usize {
-        // Ordering: as in `wake`.
+        // Ordering: Relaxed, because something else has ordered the wake-ups.
         self.wakes.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,5 @@
-//! Many threads, exact accounting. `GANGER_STRESS=10` makes each test ten times as long.
+//! Many threads, and an exact account of items. `GANGER_STRESS=10` makes each test ten times as
+//! long.
 #![cfg(not(loom))]
 
 use crate::support::{Item, LOST, Order, scaled};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Pushes items `0..count`: three single ones, then three together, and so on.
+/// Pushes items `0..count`: three one by one, then three together, and so on.
 fn push_mixed(
     producer: usize,
     count: usize,
@@ -79,7 +80,8 @@ struct Fates {
     refused: Vec<usize>,
 }
 
-/// Pushers, a thread that drains and one that closes, all at once, until nobody gets in.
+/// Pushers, a thread that drains and a thread that closes, all at once, until every push is
+/// refused.
 fn race_a_close(pushers: Range<usize>, each: usize) -> Fates {
     let queue = Queue::new();
     let start = Barrier::new(pushers.len() + 2);
@@ -139,7 +141,8 @@ fn a_racing_close_loses_nothing() {
             seen.iter().all(|times| *times == 1),
             "lost or doubled: {seen:?}"
         );
-        // Of each pusher, what was drained comes first, then what was closed upon, then the rest.
+        // Of each pusher, the items that were drained come first, then those that the close
+        // returned, then those that were refused.
         for pusher in 0..PUSHERS {
             let items = pusher * EACH..(pusher + 1) * EACH;
             let order = parts
@@ -226,7 +229,7 @@ fn a_channel_delivers_in_order_and_ends() {
         }
         drop(sender);
         let mut order = Order::new(SENDERS);
-        // Every other receive has a deadline that is soon over, so that sleeps end in both ways.
+        // Every other receive has a short deadline, so that sleeps end in both ways.
         let mut timeouts = [LOST, Duration::from_micros(5)].into_iter().cycle();
         loop {
             let timeout = timeouts.next().unwrap();
@@ -263,7 +266,7 @@ fn every_ping_has_its_pong() {
     });
 }
 
-/// Counts how many of it are alive.
+/// Counts the values of its type that are alive.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
@@ -276,7 +279,7 @@ impl<'a> Counted<'a> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because it is read after the threads have ended.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests with many threads share.
+//! What the tests with many threads have in common.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::panic::{self, PanicHookInfo};
@@ -6,27 +6,27 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Long enough for any wake-up that is on its way; a test that waits for one that is lost fails.
+/// Longer than any wake-up takes. A test that waits longer fails, because the wake-up is lost.
 pub(crate) const LOST: Duration = Duration::from_secs(60);
 
-/// `count`, or as many times that as the environment asks for.
+/// `count`, or the multiple of it that the environment asks for.
 pub(crate) fn scaled(count: usize) -> usize {
     let factor = std::env::var("GANGER_STRESS").map_or(1, |factor| factor.parse().unwrap());
     count * factor
 }
 
-/// What a thread returns, which has to end by itself.
+/// Waits for a thread, and returns what it returns. The thread has to end by itself.
 pub(crate) fn join<T>(handle: JoinHandle<T>) -> T {
     let start = Instant::now();
     while !handle.is_finished() {
-        assert!(start.elapsed() < LOST, "a thread waits for ever");
+        assert!(start.elapsed() < LOST, "a thread waits without an end");
         thread::yield_now();
     }
     handle.join().unwrap()
 }
 
-/// Has `hook` called for each panic, with the hook that was there before. Tests do so one at a time,
-/// because a hook that two of them take is lost to one.
+/// Calls `hook` for each panic from here on, with the hook that was there before. Tests do so one
+/// at a time: of two tests that take the same hook, one would lose the other's.
 pub(crate) fn add_panic_hook(
     hook: impl Fn(&PanicHookInfo<'_>, &dyn Fn(&PanicHookInfo<'_>)) + Send + Sync + 'static,
 ) {
@@ -36,10 +36,10 @@ pub(crate) fn add_panic_hook(
     panic::set_hook(Box::new(move |info| hook(info, &before)));
 }
 
-/// Which item of which producer.
+/// The producer, and the number of its item.
 pub(crate) type Item = (usize, usize);
 
-/// Sees to it that each producer's items come once, in order, and all of them.
+/// Checks that each producer's items come once, in order, and all of them.
 pub(crate) struct Order(Vec<usize>);
 
 impl Order {

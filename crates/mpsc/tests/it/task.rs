@@ -1,5 +1,5 @@
-//! Receiving in a task: wakers, wake-ups, and ends. `GANGER_STRESS=10` makes the long tests ten times
-//! as long.
+//! Receiving in a task: wakers, wake-ups, and ends. `GANGER_STRESS=10` makes the long tests ten
+//! times as long.
 #![cfg(all(feature = "async", not(loom)))]
 
 use crate::polling::Task;
@@ -27,7 +27,7 @@ fn block_on<F: Future>(task: &Arc<Task>, future: F) -> (F::Output, usize) {
     }
 }
 
-/// An asynchronous channel, of which the receiver waits.
+/// An asynchronous channel whose receiver waits.
 fn parked(task: &Arc<Task>) -> (Sender<u32>, AsyncReceiver<u32>) {
     let (sender, receiver) = channel();
     let mut receiver = receiver.into_async();
@@ -91,7 +91,7 @@ fn what_is_closed_is_over() {
     assert_eq!(sender.send(3).unwrap_err().into_inner(), 3);
 }
 
-/// One wake-up a park and arrival: not one a poll, nor one an item.
+/// There is one wake-up for a park and an arrival: not one a poll, nor one an item.
 #[test]
 fn each_arrival_wakes_once() {
     let task = Task::new();
@@ -110,7 +110,7 @@ fn each_arrival_wakes_once() {
         for item in 0..items {
             assert_eq!(task.poll(&mut receiver), Poll::Ready(Ok(item)));
         }
-        // It runs: whatever comes now need not wake it.
+        // The task runs: an item that comes need not wake it.
         sender.send(items).unwrap();
         assert_eq!(task.poll(&mut receiver), Poll::Ready(Ok(items)));
         assert_eq!(task.wakes(), wakes + 1);
@@ -146,7 +146,7 @@ fn only_the_last_waker_is_woken() {
     assert_eq!(tasks.map(|task| task.wakes()), [0, 1, 1]);
 }
 
-/// Neither a waker that was replaced is kept, nor one that was woken.
+/// A waker that was replaced is not kept, nor is a waker that was woken.
 #[test]
 fn wakers_are_let_go() {
     let tasks = [Task::new(), Task::new()];
@@ -156,7 +156,7 @@ fn wakers_are_let_go() {
     sender.send(1).unwrap();
     assert_eq!(tasks.each_ref().map(Arc::strong_count), [1, 1]);
 
-    // Nor one of a receiver that is gone, or a task's no longer.
+    // The waker of a receiver that is gone, or serves a thread again, is not kept either.
     type End = fn(AsyncReceiver<u32>) -> Option<Receiver<u32>>;
     let ends: [End; 2] = [
         |receiver| {
@@ -173,7 +173,7 @@ fn wakers_are_let_go() {
     }
 }
 
-/// One task may wait for the next item, and at the same time for something that has it close.
+/// One task may wait for the next item, and at the same time for a reason to close the channel.
 #[test]
 fn a_close_wakes_a_task_that_waits() {
     let task = Task::new();
@@ -196,7 +196,7 @@ fn a_future_that_is_dropped_loses_nothing() {
             let future = pin!(receiver.recv());
             let waker = task.waker();
             assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
-            // While the future is there, or when it is gone.
+            // The channel closes while the future is there, or after it is gone.
             if round % 2 == 0 {
                 sender.send(round).unwrap();
             }
@@ -314,7 +314,7 @@ impl Busy {
 
     fn waker(self: Arc<Self>) -> Waker {
         let this = Arc::into_raw(self);
-        // SAFETY: an `Arc` that the waker owns, which the functions below take it to be.
+        // SAFETY: an `Arc` that the waker owns; the functions of the table take it for one.
         unsafe { Waker::from_raw(RawWaker::new(this.cast(), &BUSY)) }
     }
 }
@@ -331,7 +331,7 @@ impl Wake for Busy {
     }
 }
 
-/// As the standard library makes one of [`Wake`], but for `clone`.
+/// The functions of a waker like that of [`Wake`], but for `clone`.
 static BUSY: RawWakerVTable = RawWakerVTable::new(
     |this| {
         let this: *const Busy = this.cast();
@@ -344,12 +344,12 @@ static BUSY: RawWakerVTable = RawWakerVTable::new(
     },
     // SAFETY: the waker gives it up.
     |this| unsafe { Arc::from_raw(this.cast::<Busy>()).wake() },
-    |_| unreachable!("nobody wakes by reference"),
+    |_| unreachable!("no waker is woken by reference"),
     // SAFETY: the waker gives it up.
     |this| unsafe { drop(Arc::from_raw(this.cast::<Busy>())) },
 );
 
-/// Wakers are other people's code: none runs under a lock.
+/// Wakers are foreign code: none of them runs under a lock.
 #[test]
 fn a_waker_may_use_the_channel_whenever_it_runs() {
     for when in [When::Woken, When::Cloned, When::Dropped] {
@@ -368,7 +368,8 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
             if let Poll::Ready(item) = polled {
                 items.push(item);
             } else {
-                // It is the last one there is: this one replaces and drops it, if it is not woken.
+                // The channel has the busy waker: the next poll replaces and drops it, unless a
+                // send has woken it.
                 if when == When::Woken {
                     sender.send(1).unwrap();
                 }
@@ -386,7 +387,7 @@ fn a_waker_may_use_the_channel_whenever_it_runs() {
     }
 }
 
-/// It may own the receiver.
+/// A waker may own the receiver.
 #[test]
 fn a_waker_for_which_an_item_came_in_time_is_not_kept() {
     let (sender, receiver) = channel();
@@ -400,7 +401,7 @@ fn a_waker_for_which_an_item_came_in_time_is_not_kept() {
     assert_eq!(Arc::strong_count(&busy), 1);
 }
 
-/// An executor may run a task in the midst of waking it.
+/// An executor may run a task while it wakes it.
 struct AtOnce(Mutex<(AsyncReceiver<u32>, Vec<u32>)>);
 
 impl Wake for AtOnce {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const PRODUCERS: usize = 8;
 
-/// How many operations a test makes at least: more than ten million, where they are fast.
+/// How many operations a test makes at least: over ten million, where operations are fast.
 fn operations() -> usize {
     scaled(if cfg!(debug_assertions) {
         3_000_000
@@ -20,7 +20,7 @@ fn operations() -> usize {
     })
 }
 
-/// A queue whose consumer sleeps, and what was done with it.
+/// A queue whose consumer sleeps, and counts of what was done with it.
 struct Mailbox {
     queue: Queue<Item>,
     parker: Parker,
@@ -62,8 +62,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Pushes items `0..count`, every fourth time three together. Returns what came back. Now and then
-    /// it waits until the consumer has taken all, and is about to sleep.
+    /// Pushes items `0..count`, every fourth time three together. Returns the items that came back.
+    /// Now and then it waits until the consumer has taken all, and is about to sleep.
     fn produce(&self, producer: usize, count: usize) -> Vec<Item> {
         let mut refused = Vec::new();
         let mut numbers = 0..count;
@@ -93,8 +93,8 @@ impl Mailbox {
         refused
     }
 
-    /// Drains and sleeps until the queue is closed and empty. Calls `enough` once, when so many items
-    /// have come.
+    /// Drains and sleeps until the queue is closed and empty. Calls `enough` once, when that many
+    /// items have come.
     fn consume(&self, order: &mut Order, most: usize, enough: impl FnOnce()) -> Consumed {
         let mut consumed = Consumed::default();
         let (mut received, mut enough) = (0, Some(enough));
@@ -113,7 +113,7 @@ impl Mailbox {
                 Park::Closed => break,
                 Park::Parked => consumed.parks += 1,
             }
-            // One park in three is taken back, unless somebody has its token already.
+            // One park in three is taken back, unless another thread has its token.
             if consumed.parks.is_multiple_of(3) && self.queue.cancel_park() {
                 consumed.cancelled += 1;
             } else {
@@ -124,8 +124,8 @@ impl Mailbox {
     }
 }
 
-/// Producers push `count` items each, until somebody closes the queue when `most` have come.
-/// Returns how many operations that were, and how the items ended: received, closed upon, refused.
+/// Producers push `count` items each, and the queue is closed when `most` have come. Returns the
+/// number of operations, and how the items ended: drained, returned by the close, or refused.
 fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
     let mailbox = Mailbox::new();
     let close = Parker::new();
@@ -153,12 +153,13 @@ fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
     });
     let ends = [closed.len(), refused.len()];
     let received = PRODUCERS * count - ends[0] - ends[1];
-    // Of each producer, what was received comes first, then what was closed upon, then the rest.
+    // Of each producer, the items that were drained come first, then those that the close returned,
+    // then those that were refused.
     closed.into_iter().for_each(|item| order.check(item));
     refused.into_iter().for_each(|item| order.check(item));
     assert!(order.is_complete(count), "items were lost");
 
-    // Ordering: Relaxed, here and below, because the threads have ended.
+    // Ordering: Relaxed, because the threads have ended.
     let tokens = mailbox.tokens.load(Ordering::Relaxed);
     let Consumed {
         drains,
@@ -168,6 +169,7 @@ fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
     assert_eq!(tokens, parks - cancelled, "{consumed:?}");
     let left = mailbox.parker.park_timeout(Duration::ZERO);
     assert!(!left, "a wake-up too many");
+    // Ordering: Relaxed, because the threads have ended.
     let pushes = mailbox.pushes.load(Ordering::Relaxed);
     let operations = pushes + drains + parks + cancelled;
     (operations, [received, ends[0], ends[1]])
@@ -178,7 +180,7 @@ fn as_many_wake_ups_as_parks_and_every_item_once() {
     const COUNT: usize = 30_000;
     let (mut operations, mut ends) = (operations(), [0; 3]);
     for number in 1_usize.. {
-        // Closed in the middle, near the end, or just after the start.
+        // The queue is closed in the middle, near the end, or just after the start.
         let most = PRODUCERS * COUNT * (number * 37 % 101) / 101;
         let (done, ended) = round(COUNT, most);
         for (sum, ended) in ends.iter_mut().zip(ended) {
@@ -192,7 +194,7 @@ fn as_many_wake_ups_as_parks_and_every_item_once() {
     assert!(ends.iter().all(|end| *end > 0), "never happened: {ends:?}");
 }
 
-/// Every item once, of a channel whose receiver closes it.
+/// Every item comes out of a channel once, although the receiver closes it.
 #[test]
 fn a_channel_that_is_closed_loses_nothing() {
     const COUNT: usize = 20_000;
@@ -212,7 +214,7 @@ fn a_channel_that_is_closed_loses_nothing() {
                     let sender = sender.clone();
                     scope.spawn(move || {
                         let items = (0..COUNT).map(|number| {
-                            // However late the receiver closes, the last comes later.
+                            // However late the receiver closes, the last item comes later.
                             while number == COUNT - 1 && !sender.is_closed() {
                                 thread::yield_now();
                             }

@@ -13,27 +13,28 @@ use std::panic::resume_unwind;
 use std::sync::{Barrier, Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// Slabs of one size that a thread keeps, or keeps a part of, at the most: the one that it has just
-/// taken nodes of, the one whose groups it goes on with, eight that it freed nodes of, and a spare.
+/// How many slabs of one size a thread keeps, or keeps a part of, at most: the slab that it takes
+/// nodes of, the slab whose groups it goes on with, eight that it freed nodes of, and a spare.
 const KEPT: usize = 11;
 
-/// Slabs that are kept for all threads together, at the most.
+/// How many slabs are kept for all threads together at most.
 const SHARED: usize = DEFAULT_LIMIT / SLAB_BYTES;
 
-/// An item of which a slab has room for few: a node takes 256 bytes.
+/// A large item: its node takes 256 bytes, so a slab has room for few.
 type Large = [usize; 31];
 
 /// Bytes in a slab, without what an allocator may need for itself.
 const SLAB: usize = SLAB_BYTES - 16;
 
-/// How many messages of that type a slab has room for: one less than its bytes, for the count.
+/// How many messages of that type a slab has room for. The count takes the place of one.
 const fn per_slab<T>() -> usize {
     let node = (size_of::<T>() + size_of::<usize>()).next_multiple_of(16);
     SLAB / node - 1
 }
 
-/// Runs a test alone, in a thread of its own, with an empty cache, because the cache belongs to the
-/// process; and sees to it that nothing is left when the thread has ended and the cache is cleared.
+/// Runs a test in a thread of its own, with an empty cache, and no other test at the same time: the
+/// cache belongs to the process. Checks that nothing is left when the thread has ended and the
+/// cache is cleared.
 fn alone(test: impl FnOnce() + Send + 'static) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,7 +53,7 @@ fn push<T>(queue: &Queue<T>, item: T) {
     let _nobody_sleeps = queue.push(item).unwrap();
 }
 
-/// Sends so many items, and then receives them.
+/// Sends that many items, and then receives them.
 fn burst<T: Copy>(item: T, items: usize) {
     let (sender, receiver) = channel();
     (0..items).for_each(|_| sender.send(item).unwrap());
@@ -78,7 +79,7 @@ fn an_empty_queue_is_a_word_and_nothing_else() {
     });
 }
 
-/// Each message takes so many bytes of a slab, and a slab has room for nothing else but its count.
+/// Each message takes that many bytes of a slab, and a slab holds nothing else but its count.
 fn takes<T: Copy>(item: T, bytes: usize) {
     const SLABS: usize = 3;
     let messages = SLABS * (SLAB / bytes - 1);
@@ -113,12 +114,12 @@ fn a_message_is_a_piece_of_a_slab() {
     });
 }
 
-/// Aligned to more than nodes that are kept.
+/// An item that is aligned to more than the cache's blocks.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Wide(#[allow(dead_code, reason = "it takes room")] u8);
 
-/// Each message is an allocation of so many bytes, neither taken from the cache nor given to it.
+/// Each message is an allocation of that many bytes, neither taken from the cache nor given to it.
 fn is_never_kept<T: Copy>(item: T, bytes: usize) {
     const ITEMS: usize = 200;
     let queue = Queue::new();
@@ -145,20 +146,20 @@ fn is_never_kept<T: Copy>(item: T, bytes: usize) {
 #[test]
 fn large_and_wide_nodes_are_not_kept() {
     alone(|| {
-        // They are not rounded up.
+        // The sizes are not rounded up.
         is_never_kept([7_u64; 32], 256 + size_of::<usize>());
         is_never_kept([7_u8; 100_000], 100_000 + size_of::<usize>());
         is_never_kept(Wide(7), 128);
     });
 }
 
-/// How many rounds of so many messages would take a hundred slabs if none were used again.
+/// How many rounds of that many messages would take a hundred slabs if none were used again.
 const fn rounds<T>(items: usize) -> usize {
     (100 * per_slab::<T>()).div_ceil(items)
 }
 
-/// The most slabs for so many messages at a time, however often: what they take, and what the threads
-/// keep beside it. When all of these are there, nobody asks for more.
+/// How many slabs are enough for that many messages at a time: the slabs that they take, and those
+/// that threads keep beside. When all of these are there, no thread asks for more.
 const fn enough<T>(items: usize) -> usize {
     items.div_ceil(per_slab::<T>()) + KEPT
 }
@@ -190,8 +191,8 @@ fn a_thread_that_sends_to_itself_uses_the_same_slabs() {
     alone(|| check(Large::default()));
 }
 
-/// A producer and a consumer take turns, with so many items each time. The slabs travel back through
-/// the exchange.
+/// A producer and a consumer take turns, with that many items each time. The slabs travel back
+/// through the exchange.
 fn take_turns<T: Copy + Send>(item: T, items: usize, receive: fn(&Receiver<T>) -> usize) {
     let (sender, receiver) = channel();
     let turn = Barrier::new(2);
@@ -237,8 +238,8 @@ fn a_producer_and_a_consumer_that_take_turns_use_the_same_slabs() {
     }
 }
 
-/// Without turns a slab may be missing because it is on its way; but then there is one more, and a
-/// producer that looks finds what has been put.
+/// Without turns, a slab that is on its way to the exchange may be missing. Then the producer
+/// allocates one more, and finds the other one later.
 #[test]
 fn a_producer_and_a_consumer_ask_for_little() {
     const ITEMS: usize = 500_000;
@@ -283,7 +284,7 @@ fn what_a_burst_leaves_is_bounded_and_can_be_returned() {
     });
 }
 
-/// A burst's memory goes back while it is received, not at its end.
+/// The memory of a burst goes back while the burst is received, not at its end.
 #[test]
 fn a_burst_goes_back_as_it_is_received() {
     const ITEMS: usize = 100_000;
@@ -340,7 +341,7 @@ fn what_is_kept_above_a_lower_limit_is_used_up() {
         let queue = Queue::new();
         let asks = || count(|| push(&queue, Large::default())).1 != Tally::NOTHING;
         let items = (0..).take_while(|_| !asks()).count();
-        // Of some the thread has parts only.
+        // Of some slabs the thread has parts only.
         let least = (kept - KEPT) * per_slab::<Large>();
         assert!(items >= least, "{items} messages from {kept} slabs");
         drop(queue);
@@ -348,7 +349,7 @@ fn what_is_kept_above_a_lower_limit_is_used_up() {
     });
 }
 
-/// One size's slabs serve another one.
+/// The slabs of one size serve another size.
 #[test]
 fn what_is_kept_is_for_nodes_of_any_size() {
     alone(|| {
@@ -378,13 +379,13 @@ fn items_without_size_take_nodes_and_nothing_else() {
 #[test]
 fn a_thread_that_ends_returns_what_it_kept() {
     alone(|| {
-        // Parts of slabs, of several sizes, and spares.
+        // The thread keeps parts of slabs, of several sizes, and spares.
         let work = || {
             burst(0_usize, 3 * per_slab::<usize>() / 2);
             let queue = Queue::new();
             (0..100).for_each(|_| push(&queue, Large::default()));
         };
-        // To those who need it.
+        // They go to threads that need them.
         thread::spawn(work).join().unwrap();
         let returned = slabs();
         assert_eq!(returned, 2 + 100_usize.div_ceil(per_slab::<Large>()));
@@ -393,7 +394,7 @@ fn a_thread_that_ends_returns_what_it_kept() {
         let ((), tally) = count(|| (0..items).for_each(|item| push(&queue, item)));
         assert_eq!(tally, Tally::NOTHING);
         drop(queue);
-        // And where they have enough, to the allocator.
+        // Where there are enough, they go to the allocator.
         node_cache::clear();
         node_cache::set_limit(0);
         thread::spawn(work).join().unwrap();
@@ -439,8 +440,8 @@ fn what_is_refused_leaves_nothing_behind() {
     });
 }
 
-/// What is done in the destructor of a thread-local value, and where goes how many slabs it took for
-/// a few messages.
+/// Sends and receives in the destructor of a thread-local value. Sends how many slabs a few
+/// messages took.
 struct Late(mpsc::Sender<usize>);
 
 impl Drop for Late {
@@ -464,8 +465,8 @@ thread_local! {
     static LATER: Cell<Option<Late>> = const { Cell::new(None) };
 }
 
-/// One of the two destructors runs when the thread has given up what it kept, whichever order the
-/// platform has: then each message takes a slab, and gives it back.
+/// Whatever order a platform has, one of the two destructors runs when the thread has given up what
+/// it kept. Then each message takes a slab, and gives it back.
 #[test]
 fn a_thread_s_destructors_may_send_and_receive() {
     alone(|| {

@@ -1,12 +1,13 @@
-//! One round of the soak: producers, a consumer, and the account when they are through.
+//! One round of the soak: producers, a consumer, and the account at the end.
 //!
-//! **A fault ends the round.** Who sees one says that it is over; the consumer then closes its side,
-//! which ends all that waits for room. What waits for ever all the same, because a wake-up is lost, is
-//! found by the watch.
+//! **A fault ends the round.** The thread that sees a fault says that the round is over. The
+//! consumer then closes its side, which ends all waiting for room. A thread that waits although
+//! nothing comes, because a wake-up is lost, is found by the watch.
 //!
-//! **What is known of each item.** Producers make their items in order, and a consumer must get each
-//! producer's without a gap. What a full channel gives back is sent next; what a closed one gives back
-//! comes last. So there is one number for each producer at which its items cease to be received.
+//! **What is known of each item.** A producer makes its items in order, and the consumer must get
+//! them without a gap. An item that a full channel gives back is sent next; items that a closed
+//! channel gives back come last. So for each producer there is one number at which its items cease
+//! to be received.
 
 mod consumer;
 mod drainer;
@@ -33,7 +34,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 use tally::Tally;
 
-/// The longest that a round may take: it takes milliseconds.
+/// How long a round may take. It takes milliseconds.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the threads of a round share.
@@ -42,9 +43,10 @@ struct Round<'a> {
     ledger: &'a Ledger,
     watch: &'a Watch,
     start: Barrier,
-    /// How many producers have not sent everything.
+    /// How many producers have more to send.
     sending: AtomicUsize,
-    /// How many items each has made: here, because a thread that panics returns nothing.
+    /// How many items each producer has made. They are here, because a thread that panics returns
+    /// nothing.
     made: Vec<AtomicUsize>,
     over: AtomicBool,
 }
@@ -52,7 +54,7 @@ struct Round<'a> {
 /// Ends the round when its thread panics.
 struct Ends<'r, 'a>(&'r Round<'a>);
 
-/// Runs a round. What is wrong comes back.
+/// Runs a round. Returns what is wrong, if anything is.
 pub(crate) fn run(plan: &Plan) -> Result<Tally, String> {
     let plan = plan.clone();
     watch::within(LIMIT, move |watch| {
@@ -109,7 +111,8 @@ fn run_with<'a, L: Load<'a>>(
 }
 
 impl<'a> Round<'a> {
-    /// The sum, unless a thread has panicked, and how many items were made to measure the room.
+    /// Runs a round with a channel. Returns the sum, unless a thread has panicked, and how many
+    /// items were made to measure the room.
     fn run_channel<L: Load<'a>>(
         &self,
         outlet: Outlet<'_, L>,
@@ -153,7 +156,8 @@ impl<'a> Round<'a> {
         if firsts + push_tokens != sum.chains {
             let Tally { chains, .. } = sum;
             let what = format!(
-                "{firsts} pushes were first, {push_tokens} took a token, and there were {chains} chains"
+                "{firsts} pushes were first, {push_tokens} took a token, \
+                 and there were {chains} chains"
             );
             self.fault(what);
         }
@@ -165,16 +169,16 @@ impl<'a> Round<'a> {
                 ..
             } = sum;
             let what = format!(
-                "{parks} parks, of which {push_tokens} were ended by pushes, {seal_tokens} by a seal, \
-                 {own_tokens} by a close and {cancelled} were cancelled"
+                "{parks} parks, of which {push_tokens} were ended by pushes, \
+                 {seal_tokens} by a seal, {own_tokens} by a close and {cancelled} were cancelled"
             );
             self.fault(what);
         }
         Some(sum)
     }
 
-    /// Runs the producers, each with an outlet of its own, and the consumer. What it returns and the
-    /// sum of all, unless a thread has panicked.
+    /// Runs the producers, each with an outlet of its own, and the consumer. Returns the sum of
+    /// all, and what the consumer returns, unless a thread has panicked.
     fn drive<'r, L: Load<'a>, C: Send>(
         &'r self,
         outlet: Outlet<'r, L>,
@@ -186,7 +190,7 @@ impl<'a> Round<'a> {
                     .thread(format!("producer {index}"), producer::DOES)
             })
             .collect();
-        // The producers borrow what they do for as long as the round.
+        // The producers borrow the list of what they do for as long as the round.
         thread::scope(|scope| {
             let consumer = scope.spawn(consume);
             let mut producers = Vec::new();
@@ -220,8 +224,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// When all is received and nobody else sends: there must be room for so many items, and not for
-    /// one more. How many there was room for.
+    /// Measures the room when all is received and no other thread sends: there must be room for
+    /// `capacity` items, and not for one more. Returns how many there was room for.
     fn fill<L: Load<'a>>(
         &self,
         capacity: usize,
@@ -253,7 +257,7 @@ impl<'a> Round<'a> {
         sent
     }
 
-    /// What the ledger cannot know: where items ended, and how many of those that are all alike.
+    /// Checks what the ledger cannot: where items ended, and the number of items without an id.
     fn check_sums<L: Load<'a>>(&self, sum: &Tally) {
         let ended = sum.received + sum.closed + sum.refused;
         let may_drop = L::ENTERS_ITSELF && matches!(self.plan.consumer.ending, Ending::Drop(_));
@@ -266,13 +270,14 @@ impl<'a> Round<'a> {
                 ..
             } = sum;
             let what = format!(
-                "{made} items made, {received} received, {closed} returned by a close, {refused} refused"
+                "{made} items made, {received} received, {closed} returned by a close, \
+                 {refused} refused"
             );
             self.fault(what);
         }
     }
 
-    /// Of all items that have been made; `extra` by nobody's thread.
+    /// The ids of all items that have been made; `extra` of them to measure the room.
     fn ids(&self, extra: usize) -> impl Iterator<Item = usize> {
         let items = self.plan.items;
         let producers = self.made.iter().enumerate().flat_map(move |(index, made)| {
@@ -284,7 +289,7 @@ impl<'a> Round<'a> {
         producers.chain(first..first + extra)
     }
 
-    /// Writes down what is wrong, and ends the round.
+    /// Notes what is wrong, and ends the round.
     fn fault(&self, what: impl Into<String>) {
         self.ledger.fault(what);
         // Ordering: Relaxed, because it only tells others when to stop.
@@ -292,13 +297,14 @@ impl<'a> Round<'a> {
     }
 
     fn is_over(&self) -> bool {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed, because it only tells others when to stop.
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing will be sent any more.
+    /// Whether all producers have sent everything.
     fn all_sent(&self) -> bool {
-        // Ordering: Acquire pairs with the Release in `Producer::run`: what they sent comes before.
+        // Ordering: Acquire pairs with the Release in `Producer::run`: what producers sent happens
+        // before.
         self.sending.load(Ordering::Acquire) == 0
     }
 
@@ -310,7 +316,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Changes what memory of nodes is kept, now and then.
+    /// Changes how much memory of nodes is kept, now and then.
     fn disturb(&self, random: &mut Rng) {
         if one_in(random, self.plan.cache) {
             match random.u32(0..4) {
@@ -332,8 +338,8 @@ impl Drop for Ends<'_, '_> {
     }
 }
 
-/// Goes leg after leg until one says that there is nothing more to do: the first in this thread, each
-/// of the others in one of its own.
+/// Runs leg after leg until one says that there is no more to do: the first one in this thread,
+/// each of the others in a thread of its own.
 fn in_legs<S: Send>(mut state: S, leg: impl Fn(&mut S) -> bool + Sync) -> S {
     let mut goes_on = leg(&mut state);
     while goes_on {

@@ -77,7 +77,7 @@ fn fresh(test: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn a_thread_takes_what_it_gave_and_asks_nobody() {
+fn a_thread_takes_what_it_gave_and_asks_for_nothing() {
     fresh(|| {
         for size in sizes() {
             let take_many = |blocks| Vec::from_iter((0..blocks).map(|_| InUse::take(size, 1)));

@@ -109,11 +109,6 @@ impl ProcessCheck {
         }
     }
 
-    /// It is not queued, but has another turn at once.
-    pub(crate) fn keep(&self) {
-        self.enter(FREE, QUEUED);
-    }
-
     /// Its turn begins.
     pub(crate) fn begin(&self) {
         self.enter(QUEUED, RUNNING);
@@ -149,7 +144,7 @@ fn text(place: u32) -> &'static str {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::base::config::Config;
 
     fn check() -> Check {
         let config = Config {

@@ -34,14 +34,14 @@ mod trail;
 pub use audit::Summary;
 pub(crate) use marks::ProcessCheck;
 
-use crate::config::Config;
-use crate::global::GlobalQueue;
-use crate::handle::Handle;
-use crate::local::LocalQueue;
-use crate::shared::Shared;
-use crate::token::Token;
+use crate::api::handle::Handle;
+use crate::base::config::Config;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
 use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
+use ganger_mpsc::Injector;
 use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use ganger_sync::sync::{Mutex, lock};
@@ -239,7 +239,7 @@ impl Check {
     }
 
     /// Pushes a process to the global queue.
-    pub(crate) fn push_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_global(&self, global: &Injector<Token>, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };
@@ -253,7 +253,7 @@ impl Check {
     }
 
     /// Pushes a process to the urgent lane, after which others may wait longer.
-    pub(crate) fn push_urgent(&self, urgent: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn push_urgent(&self, urgent: &Injector<Token>, token: Token) {
         let Some(book) = &self.book else {
             return urgent.push(token);
         };
@@ -269,7 +269,7 @@ impl Check {
     }
 
     /// Moves a process that is queued to the global queue.
-    pub(crate) fn move_global(&self, global: &GlobalQueue<Token>, token: Token) {
+    pub(crate) fn move_global(&self, global: &Injector<Token>, token: Token) {
         let Some(book) = &self.book else {
             return global.push(token);
         };

@@ -1,19 +1,20 @@
 //! The urgent lane: nothing is left there beside a sleeper.
 //!
-//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by somebody outside, who
-//! notifies; or by its worker, who does not, because it looks there next, and notifies when it leaves
-//! something there. Whoever takes a process that is not the last works on it until the last has been taken:
-//! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
+//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by somebody
+//! outside, who notifies; or by its worker, who does not, because it looks there next, and notifies
+//! when it leaves something there. Whoever takes a process that is not the last works on it until
+//! the last has been taken: a wake-up that is lost leaves a process and its taker waiting for ever,
+//! which loom reports.
 
-use crate::global::GlobalQueue;
-use crate::idle::{Idle, Woken};
+use crate::queues::idle::{Idle, Woken};
+use ganger_mpsc::Injector;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
 
 struct Pool {
     idle: Idle,
-    lane: GlobalQueue<()>,
+    lane: Injector<()>,
     /// Processes that have not been taken for the last time.
     left: AtomicUsize,
     busy: Vec<Parker>,
@@ -23,7 +24,7 @@ impl Pool {
     fn new(workers: usize, processes: usize) -> Arc<Self> {
         Arc::new(Self {
             idle: Idle::new(workers, workers),
-            lane: GlobalQueue::new(),
+            lane: Injector::new(),
             left: AtomicUsize::new(processes),
             busy: (0..workers).map(|_| Parker::new()).collect(),
         })
@@ -40,8 +41,8 @@ impl Pool {
         taken
     }
 
-    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says whether
-    /// this worker begins with one that it has just run.
+    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says
+    /// whether this worker begins with one that it has just run.
     fn work(&self, index: usize, requeues: bool) {
         let mut searching = false;
         if requeues {

@@ -1,13 +1,11 @@
 //! Models of the scheduler's protocols: all interleavings under loom, a stress loop under `std`.
 
-mod loom_crew;
 mod loom_exit;
-mod loom_global;
 mod loom_idle;
 mod loom_lanes;
 mod loom_late;
 mod loom_reapers;
-mod loom_slots;
 mod loom_urgent;
 mod loom_waiters;
 mod loom_wakeup;
+mod loom_worker_slots;

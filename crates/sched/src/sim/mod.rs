@@ -17,14 +17,15 @@ pub use moment::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
 
-use crate::clock::Clock;
-use crate::handle::Handle;
-use crate::local::LocalQueue;
-use crate::monitor::{self, LONGEST};
-use crate::scheduler::{Scheduler, StartError};
-use crate::shared::Shared;
-use crate::stop::StopReport;
-use crate::token::Token;
+use crate::api::handle::Handle;
+use crate::api::scheduler::{Scheduler, StartError};
+use crate::base::clock::Clock;
+use crate::base::config::MAX_LOOK_INTERVAL;
+use crate::blocking::monitor;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::progress::report::StopReport;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
@@ -138,8 +139,8 @@ pub fn run<R>(
     let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
     let queues: Vec<_> = deques.iter().map(|_| OnceCell::new()).collect();
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
-    let spares = deques.split_off(shared.crew.workers());
-    shared.crew.set_free(spares.into_iter());
+    let spares = deques.split_off(shared.worker_slots.workers());
+    shared.worker_slots.set_free(spares.into_iter());
     shared.accounts.begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
@@ -252,10 +253,11 @@ impl Machine<'_> {
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
-        let is_kept = shared.has_work() && shared.crew.has_spare();
+        let is_kept = shared.has_work() && shared.worker_slots.has_spare();
         let config = &shared.config;
         let limit = config.blocked_step.max(config.long_step);
-        (is_kept && !shared.shutdown.is_halted()).then(|| limit.saturating_add(3 * LONGEST))
+        (is_kept && !shared.shutdown.is_halted())
+            .then(|| limit.saturating_add(3 * MAX_LOOK_INTERVAL))
     }
 
     /// The time.
@@ -338,7 +340,7 @@ impl Machine<'_> {
     pub fn report(&self) -> StopReport {
         let before = self.shared.stopper.before();
         let before = before.unwrap_or_else(|| self.shared.counters.total());
-        StopReport::since(&before, self.shared)
+        self.shared.report_since(&before)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

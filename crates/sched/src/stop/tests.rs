@@ -1,6 +1,7 @@
 use super::*;
-use crate::state::ProcessState;
-use crate::{ProcessHandle, Scheduler};
+use crate::ProcessHandle;
+use crate::Scheduler;
+use crate::process::state::ProcessState;
 use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, StepOutput};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -41,7 +42,7 @@ fn a_stop_begins_and_ends_when_the_system_grants_no_thread() {
         if is_started {
             scheduler.start().unwrap();
         }
-        scheduler.shared.crew.refuse_threads(true);
+        scheduler.shared.worker_slots.refuse_threads(true);
         let waits = scheduler.submit(Waits::new().0, "main", ()).unwrap();
         scheduler.begin_stop(HOUR);
         let reason = waits.wait_timeout(Duration::from_secs(60)).unwrap();
@@ -122,7 +123,7 @@ fn a_thread_that_wakes_a_process_after_the_halt_runs_none() {
 #[test]
 fn a_thread_that_wakes_a_process_after_the_halt_ends_it_where_the_system_grants_no_other() {
     let (scheduler, waits, _, told) = halted();
-    scheduler.shared.crew.refuse_threads(true);
+    scheduler.shared.worker_slots.refuse_threads(true);
     for waits in waits {
         waits.send(Message::new("late", 1)).unwrap();
         assert!(matches!(waits.wait(), ExitReason::Terminated));

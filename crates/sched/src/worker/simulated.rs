@@ -5,14 +5,14 @@
 //! worker does within one is not interrupted: for that there are the models under loom.
 
 use super::{Looked, Worker};
-use crate::clock::Clock;
-use crate::crew::Next;
-use crate::idle::Woken;
-use crate::local::{self, LocalQueue};
-use crate::run::Runner;
+use crate::base::clock::Clock;
+use crate::core::local::{self, LocalQueue};
+use crate::core::token::Token;
+use crate::core::turns::Running;
+use crate::core::worker_slots::Next;
+use crate::queues::idle::Woken;
 use crate::sim::{self, Did, SetClock};
-use crate::token::Token;
-use crate::turns::Running;
+use crate::turn::run::Runner;
 use ganger_deque::Worker as Deque;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl<'a> Simulated<'a> {
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
             Phase::OffDuty(until) => {
                 let shared = &self.queue.shared;
-                let is_needed = shared.crew.is_on_duty(self.queue.index);
+                let is_needed = shared.worker_slots.is_active(self.queue.index);
                 is_needed || shared.shutdown.is_halted() || self.clock.now() >= until
             }
             Phase::Gone => false,
@@ -150,17 +150,18 @@ impl<'a> Simulated<'a> {
             Phase::Relieved => {
                 shared.long_steps.end(index);
                 self.worker.give_away();
-                shared.crew.step_back(index);
+                shared.worker_slots.mark_spare(index);
                 let until = self.clock.now().saturating_add(shared.config.keep_spares);
                 self.phase = Phase::OffDuty(until);
                 Did::StoodDown
             }
             Phase::OffDuty(until) => {
                 // After the halt everybody looks once more.
-                let is_needed = shared.crew.is_on_duty(index)
-                    || shared.shutdown.is_halted() && shared.crew.wait_no_more(index);
+                let is_needed = shared.worker_slots.is_active(index)
+                    || shared.shutdown.is_halted() && shared.worker_slots.take_waiting(index);
                 if !is_needed {
-                    let is_over = self.clock.now() >= until && shared.crew.wait_no_more(index);
+                    let is_over =
+                        self.clock.now() >= until && shared.worker_slots.take_waiting(index);
                     if is_over {
                         self.worker.come_back(Next::Leave);
                         self.phase = Phase::Retires;
@@ -169,14 +170,14 @@ impl<'a> Simulated<'a> {
                     }
                     return Did::Nothing;
                 }
-                self.worker.come_back(Next::OnDuty);
+                self.worker.come_back(Next::Active);
                 self.phase = Phase::Looks(0);
                 Did::CameBack
             }
             Phase::Retires => {
                 self.queue.cache.take().leave(&shared.pool);
                 // Whoever has the slot next goes on with the deque that belongs to it.
-                shared.crew.leave(index, Deque::new());
+                shared.worker_slots.leave(index, Deque::new());
                 Did::Retired
             }
             Phase::Tired => {
@@ -187,7 +188,8 @@ impl<'a> Simulated<'a> {
                 Did::Announced
             }
             Phase::Announced => {
-                let is_stopping = || shared.shutdown.is_halted() || shared.crew.is_relieved(index);
+                let is_stopping =
+                    || shared.shutdown.is_halted() || shared.worker_slots.is_replaced(index);
                 if shared
                     .idle
                     .look_again(index, is_stopping, || shared.has_work())
@@ -244,7 +246,7 @@ impl<'a> Simulated<'a> {
     /// Somebody has taken its place. After the halt everybody goes on until nothing is left.
     fn has_to_stand_down(&self) -> bool {
         let shared = &self.queue.shared;
-        shared.crew.is_relieved(self.queue.index) && !shared.shutdown.is_halted()
+        shared.worker_slots.is_replaced(self.queue.index) && !shared.shutdown.is_halted()
     }
 
     /// Gives up what it kept for later processes.

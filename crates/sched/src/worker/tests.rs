@@ -14,7 +14,7 @@ fn beside_a_searcher() -> (Scheduler, LocalQueue) {
     let shared = Arc::clone(&scheduler.shared);
     let mut deques = shared.take_deques().unwrap();
     let spare = deques.pop().unwrap();
-    shared.crew.set_free([(2, spare)].into_iter());
+    shared.worker_slots.set_free([(2, spare)].into_iter());
     assert!(shared.idle.begin_search());
     let deque = deques.pop().unwrap();
     (scheduler, LocalQueue::new(shared, 1, deque))
@@ -41,7 +41,7 @@ fn who_is_relieved_before_it_falls_asleep_does_not() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
     // Nobody wakes it for that.
-    let relieved = shared.crew.replace(1, |_, _| Ok(()), || ());
+    let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
     assert!(relieved.unwrap());
     assert!(wakes_up(shared, queue, || ()));
 }
@@ -56,7 +56,7 @@ fn who_is_relieved_while_it_sleeps_is_woken() {
         while shared.idle.snapshot().sleeping == 0 {
             std::thread::yield_now();
         }
-        assert!(shared.crew.relieve(shared, 1, None));
+        assert!(shared.replace_worker(1, None));
     };
     assert!(wakes_up(shared, queue, relieve));
 }
@@ -68,15 +68,20 @@ fn who_is_relieved_while_it_looks_stands_down_before_it_looks_again() {
     let shared = &scheduler.shared;
     let mut worker = Worker::new(&queue);
     assert_eq!(worker.rest(&Rest::Spin, 1), Some(1));
-    assert!(shared.crew.replace(1, |_, _| Ok(()), || ()).unwrap());
+    assert!(
+        shared
+            .worker_slots
+            .replace(1, |_, _| Ok(()), || ())
+            .unwrap()
+    );
     let calls_it = Arc::clone(shared);
     let caller = std::thread::spawn(move || {
-        while !calls_it.crew.relieve(&calls_it, 2, None) {
+        while !calls_it.replace_worker(2, None) {
             std::thread::yield_now();
         }
     });
     assert_eq!(worker.rest(&Rest::Spin, 2), Some(0), "it has come back");
-    assert!(!shared.crew.is_relieved(1) && shared.crew.is_relieved(2));
+    assert!(!shared.worker_slots.is_replaced(1) && shared.worker_slots.is_replaced(2));
     caller.join().unwrap();
 }
 

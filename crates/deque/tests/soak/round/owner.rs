@@ -10,9 +10,8 @@ use ganger_soak::chance::{one_in, yield_at_random};
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// For how many yields the owner stands still although no thief takes anything. Some seconds, if
-/// nothing else runs; not in seconds, because time also passes while the machine does something
-/// else.
+/// For how many yields the owner stands still although no thief takes anything: some seconds, if
+/// nothing else runs. It is not a time, because time passes while other programs run.
 pub(super) const MOST_YIELDS: u32 = 5_000_000;
 
 struct Owner<'r, 'a, L> {
@@ -46,7 +45,7 @@ pub(super) fn run<'a, L: Load<'a>>(round: &Round<'a, L>, plan: &Plan, worker: Wo
 }
 
 impl<'a, L: Load<'a>> Owner<'_, 'a, L> {
-    /// Until everything has been pushed, or the round is over. Some items may be left.
+    /// Runs until everything has been pushed, or the round is over. Some items may be left.
     fn work(&mut self, plan: &Plan) {
         let mut random = Rng::with_seed(plan.seed);
         while self.pushed < plan.items && !self.round.is_over() {
@@ -96,7 +95,7 @@ impl<'a, L: Load<'a>> Owner<'_, 'a, L> {
         }
     }
 
-    /// Steals from itself. What is taken stays in `below`, where no pop meets it.
+    /// Steals from itself. The items stay in `below`, where no pop meets them.
     fn steal(&mut self) {
         if let Some(item) = self.round.victims[0].steal().success() {
             item.end(self.round.ledger);

@@ -11,18 +11,18 @@ pub(crate) struct Plan {
     pub(crate) kind: Kind,
     pub(crate) items: usize,
     pub(crate) capacity: usize,
-    /// The longest bursts of the owner.
+    /// How long a burst of the owner is at most.
     pub(crate) push: usize,
     pub(crate) pop: usize,
-    /// How rarely the owner does this after a burst; 0: never.
+    /// How rarely the owner does this after a burst; 0 is never.
     pub(crate) expose: u32,
     pub(crate) shrink: u32,
     pub(crate) steal: u32,
-    /// Standing still until thieves have taken everything.
+    /// How rarely the owner stands still until thieves have taken everything.
     pub(crate) stand: u32,
-    /// Whether what is left in the end is left to the worker's destructor.
+    /// Whether the items that are left in the end are left to the worker's destructor.
     pub(crate) leave: bool,
-    /// How rarely anybody yields.
+    /// How rarely a thread yields.
     pub(crate) yields: u32,
     pub(crate) thieves: Vec<Thief>,
 }
@@ -33,27 +33,27 @@ pub(crate) struct Thief {
     pub(crate) seed: u64,
     /// How many of eight attempts are for one item, rather than half.
     pub(crate) singles: u32,
-    /// The largest limit of the others.
+    /// The largest limit of the other attempts.
     pub(crate) limit: usize,
     pub(crate) capacity: usize,
-    /// Whether it keeps a part of what it steals in its own deque, where others steal it.
+    /// Whether it keeps a part of what it steals in its own deque, where other thieves steal it.
     pub(crate) keeps: bool,
     /// How many of eight attempts are on another thief.
     pub(crate) detours: u32,
-    /// Whether what is left in its own deque in the end is left to the destructor.
+    /// Whether the items that are left in its own deque in the end are left to the destructor.
     pub(crate) leave: bool,
 }
 
 impl ganger_soak::Plan for Plan {
     fn new(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
-        // Short bursts keep the deque nearly empty, which is where the races are.
+        // Short bursts keep the deque nearly empty, where the races are.
         let push = *pick(&mut random, &[1, 2, 4, 4, 16, 100, 3_000]);
         Self {
             seed,
             kind: *pick(&mut random, &Kind::ALL),
-            // From many short rounds, for beginnings and ends, to long ones, for speed. Where threads
-            // meet often an item takes long: so there are fewer.
+            // Most rounds are short, for beginnings and ends; some are long. Where threads meet
+            // often, an item takes long, so there are fewer.
             items: (random.usize(1..64) << random.u32(3..10)) * push.clamp(1, 50),
             capacity: *pick(&mut random, &[0, 1, 2, 16, 1_000]),
             push,

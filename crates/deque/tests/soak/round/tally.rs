@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) pushed: usize,
-    /// How many items somebody took; others are left to the destructors of workers.
+    /// How many items threads took. Others are left to the destructors of workers.
     pub(crate) taken: usize,
     /// How many attempts to steal, one or many items, succeeded.
     pub(crate) steals: u64,

@@ -13,8 +13,8 @@ struct Thief<'r, 'a, L> {
     plan: &'r plan::Thief,
     own: Worker<L>,
     random: Rng,
-    /// The newest that it has taken from the owner's deque. The owner pushes ascending ids, so its
-    /// deque holds ascending ids for ever, and each thief takes ascending ids.
+    /// The newest item that it has taken from the owner's deque. The owner pushes ascending ids, so
+    /// its deque always holds ascending ids, and each thief takes ascending ids.
     newest: Option<usize>,
     tally: Tally,
 }
@@ -123,7 +123,7 @@ impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
         self.newest = newest.or(self.newest);
     }
 
-    /// Pops at most `count` items, in whatever order they are.
+    /// Pops at most `count` items, in any order.
     fn pop(&mut self, count: usize) {
         for item in std::iter::from_fn(|| self.own.pop()).take(count) {
             item.end(self.round.ledger);
@@ -131,7 +131,7 @@ impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
         }
     }
 
-    /// What the owner of a deque does, for the own one.
+    /// Does what the owner of a deque does, with its own deque.
     fn tend(&mut self) {
         let pops = self.random.usize(0..4);
         self.pop(pops);
@@ -143,7 +143,8 @@ impl<'a, L: Load<'a>> Thief<'_, 'a, L> {
         }
     }
 
-    /// Checks the order: after all that came before, and older than what the same batch had above.
+    /// Checks the order: an item is newer than all earlier ones, and older than those that the same
+    /// batch had above it.
     fn check(&self, item: &L, above: Option<usize>) {
         let (id, newest) = (item.id(), self.newest);
         let is_ordered = id > newest && above.is_none_or(|above| id < Some(above));

@@ -35,7 +35,7 @@ const TIMEOUTS: [Duration; 4] = [
 
 pub(super) struct Consumer<'r, 'a, L> {
     round: &'r Round<'a>,
-    /// None when it is gone.
+    /// `None` when the receiver is gone.
     receiver: Option<Receiver<L>>,
     intake: Intake<'r, 'a, L>,
     random: Rng,
@@ -61,7 +61,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         }
     }
 
-    /// Returns the receiver, too, if it is open to a sender that is left.
+    /// Returns the receiver, too, if a sender is left.
     pub(super) fn run(mut self) -> (Tally, Option<Receiver<L>>) {
         let _ends = Ends(self.round);
         self.round.start.wait();
@@ -71,7 +71,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         (self.intake.tally, self.receiver)
     }
 
-    /// Goes on for a while, in one thread. Whether there is more to do.
+    /// Receives for a while, in one thread. Says whether there is more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {
@@ -84,7 +84,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
             let all_sent = self.round.all_sent();
             let mut found = self.receive();
             if found == Found::Nothing && all_sent {
-                // Not every way of receiving says that it was the end.
+                // Some ways of receiving do not tell the end from an empty channel.
                 found = self.try_recv(1);
             }
             match found {
@@ -112,12 +112,12 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         let burst = self.random.usize(1..=self.round.plan.consumer.burst);
         match *pick(&mut self.random, &self.round.plan.consumer.ops) {
             Take::TryRecv => self.try_recv(burst),
-            // With a sender left, there is no end to wake it.
+            // With a sender left, no end would wake the consumer.
             Take::Recv if !self.round.plan.keeps_sender => self.recv(),
             Take::Recv | Take::RecvTimeout => self.recv_timeout(),
             Take::Drain => self.drain(),
             Take::TryIter => self.try_iter(burst),
-            // It walks over all that is there.
+            // It walks over all items, so it is rare.
             Take::Len if one_in(&mut self.random, 50) => self.len(),
             Take::Len => self.try_recv(burst),
         }
@@ -200,7 +200,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         }
     }
 
-    /// Nobody else takes items, so there can only be more at a second look.
+    /// Only this thread takes items, so a second look finds no fewer.
     fn len(&mut self) -> Found {
         self.doing.begins(5);
         let receiver = self.receiver();
@@ -210,7 +210,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
             self.round.fault(what);
         }
         self.check_room(second);
-        // An end is for those that receive.
+        // Only a receive sees the end.
         if second == 0 {
             self.try_recv(1)
         } else {
@@ -239,7 +239,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
 
     fn drop(&mut self) -> bool {
         if !L::ENTERS_ITSELF {
-            // What has no destructor would be lost.
+            // Items without a destructor would be lost.
             return self.close();
         }
         self.doing.begins(7);
@@ -247,7 +247,7 @@ impl<'r, 'a, L: Load<'a>> Consumer<'r, 'a, L> {
         false
     }
 
-    /// No sender was dropped before it had sent everything.
+    /// The end must come after all producers have sent everything.
     fn check_end(&mut self) -> bool {
         if !self.round.all_sent() && !self.round.is_over() {
             self.round.fault("an end before all was sent");

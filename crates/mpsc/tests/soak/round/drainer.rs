@@ -1,4 +1,4 @@
-//! The consumer of a queue: it drains, and sleeps by itself, with an account of every park.
+//! The consumer of a queue. It drains, and sleeps on its own parker, with an account of every park.
 
 use super::intake::Intake;
 use super::outlet::Mailbox;
@@ -26,7 +26,7 @@ pub(super) const DOES: &[&str] = &[
     "done",
 ];
 
-/// Of a sleep that a deadline ends.
+/// How long a sleep with a deadline takes.
 const SHORT: Duration = Duration::from_micros(30);
 
 pub(super) struct Drainer<'r, 'a, L> {
@@ -57,7 +57,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         self.intake.tally
     }
 
-    /// Goes on for a while, in one thread. Whether there is more to do.
+    /// Drains for a while, in one thread. Says whether there is more to do.
     fn leg(&mut self) -> bool {
         let plan = &self.round.plan.consumer;
         for _ in 0..plan.leg {
@@ -83,7 +83,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         true
     }
 
-    /// Whether there was anything.
+    /// Drains, and says whether there was anything.
     fn drain(&mut self) -> bool {
         self.doing.begins(1);
         let batch = self.mailbox.queue.drain();
@@ -93,7 +93,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         any
     }
 
-    /// What it does when there is nothing.
+    /// Rests when there is nothing.
     fn rest(&mut self) {
         let take = *pick(&mut self.random, &self.round.plan.consumer.ops);
         if !matches!(take, Take::Recv | Take::RecvTimeout | Take::TryRecv) {
@@ -114,13 +114,13 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         }
     }
 
-    /// Whether it is parked now.
+    /// Parks, and says whether the queue is parked.
     fn park(&mut self) -> bool {
         self.doing.begins(2);
         let queue = &self.mailbox.queue;
         match queue.park() {
             Park::Parked => {}
-            // Nobody else drains.
+            // Only this thread drains.
             Park::NotEmpty => {
                 if queue.is_empty() {
                     self.round
@@ -138,22 +138,22 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         }
         self.intake.tally.parks += 1;
         if one_in(&mut self.random, 8) {
-            // Whatever it finds: to park again is the same park, and to drain finds nothing or what
-            // came with the token.
+            // Parking again is the same park. A drain finds nothing, or items that came with the
+            // token.
             let _again = queue.park();
             self.drain();
         }
         true
     }
 
-    /// Until the token comes.
+    /// Sleeps until the token comes.
     fn sleep(&mut self) {
         self.doing.begins(3);
         self.mailbox.parker.park();
         self.check_awake();
     }
 
-    /// Takes the park back, or waits for the token that somebody has.
+    /// Takes the park back, or waits for its token, which another thread has.
     fn cancel(&mut self) {
         self.doing.begins(5);
         if self.mailbox.queue.cancel_park() {
@@ -170,7 +170,7 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
         }
     }
 
-    /// Closes, sometimes while it is parked itself.
+    /// Closes the queue, sometimes while it is parked.
     fn close(&mut self) -> bool {
         let is_parked = self.random.bool() && self.park();
         self.doing.begins(6);
@@ -182,13 +182,13 @@ impl<'r, 'a, L: Load<'a>> Drainer<'r, 'a, L> {
             (true, false) => self.sleep(),
             (false, true) => self
                 .round
-                .fault("closed with a token, and nobody was parked"),
+                .fault("closed with a token, and the queue was not parked"),
             (false, false) => {}
         }
         self.check_end()
     }
 
-    /// Leaves what comes to the queue's destructor, and its last park to somebody else.
+    /// Leaves the items that come to the queue's destructor, and the last park to other threads.
     fn leave(&mut self) -> bool {
         if self.random.bool() && self.park() && self.random.bool() {
             self.cancel();

@@ -1,4 +1,4 @@
-//! What a consumer has got: it checks the order, and what a batch does with items.
+//! The items that a consumer has received. It checks their order, and what a batch does with them.
 
 use super::Round;
 use super::tally::Tally;
@@ -9,16 +9,16 @@ use ganger_soak::chance::one_in;
 use std::collections::VecDeque;
 use std::mem;
 
-/// The most items that are kept.
+/// How many items are kept at most.
 const MOST_KEPT: usize = 5_000;
 
 pub(super) struct Intake<'r, 'a, L> {
     round: &'r Round<'a>,
     /// The number that each producer's next item must have.
     next: Vec<usize>,
-    /// Received, and not yet ended.
+    /// Items that are received, and not yet ended.
     kept: Batch<L>,
-    /// What must be in there, the oldest first.
+    /// The ids of the items in `kept`, the oldest first.
     ids: VecDeque<Option<usize>>,
     pub(super) tally: Tally,
 }
@@ -39,14 +39,14 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         self.tally.received
     }
 
-    /// One item that has been received.
+    /// Ends an item that has been received.
     pub(super) fn take(&mut self, item: L) {
         self.arrive(item.id());
         item.end(self.round.ledger);
         self.tally.received += 1;
     }
 
-    /// What a drain has returned: to be ended now or later.
+    /// Ends the items of a drain, or keeps them for later.
     pub(super) fn take_batch(&mut self, batch: Batch<L>) {
         if self.round.plan.consumer.keeps {
             self.keep(batch);
@@ -55,12 +55,12 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// What a close has returned.
+    /// Ends the items of a close.
     pub(super) fn take_closed(&mut self, batch: Batch<L>) {
         self.tally.closed += self.end(batch);
     }
 
-    /// Does something with what is kept.
+    /// Does something with the items that are kept.
     pub(super) fn tend(&mut self, random: &mut Rng) {
         if self.kept.len() > MOST_KEPT {
             self.pop(random.usize(1..=MOST_KEPT));
@@ -79,7 +79,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// Ends all that is kept.
+    /// Ends all items that are kept.
     pub(super) fn finish(&mut self) {
         self.look(usize::MAX);
         self.pop(usize::MAX);
@@ -111,14 +111,14 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         count
     }
 
-    /// The numbers of each producer must come without a gap.
+    /// Checks that the numbers of each producer come without a gap.
     fn arrive(&mut self, id: Option<usize>) {
         let Some(id) = id else {
             return;
         };
         let (producer, number) = (id / self.round.plan.items, id % self.round.plan.items);
         let Some(next) = self.next.get_mut(producer) else {
-            self.round.fault(format!("item {id} is nobody's"));
+            self.round.fault(format!("item {id} is of no producer"));
             return;
         };
         if number != *next {
@@ -142,7 +142,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// Looks at the oldest.
+    /// Looks at the `count` oldest items.
     fn look(&self, count: usize) {
         self.check_len(&self.kept, self.ids.len());
         for (item, id) in self.kept.iter().zip(&self.ids).take(count) {
@@ -150,14 +150,14 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         }
     }
 
-    /// Takes the oldest, and puts it in front again.
+    /// Takes the oldest item, and puts it in front again.
     fn put_back(&mut self) {
         if let Some(item) = self.kept.pop_front() {
             self.kept.push_front(item);
         }
     }
 
-    /// Takes that many by value, and the iterator apart with the rest.
+    /// Takes `count` items by value, and drops the iterator with the rest.
     fn take_some(&mut self, count: usize) {
         let mut items = mem::take(&mut self.kept).into_iter();
         for item in items.by_ref().take(count) {
@@ -168,7 +168,7 @@ impl<'r, 'a, L: Load<'a>> Intake<'r, 'a, L> {
         if L::ENTERS_ITSELF {
             self.ids.clear();
         } else {
-            // What has no destructor would be lost.
+            // Items without a destructor would be lost.
             self.kept = items.collect();
         }
     }

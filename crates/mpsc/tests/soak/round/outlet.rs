@@ -1,4 +1,4 @@
-//! What a producer puts items into: the three kinds of links, seen from its side.
+//! What a producer puts items into: the producer's side of the three kinds of links.
 
 use ganger_mpsc::{
     Batch, BoundedSender, Closed, Pushed, Queue, Sealed, SendError, Sender, TrySendError,
@@ -14,23 +14,24 @@ pub(super) enum Outlet<'r, L> {
     Queue(Pusher<'r, L>),
 }
 
-/// A queue, with what a channel would add to it, and more counters.
+/// A queue, with what a channel would add to it, and with counters.
 pub(super) struct Mailbox<L> {
     pub(super) queue: Queue<L>,
     /// The consumer sleeps here.
     pub(super) parker: Parker,
-    /// The last one seals the queue.
+    /// How many pushers there are. The last one to go seals the queue.
     pushers: AtomicUsize,
-    /// How many pushes were the first since a drain, how many took a token, and whether the seal did.
+    /// How many pushes were the first since a drain, how many took a token, and whether the seal
+    /// took one.
     firsts: AtomicU64,
     push_tokens: AtomicU64,
     seal_tokens: AtomicU64,
 }
 
-/// Pushes into a mailbox, and wakes its consumer when that is owed.
+/// Pushes into a mailbox, and wakes its consumer when it owes that.
 pub(super) struct Pusher<'r, L> {
     mailbox: &'r Mailbox<L>,
-    /// Its own, so that pushers share nothing but the queue.
+    /// Of this pusher alone, so that pushers share nothing but the queue.
     firsts: Cell<u64>,
     tokens: Cell<u64>,
 }
@@ -44,7 +45,7 @@ impl<L> Outlet<'_, L> {
         }
     }
 
-    /// One after the other, where it can't be done at once.
+    /// Sends all items: one after the other, where one push for all is not possible.
     pub(super) fn send_all(&self, items: impl Iterator<Item = L>) -> Result<(), Batch<L>> {
         match self {
             Self::Channel(sender) => sender.send_all(items).map_err(SendError::into_inner),
@@ -61,7 +62,7 @@ impl<L> Outlet<'_, L> {
         }
     }
 
-    /// The same as a send, where it never waits.
+    /// Sends an item without waiting for room.
     pub(super) fn try_send(&self, item: L) -> Result<(), TrySendError<L>> {
         match self {
             Self::Bounded(sender) => sender.try_send(item),
@@ -103,7 +104,8 @@ impl<L> Mailbox<L> {
     }
 
     pub(super) fn pusher(&self) -> Pusher<'_, L> {
-        // Ordering: Relaxed, because whoever makes a pusher keeps the count above zero, or is the first.
+        // Ordering: Relaxed, because another pusher keeps the count above zero, or this is the
+        // first.
         self.pushers.fetch_add(1, Ordering::Relaxed);
         Pusher {
             mailbox: self,
@@ -112,7 +114,7 @@ impl<L> Mailbox<L> {
         }
     }
 
-    /// How many pushes were first, how many took a token, and how many seals did.
+    /// How many pushes were the first, how many took a token, and how many seals took one.
     pub(super) fn counts(&self) -> (u64, u64, u64) {
         // Ordering: Relaxed, because the threads have been joined.
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -161,18 +163,19 @@ impl<L> Clone for Pusher<'_, L> {
 impl<L> Drop for Pusher<'_, L> {
     fn drop(&mut self) {
         let mailbox = self.mailbox;
-        // Ordering: Relaxed, because they are read when the threads have been joined.
+        // Ordering: Relaxed, because they are read after the threads have been joined.
         mailbox
             .firsts
             .fetch_add(self.firsts.get(), Ordering::Relaxed);
         mailbox
             .push_tokens
             .fetch_add(self.tokens.get(), Ordering::Relaxed);
-        // Ordering: AcqRel, so that the seal comes after all that the others did.
+        // Ordering: AcqRel pairs with the same operation of the other pushers: all that they did
+        // happens before the seal.
         if mailbox.pushers.fetch_sub(1, Ordering::AcqRel) == 1
             && mailbox.queue.seal() == Sealed::Unparked
         {
-            // Ordering: Relaxed, as above.
+            // Ordering: Relaxed, because it is read after the threads have been joined.
             mailbox.seal_tokens.fetch_add(1, Ordering::Relaxed);
             mailbox.parker.unpark();
         }

@@ -9,16 +9,16 @@ use ganger_soak::chance::pick;
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
     pub(crate) link: Link,
-    /// The most that each producer makes.
+    /// How many items each producer makes at most.
     pub(crate) items: usize,
     pub(crate) producers: Vec<Producer>,
     pub(crate) consumer: Consumer,
-    /// Whether there is a sender until the end, with which the room of a bounded channel is measured.
+    /// Whether a sender is kept until the end, to measure the room of a bounded channel.
     pub(crate) keeps_sender: bool,
-    /// How rarely anybody does this; 0: never.
+    /// How rarely a thread yields; 0 is never. The same for the two below: sleeping, and changing
+    /// the memory of nodes.
     pub(crate) yields: u32,
     pub(crate) sleeps: u32,
-    /// Changing how much memory of nodes is kept, or returning it.
     pub(crate) cache: u32,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
 pub(crate) enum Link {
     Channel,
     Bounded(usize),
-    /// Without a channel around it: producers and consumer wake each other.
+    /// A queue without a channel: producers and consumer wake each other.
     Queue,
 }
 
@@ -36,13 +36,13 @@ pub(crate) enum Link {
 pub(crate) struct Producer {
     pub(crate) seed: u64,
     pub(crate) ops: Vec<Give>,
-    /// The most items of one call.
+    /// How many items a call sends at most.
     pub(crate) burst: usize,
-    /// How rarely it clones its sender, and goes on with the clone or the original.
+    /// How rarely it clones its sender, and goes on with the clone or the original; 0 is never.
     pub(crate) clones: u32,
-    /// How rarely it ends early.
+    /// How rarely it ends early; 0 is never.
     pub(crate) leaves: u32,
-    /// How many refused items it needs to believe that the other side is closed.
+    /// After how many refused sends it ends.
     pub(crate) refusals: usize,
     /// After how many calls it goes on in another thread.
     pub(crate) leg: usize,
@@ -60,7 +60,7 @@ pub(crate) enum Give {
 pub(crate) struct Consumer {
     pub(crate) seed: u64,
     pub(crate) ops: Vec<Take>,
-    /// The most items of one call that takes them one by one.
+    /// How many items a call that takes them one by one takes at most.
     pub(crate) burst: usize,
     /// Whether it keeps what it drains for a while.
     pub(crate) keeps: bool,
@@ -68,8 +68,8 @@ pub(crate) struct Consumer {
     pub(crate) leg: usize,
 }
 
-/// How the consumer takes items. One of a queue has nothing but drains, and these say what it does
-/// when there are none: it yields, sleeps, or sleeps for a short time.
+/// How the consumer takes items. The consumer of a queue only drains. For it, these say what it
+/// does when there is no item: it yields, sleeps, or sleeps for a short time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Take {
     TryRecv,
@@ -83,11 +83,11 @@ pub(crate) enum Take {
 /// When the consumer stops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// When nothing comes any more.
+    /// It stops when nothing comes any more.
     Last,
-    /// After so many items it closes its side.
+    /// It closes its side after that many items.
     Close(usize),
-    /// After so many items it goes away.
+    /// It goes away after that many items.
     Drop(usize),
 }
 
@@ -97,10 +97,11 @@ impl ganger_soak::Plan for Plan {
         let links = [1, 2, 16, 1_000].map(Link::Bounded);
         let links = [links, [Link::Channel; 4], [Link::Queue; 4]].concat();
         let link = *pick(&mut random, &links);
-        // From many short rounds, for beginnings and ends, to long ones, for memory that is used again.
+        // Most rounds are short, for beginnings and ends; some are long, so that memory is used
+        // again.
         let mut items = random.usize(1..64) << random.u32(0..9);
         if let Link::Bounded(capacity) = link {
-            // Where nearly each item is waited for, it takes long.
+            // A round takes long where the sender waits for nearly every item.
             items = items.min(1_000 * capacity);
         }
         let producers = random.usize(1..=4);
@@ -135,7 +136,7 @@ impl Producer {
 }
 
 impl Consumer {
-    /// For a round with at most so many items.
+    /// The consumer of a round with at most `all` items.
     fn new(random: &mut Rng, all: usize) -> Self {
         const TAKES: [Take; 5] = [
             Take::TryRecv,
@@ -168,7 +169,7 @@ impl Consumer {
     }
 }
 
-/// One to four of `all`, some of them more than once.
+/// One to four of `all`; one of them may be there more than once.
 fn mix<T: Copy>(random: &mut Rng, all: &[T]) -> Vec<T> {
     (0..random.u32(1..=4)).map(|_| *pick(random, all)).collect()
 }

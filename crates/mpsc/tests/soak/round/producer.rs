@@ -1,4 +1,4 @@
-//! A producer of a round: all the ways of sending, until it has sent everything or nobody receives.
+//! A producer of a round: all the ways of sending, until it has sent everything or is refused.
 
 use super::outlet::Outlet;
 use super::plan::{self, Give};
@@ -30,7 +30,7 @@ pub(super) struct Producer<'r, 'a, L> {
     random: Rng,
     doing: &'r Doing,
     made: usize,
-    /// What a full channel has given back; to be sent first.
+    /// An item that a full channel has given back. It is sent first.
     returned: Option<L>,
     refusals: usize,
     tally: Tally,
@@ -65,13 +65,13 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
         if let Some(item) = self.returned.take() {
             self.end(item);
         }
-        // Ordering: Release pairs with the Acquire in `Round::all_sent`: all that was sent comes before.
+        // Ordering: Release pairs with the Acquire in `Round::all_sent`: all sends happen before.
         self.round.sending.fetch_sub(1, Ordering::Release);
         self.doing.begins(7);
         self.tally
     }
 
-    /// Goes on for a while, in one thread. Whether there is more to do.
+    /// Sends for a while, in one thread. Says whether there is more to do.
     fn leg(&mut self) -> bool {
         for _ in 0..self.plan.leg {
             let is_done = self.made == self.round.plan.items && self.returned.is_none();
@@ -132,13 +132,13 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
             .unwrap_or_else(|| self.make(1).next().expect("one item"))
     }
 
-    /// Makes the next items, each when it is asked for.
+    /// Makes the next items, each when the iterator is asked for it.
     fn make(&mut self, count: usize) -> impl Iterator<Item = L> + use<'r, 'a, L> {
         let (round, index) = (self.round, self.index);
         let numbers = self.made..self.made + count;
         self.made = numbers.end;
         self.tally.made = self.made;
-        // Ordering: Relaxed, because it is read when the threads have been joined.
+        // Ordering: Relaxed, because it is read after the threads have been joined.
         round.made[index].store(self.made, Ordering::Relaxed);
         numbers.map(move |number| L::new(round.ledger, index * round.plan.items + number))
     }
@@ -153,7 +153,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
             }
             return;
         };
-        // Of several sends, some can have succeeded before the end.
+        // On a bounded channel these are several sends, of which some may succeed before the end.
         let refused = batch.len();
         let is_one = !matches!(self.outlet, Outlet::Bounded(_));
         if refused == 0 || refused > count || is_one && refused < count {
@@ -181,7 +181,7 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
         self.end(item);
     }
 
-    /// The end of an item that nobody receives.
+    /// Ends an item that is refused.
     fn end(&mut self, item: L) {
         item.end(self.round.ledger);
         self.tally.refused += 1;

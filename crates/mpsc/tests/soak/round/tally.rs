@@ -5,15 +5,15 @@ use std::time::Duration;
 
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// Items by what became of them. All are made; those that are neither received nor returned by a
-    /// close nor refused are dropped with the queue.
+    /// Items by what became of them. All are made. Items that are not received, returned by a close
+    /// or refused are dropped with the queue.
     pub(crate) made: usize,
     pub(crate) received: usize,
     pub(crate) closed: usize,
     pub(crate) refused: usize,
-    /// Of the consumer of a queue: drains and closes that had items.
+    /// Drains and closes that had items, of the consumer of a queue.
     pub(crate) chains: u64,
-    /// Parks, those that it took back itself, and those that its own close ended.
+    /// Parks of that consumer, parks that it took back, and parks that its own close ended.
     pub(crate) parks: u64,
     pub(crate) cancelled: u64,
     pub(crate) own_tokens: u64,
@@ -32,8 +32,8 @@ impl ganger_soak::Tally for Tally {
         let dropped = made - received - closed - refused;
         let speed = *made as f64 / time.as_secs_f64() / 1e6;
         format!(
-            "{made} items ({closed} closed upon, {refused} refused, {dropped} dropped), {parks} parks, \
-             {speed:.1} M items/s"
+            "{made} items ({closed} closed upon, {refused} refused, {dropped} dropped), \
+             {parks} parks, {speed:.1} M items/s"
         )
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Scheduler;
-use crate::local::LocalQueue;
+use crate::core::local::LocalQueue;
+use crate::core::turns::Running;
 use crate::still::Still;
-use crate::turns::Running;
 use ganger_proc_api::Pid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,8 +107,8 @@ fn a_look_that_finds_nothing_is_the_last_one_for_a_while() {
 #[test]
 fn everybody_on_duty_is_looked_at() {
     let crowd = Crowd::new(&[0, 3, 3, 3, 3, 3]);
-    let crew = &crowd.scheduler.shared.crew;
-    crew.step_back(4);
+    let slots = &crowd.scheduler.shared.worker_slots;
+    slots.mark_spare(4);
     let mut worker = Worker::new(&crowd.queues[0]);
     let mut now = 0;
     while crowd.lengths().iter().sum::<usize>() > 3 {

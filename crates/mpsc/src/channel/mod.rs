@@ -1,0 +1,105 @@
+//! The channel: a [`Queue`](crate::queue::Queue) with a receiver that sleeps.
+//!
+//! **Problem.** The queue says which thread has to wake the consumer, but wakes nothing itself, and
+//! does not know how many pushers there are. A channel has senders that come and go, and a receiver
+//! that blocks.
+//!
+//! **Rejected.** A condition variable that every sender signals: a lock on the way of every send. A
+//! count of senders that the receiver reads after it has parked: two locations, hence a full fence
+//! on both sides.
+//!
+//! **Sender**
+//! 1. Push. On `Unparked`, leave a token in the parker, and wake the task if there is one.
+//! 2. The last sender to go seals the queue. On `Unparked`, it wakes the receiver as in 1.
+//!
+//! **Receiver**
+//! 1. Take the oldest item of its own backlog. If that is empty, drain the queue into it.
+//! 2. If there is nothing: closed and empty is the end. Otherwise park the queue, and sleep in the
+//!    parker.
+//! 3. When awake again, take the park back, whether or not the token was of this park. Go to 1.
+//!    A task leaves its waker before it parks, and does not take the park back.
+//!
+//! **Proof sketch.** The queue refuses to park over an item or over its end, and after a park the
+//! next push or seal has the token: so the receiver misses nothing. A sleep that ends at its
+//! deadline may leave a token behind. That token can only end a later sleep early, and a look
+//! follows every sleep.
+//!
+//! **Layers.** From the bottom: `error`, `room`, `backlog`; `shared`; `sender` and `receiver`;
+//! `bounded`, `iter` and `task`. This folder may import `queue` and `list`.
+
+mod backlog;
+mod bounded;
+mod error;
+mod iter;
+#[cfg(test)]
+mod loom_room;
+mod receiver;
+mod room;
+mod sender;
+mod shared;
+#[cfg(feature = "async")]
+mod task;
+
+pub use bounded::BoundedSender;
+pub use error::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use iter::{IntoIter, Iter, TryIter};
+pub use receiver::Receiver;
+pub use sender::Sender;
+#[cfg(feature = "async")]
+pub use task::AsyncReceiver;
+
+use ganger_sync::sync::Arc;
+use room::Room;
+use shared::Shared;
+
+/// A channel without a bound: any number of senders, one receiver.
+///
+/// It takes one allocation for what the two sides share, and a node for each item: see "Memory" in
+/// the crate's documentation.
+///
+/// ```
+/// let (sender, receiver) = ganger_mpsc::channel();
+/// let other = sender.clone();
+/// std::thread::spawn(move || sender.send(1).unwrap());
+/// std::thread::spawn(move || other.send(2).unwrap());
+/// assert_eq!(receiver.iter().sum::<i32>(), 3); // ends with the last sender
+/// ```
+#[must_use]
+pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let shared = Shared::new(None);
+    (Sender::new(Arc::clone(&shared)), Receiver::new(shared))
+}
+
+/// A channel with a bound: any number of senders, one receiver. A sender waits, or gets its item
+/// back, while `capacity` items have been sent and not yet received.
+///
+/// A send costs one more read-modify-write than on a channel without a bound. A receive costs one
+/// more, and a full fence.
+///
+/// # Panics
+/// If `capacity` is 0: an item needs room until it is received.
+///
+/// ```
+/// use ganger_mpsc::TrySendError;
+///
+/// let (sender, receiver) = ganger_mpsc::bounded(1);
+/// sender.send(1).unwrap();
+/// assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+/// let other = std::thread::spawn(move || sender.send(3)); // waits for room
+/// assert_eq!(receiver.recv(), Ok(1));
+/// assert_eq!(receiver.recv(), Ok(3));
+/// assert!(other.join().unwrap().is_ok());
+/// ```
+#[must_use]
+#[track_caller]
+pub fn bounded<T>(capacity: usize) -> (BoundedSender<T>, Receiver<T>) {
+    assert!(
+        capacity > 0,
+        "a bounded channel needs room for at least one item"
+    );
+    let shared = Shared::new(Some(Room::new(capacity)));
+    (
+        BoundedSender::new(Sender::new(Arc::clone(&shared))),
+        Receiver::new(shared),
+    )
+}

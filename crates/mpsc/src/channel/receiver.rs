@@ -1,0 +1,320 @@
+//! The receiving side of a channel.
+
+use super::backlog::Backlog;
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::shared::Shared;
+use crate::list::Batch;
+use crate::queue::{Closing, Park};
+use ganger_sync::sync::Arc;
+use ganger_sync::{hint, thread};
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::time::{Duration, Instant};
+
+/// How often a receiver that waits pauses before it yields. In a model no time passes.
+const SPINS: u32 = if cfg!(loom) { 0 } else { 7 };
+
+/// How often a receiver that waits yields before it sleeps.
+const YIELDS: u32 = if cfg!(loom) { 0 } else { 3 };
+
+/// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
+///
+/// It takes everything out of the shared queue by one operation into its own backlog. So most
+/// receives touch nothing that is shared. Dropping it closes the channel and drops what is left.
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<ganger_mpsc::Receiver<u8>>(); // one thread at a time
+/// ```
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    /// Items that are drained and not yet received: all of them older than those in the queue.
+    backlog: Backlog<T>,
+    /// Whether there is a bound. It is kept here, too, because senders keep changing the memory
+    /// beside `room`, for which a receive from the backlog need not wait.
+    is_bounded: bool,
+}
+
+// No foreign code runs while the backlog changes.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self {
+            is_bounded: shared.room.is_some(),
+            shared,
+            backlog: Backlog::new(),
+        }
+    }
+
+    /// Takes the oldest item if there is one. Never blocks; O(1), amortised over the items that it
+    /// drains.
+    ///
+    /// # Errors
+    /// [`TryRecvError::Empty`] if there is none yet, [`TryRecvError::Disconnected`] if there is
+    /// none and none comes any more.
+    ///
+    /// ```
+    /// use ganger_mpsc::TryRecvError;
+    ///
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert_eq!(receiver.try_recv(), Ok(1));
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        match self.backlog.pop(&self.shared.queue) {
+            Some(item) => {
+                self.give_room(1);
+                Ok(item)
+            }
+            // Not `is_closed`: an item, and then the end, may have come since the drain.
+            None if self.shared.queue.is_finished() => Err(TryRecvError::Disconnected),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Takes the oldest item, and blocks until there is one. The thread sleeps while it waits.
+    ///
+    /// # Errors
+    /// [`RecvError`] if there is none and none comes any more.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// std::thread::spawn(move || sender.send(1).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert!(receiver.recv().is_err());
+    /// ```
+    pub fn recv(&self) -> Result<T, RecvError> {
+        loop {
+            match self.try_recv() {
+                Ok(item) => return Ok(item),
+                Err(TryRecvError::Disconnected) => return Err(RecvError),
+                Err(TryRecvError::Empty) => self.sleep(None),
+            }
+        }
+    }
+
+    /// Takes the oldest item, and blocks until there is one or `timeout` has passed. The thread
+    /// sleeps while it waits.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError::Timeout`] if none came in time, [`RecvTimeoutError::Disconnected`] if
+    /// there is none and none comes any more.
+    ///
+    /// ```
+    /// use ganger_mpsc::RecvTimeoutError;
+    /// use std::time::Duration;
+    ///
+    /// let (_sender, receiver) = ganger_mpsc::channel::<u8>();
+    /// let received = receiver.recv_timeout(Duration::from_millis(1));
+    /// assert_eq!(received, Err(RecvTimeoutError::Timeout));
+    /// ```
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        let Some(deadline) = Instant::now().checked_add(timeout) else {
+            return Ok(self.recv()?);
+        };
+        loop {
+            match self.try_recv() {
+                Ok(item) => return Ok(item),
+                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                Err(TryRecvError::Empty) => {}
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(RecvTimeoutError::Timeout);
+            }
+            self.sleep(Some(left));
+        }
+    }
+
+    /// Takes everything there is, the oldest item first. Never blocks; O(n) in what it drains.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send_all(1..=3).unwrap();
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert_eq!(receiver.drain().len(), 2);
+    /// ```
+    pub fn drain(&self) -> Batch<T> {
+        let batch = self.backlog.take(&self.shared.queue);
+        self.give_room(batch.len());
+        batch
+    }
+
+    /// Closes the channel and takes everything there is. From here on senders get their items back,
+    /// and there is nothing to receive. Never blocks; O(n) in what it drains. It may be called more
+    /// than once.
+    ///
+    /// ```
+    /// use ganger_mpsc::TryRecvError;
+    ///
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send(1).unwrap();
+    /// assert_eq!(receiver.close().len(), 1);
+    /// assert!(sender.send(2).is_err());
+    /// assert_eq!(receiver.try_recv(), Err(TryRecvError::Disconnected));
+    /// ```
+    pub fn close(&self) -> Batch<T> {
+        let Closing { batch, parked } = self.shared.queue.close();
+        let mut rest = self.backlog.take_own();
+        rest.append(batch);
+        self.end_waits();
+        if parked {
+            // The receiver that had parked is a task, which has not polled since.
+            self.shared.wake();
+        }
+        rest
+    }
+
+    /// How many items are sent and not yet received. More may come at any moment. O(n) in what is
+    /// not yet drained, so not for every turn of a loop.
+    ///
+    /// ```
+    /// let (sender, receiver) = ganger_mpsc::channel();
+    /// sender.send_all(1..=3).unwrap();
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// sender.send(4).unwrap();
+    /// assert_eq!(receiver.len(), 3);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // SAFETY: only the receiver drains and closes the queue, and it does nothing else
+        // meanwhile.
+        self.backlog.len() + unsafe { self.shared.queue.count() }
+    }
+
+    /// Whether there is no item at this moment. O(1).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.backlog.len() == 0 && self.shared.queue.is_empty()
+    }
+
+    /// Whether nothing comes any more but what has been sent already: the receiver has closed the
+    /// channel, or all senders are gone. Once true, it stays true. O(1).
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.queue.is_closed()
+    }
+
+    #[cfg(feature = "async")]
+    pub(super) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// Gives the room of that many items back, which have been received.
+    #[inline]
+    fn give_room(&self, items: usize) {
+        if self.is_bounded && items != 0 {
+            self.give_room_of_bounded(items);
+        }
+    }
+
+    /// Apart, so that what most receives do stays small.
+    #[inline(never)]
+    fn give_room_of_bounded(&self, items: usize) {
+        if let Some(room) = &self.shared.room {
+            room.give(items);
+        }
+    }
+
+    /// Wakes the senders that wait for room, because the channel is closed.
+    fn end_waits(&self) {
+        if let Some(room) = &self.shared.room {
+            room.wake_all();
+        }
+    }
+
+    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
+    /// there is something to see. First it makes longer and longer pauses, in which senders have
+    /// the queue to themselves. Then it lets other threads run.
+    fn spin(&self) -> bool {
+        let queue = &self.shared.queue;
+        let has_changed = || !queue.is_empty() || queue.is_closed();
+        (0..SPINS).any(|spin| {
+            (0..1 << spin).for_each(|_| hint::spin_loop());
+            has_changed()
+        }) || (0..YIELDS).any(|_| {
+            thread::yield_now();
+            has_changed()
+        })
+    }
+
+    /// Blocks until there may be something to see, or until `timeout` has passed. It may return
+    /// early.
+    fn sleep(&self, timeout: Option<Duration>) {
+        if self.spin() {
+            return;
+        }
+        match self.shared.queue.park() {
+            Park::Parked => {}
+            Park::NotEmpty | Park::Closed => return,
+        }
+        self.shared.sleep(timeout);
+        // The park is still there if the deadline came first, or if the token was left by an
+        // earlier sleep. If a sender has this park's token already, the token ends the next sleep
+        // early. That does no harm, and waiting for the sender would: it may be suspended.
+        let _taken_back = self.shared.queue.cancel_park();
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let rest = self.shared.queue.close();
+        self.end_waits();
+        #[cfg(feature = "async")]
+        self.shared.forget_waker();
+        drop(self.backlog.take_own());
+        drop(rest);
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver")
+            .field("queue", &self.shared.queue)
+            .field("backlog", &self.backlog)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{RecvTimeoutError, channel};
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    /// Notes when it is dropped.
+    struct Item<'a>(u8, &'a RefCell<Vec<u8>>);
+
+    impl Drop for Item<'_> {
+        fn drop(&mut self) {
+            self.1.borrow_mut().push(self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_dropped_in_order() {
+        let dropped = RefCell::new(Vec::new());
+        let (sender, receiver) = channel();
+        let items = |numbers: std::ops::Range<u8>| numbers.map(|number| Item(number, &dropped));
+        assert!(sender.send_all(items(0..3)).is_ok());
+        drop(receiver.recv());
+        assert!(sender.send_all(items(3..6)).is_ok());
+        drop(receiver);
+        assert_eq!(*dropped.borrow(), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_receive_that_times_out_takes_its_park_back() {
+        let (_sender, receiver) = channel::<u8>();
+        let received = receiver.recv_timeout(Duration::from_millis(2));
+        assert_eq!(received, Err(RecvTimeoutError::Timeout));
+        let shown = format!("{receiver:?}");
+        assert_eq!(shown, "Receiver { queue: Queue(Empty), backlog: 0, .. }");
+    }
+}

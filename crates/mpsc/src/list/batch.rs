@@ -1,0 +1,339 @@
+//! A batch: a FIFO list that one thread owns. A drain hands it over, and a receiver keeps its
+//! backlog in it.
+//!
+//! **Problem.** A drain gets a chain of nodes, the newest first. The consumer wants the oldest
+//! first, one at a time, and may keep some of them in front of what it drains next.
+//!
+//! **Rejected.** Moving the items into a `VecDeque`: a copy of every item, and an allocation that
+//! grows. Walking the chain backwards on demand: quadratic.
+//!
+//! **Protocol.** [`Batch::from_newest`] turns the links round in one pass and allocates nothing.
+//! From then on the batch is a singly linked list with both ends known: items go in at either end,
+//! and whole batches at the back, in constant time.
+
+mod iter;
+mod turn;
+
+pub use iter::{BatchIntoIter, BatchIter};
+
+use super::node::{Freed, Node};
+use std::fmt;
+use std::{mem, ptr};
+
+/// Items in the order in which they were pushed. The owner of the batch owns them.
+///
+/// Nothing here blocks or is shared. Taking an item out frees its node; putting one in allocates a
+/// node. Dropping the batch drops the items one after the other, without recursion. If the drop of
+/// an item panics, the others are still dropped; if another drop panics while that panic unwinds,
+/// the process aborts.
+///
+/// ```
+/// use ganger_mpsc::{Batch, Queue};
+///
+/// let queue = Queue::new();
+/// let _ = queue.push_all([1, 2, 3]);
+/// let mut batch = queue.drain();
+/// assert_eq!(batch.pop_front(), Some(1));
+///
+/// // What the owner keeps goes in front of what comes next.
+/// let _ = queue.push(4);
+/// batch.append(queue.drain());
+/// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [2, 3, 4]);
+/// ```
+pub struct Batch<T> {
+    /// The oldest node, or null. The links lead from here to `back`, whose link is null.
+    front: *mut Node<T>,
+    /// The newest node; without a meaning while `front` is null.
+    back: *mut Node<T>,
+    len: usize,
+}
+
+// SAFETY: a batch owns its nodes and the items in them, and there is no other pointer to them.
+unsafe impl<T: Send> Send for Batch<T> {}
+// SAFETY: a shared batch gives out shared references to the items, and nothing else.
+unsafe impl<T: Sync> Sync for Batch<T> {}
+
+impl<T> Batch<T> {
+    /// A batch with nothing in it. Allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            front: ptr::null_mut(),
+            back: ptr::null_mut(),
+            len: 0,
+        }
+    }
+
+    /// A batch of one item. O(1); allocates one node.
+    #[inline]
+    #[must_use]
+    pub fn of(item: T) -> Self {
+        // SAFETY: a fresh node, whose link is null.
+        unsafe { Self::of_node(Node::alloc(item)) }
+    }
+
+    /// A batch of one node.
+    ///
+    /// # Safety
+    /// The caller owns the node and gives it away. Its link is null.
+    #[inline]
+    pub(crate) unsafe fn of_node(node: *mut Node<T>) -> Self {
+        Self {
+            front: node,
+            back: node,
+            len: 1,
+        }
+    }
+
+    /// Whether there is no item. O(1).
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.front.is_null()
+    }
+
+    /// How many items there are. O(1).
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The oldest item, if there is one. O(1).
+    #[inline]
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
+        // SAFETY: not null, so a node of this batch, which only `&mut self` can free.
+        (!self.is_empty()).then(|| unsafe { Node::item(self.front) })
+    }
+
+    /// The oldest item, to be changed, if there is one. O(1).
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=3).collect();
+    /// if let Some(oldest) = batch.front_mut() {
+    ///     *oldest += 10;
+    /// }
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [11, 2, 3]);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        // SAFETY: not null, so a node of this batch, which is borrowed for as long as the item.
+        (!self.is_empty()).then(|| unsafe { Node::item_mut(self.front) })
+    }
+
+    /// Takes the oldest item out and frees its node. O(1).
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        // SAFETY: the node is out of the list, and this thread's.
+        self.pop_node().map(|node| unsafe { Node::free(node) })
+    }
+
+    /// Frees the nodes of the `count` oldest items, and drops nothing. O(count).
+    ///
+    /// It is for callers that have moved the items out where they lie, which saves a move of each.
+    ///
+    /// # Safety
+    /// There are as many items, and the caller has moved them out.
+    #[inline]
+    pub unsafe fn forget(&mut self, count: usize) {
+        if count == 1
+            && let Some(node) = self.pop_node()
+        {
+            // SAFETY: the node is out of the list; its item has been moved out (precondition).
+            unsafe { Node::free_memory(node) };
+        } else if count > 0 {
+            // SAFETY: by the contract of this function.
+            unsafe { self.forget_many(count) };
+        }
+    }
+
+    /// [Forgets](Self::forget) many items: the memory of neighbours goes back together.
+    ///
+    /// # Safety
+    /// As for [`forget`](Self::forget).
+    #[inline(never)]
+    unsafe fn forget_many(&mut self, count: usize) {
+        debug_assert!(count <= self.len, "there are fewer items");
+        let (mut freed, mut node) = (Freed::new(), self.front);
+        for _ in 0..count {
+            // SAFETY: a node of this batch, whose item has been moved out (precondition).
+            node = unsafe {
+                let newer = Node::next(node);
+                freed.forget(node);
+                newer
+            };
+        }
+        self.front = node;
+        self.len -= count;
+    }
+
+    /// The address of the oldest item's link; null if there is no item.
+    ///
+    /// A link is the address of the next item's link, or null behind the newest. The item is where
+    /// a `#[repr(C)]` structure of a pointer and a `T` has it. Only methods that change the batch
+    /// write a link. Not under loom, whose cells are larger.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn links(&self) -> *mut () {
+        self.front.cast()
+    }
+
+    /// Takes the oldest node out, which the caller owns from here on.
+    #[inline]
+    pub(crate) fn pop_node(&mut self) -> Option<*mut Node<T>> {
+        let node = self.front;
+        if node.is_null() {
+            return None;
+        }
+        self.len -= 1;
+        // SAFETY: a node of this batch.
+        self.front = unsafe { Node::next(node) };
+        Some(node)
+    }
+
+    /// Puts an item behind the newest. O(1); allocates one node.
+    #[inline]
+    pub fn push_back(&mut self, item: T) {
+        let node = Node::alloc(item);
+        if self.is_empty() {
+            self.front = node;
+        } else {
+            // SAFETY: the list is not empty, so `back` is a node of this batch.
+            unsafe { Node::set_next(self.back, node) };
+        }
+        self.back = node;
+        self.len += 1;
+    }
+
+    /// Puts an item in front of the oldest. O(1); allocates one node.
+    pub fn push_front(&mut self, item: T) {
+        let node = Node::alloc(item);
+        if self.is_empty() {
+            self.back = node;
+        } else {
+            // SAFETY: the node is fresh, so it is this batch's.
+            unsafe { Node::set_next(node, self.front) };
+        }
+        self.front = node;
+        self.len += 1;
+    }
+
+    /// Puts all of `other` behind the newest. O(1); allocates nothing.
+    pub fn append(&mut self, mut other: Self) {
+        if self.is_empty() {
+            mem::swap(self, &mut other);
+        } else if !other.is_empty() {
+            // SAFETY: neither list is empty, so both ends are nodes, and both are this thread's.
+            unsafe { Node::set_next(self.back, other.front) };
+            self.back = other.back;
+            self.len += other.len;
+            mem::forget(other);
+        }
+    }
+
+    /// Takes the `count` oldest items out, or all if there are fewer. O(count); allocates nothing.
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=5).collect();
+    /// assert_eq!(batch.split_to(2).into_iter().collect::<Vec<_>>(), [1, 2]);
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [3, 4, 5]);
+    /// ```
+    #[must_use = "the items are in the batch no longer"]
+    pub fn split_to(&mut self, count: usize) -> Self {
+        if count >= self.len {
+            return mem::take(self);
+        }
+        let mut taken = Self::new();
+        let Some(before) = count.checked_sub(1) else {
+            return taken;
+        };
+        let mut last = self.front;
+        for _ in 0..before {
+            // SAFETY: a node of this batch, and not the last: there are more than `count`.
+            last = unsafe { Node::next(last) };
+        }
+        (taken.front, taken.back, taken.len) = (self.front, last, count);
+        // SAFETY: `last` is a node of this batch, at which the first of the two lists ends.
+        unsafe {
+            self.front = Node::next(last);
+            Node::set_next(last, ptr::null_mut());
+        }
+        self.len -= count;
+        taken
+    }
+
+    /// Takes the item out that has `index` older ones before it, if there is one. The order of the
+    /// others stays. O(index); allocates nothing.
+    ///
+    /// ```
+    /// # use ganger_mpsc::Batch;
+    /// let mut batch: Batch<u8> = (1..=4).collect();
+    /// assert_eq!(batch.remove(1), Some(2));
+    /// assert_eq!(batch.remove(3), None);
+    /// assert_eq!(batch.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+    /// ```
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        if index >= self.len {
+            return None;
+        }
+        let mut older = self.split_to(index);
+        let item = self.pop_front();
+        older.append(mem::take(self));
+        *self = older;
+        item
+    }
+}
+
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for Batch<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_empty() {
+            // By value, so that the fields of a batch can stay in registers until here.
+            drop_all(mem::take(self));
+        }
+    }
+}
+
+/// Drops the items one after the other. If the drop of one panics, the batch drops the others.
+#[cold]
+fn drop_all<T>(mut batch: Batch<T>) {
+    let mut freed = Freed::new();
+    while let Some(node) = batch.pop_node() {
+        // SAFETY: the node is out of the list, and this thread's.
+        drop(unsafe { freed.free(node) });
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Batch<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<T> Extend<T> for Batch<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, iter: I) {
+        for item in iter {
+            self.push_back(item);
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Batch<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
+        let mut batch = Self::new();
+        batch.extend(iter);
+        batch
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

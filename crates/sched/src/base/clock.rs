@@ -1,0 +1,113 @@
+//! Time, as the scheduler sees it. Only this file asks the machine.
+
+use ganger_sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tells how much time has passed since some fixed moment.
+pub(crate) trait Clock {
+    /// Time since that moment; never goes back.
+    fn now(&self) -> Duration;
+}
+
+/// The machine's monotonic clock.
+pub(crate) struct MonotonicClock {
+    origin: Instant,
+}
+
+impl MonotonicClock {
+    pub(crate) fn new() -> Self {
+        Self {
+            origin: Instant::now(),
+        }
+    }
+}
+
+impl Clock for MonotonicClock {
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+}
+
+/// The time as the monitor has read it last. Costs a load, and stands still while nothing waits.
+#[derive(Default)]
+pub(crate) struct CoarseTime(AtomicU64);
+
+impl CoarseTime {
+    /// In nanoseconds since some fixed moment.
+    #[inline]
+    pub(crate) fn nanos(&self) -> u64 {
+        // Ordering: Relaxed: no other read depends on it.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, now: Duration) {
+        // Ordering: Relaxed: no other read depends on it.
+        self.0.store(nanos(now), Ordering::Relaxed);
+    }
+}
+
+/// A duration in nanoseconds, up to some centuries.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A moment in the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Since {
+    start: Instant,
+    more: Duration,
+}
+
+impl Since {
+    /// That long ago.
+    pub(crate) fn before(more: Duration) -> Self {
+        Self {
+            start: Instant::now(),
+            more,
+        }
+    }
+
+    /// How long ago it is now.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.start.elapsed().saturating_add(self.more)
+    }
+}
+
+/// A moment until which a thread waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline {
+    start: Instant,
+    length: Duration,
+}
+
+impl Deadline {
+    /// That long from now on.
+    pub(crate) fn after(length: Duration) -> Self {
+        Self {
+            start: Instant::now(),
+            length,
+        }
+    }
+
+    /// That much later.
+    pub(crate) fn plus(self, more: Duration) -> Self {
+        Self {
+            length: self.length.saturating_add(more),
+            ..self
+        }
+    }
+
+    /// The one of the two that comes first.
+    pub(crate) fn earlier(self, other: Self) -> Self {
+        if other.remaining() < self.remaining() {
+            other
+        } else {
+            self
+        }
+    }
+
+    /// How long it is until then; zero when it has passed.
+    pub(crate) fn remaining(self) -> Duration {
+        self.length.saturating_sub(self.start.elapsed())
+    }
+}

@@ -1,0 +1,100 @@
+//! A step is about to block its thread: other workers take what waits, before the monitor notices.
+//!
+//! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
+//! and keeps processes of its own one from running.
+
+use crate::base::frames;
+use crate::core::local;
+use crate::core::shared::Shared;
+use ganger_proc_api::Pid;
+use ganger_sync::atomic::{Ordering, fence};
+use std::sync::Arc;
+
+/// Calls `f`, which may block. On a worker of whichever scheduler a spare takes its place before
+/// that, when processes wait and no worker is free.
+pub(crate) fn block_in_place(f: &mut dyn FnMut()) {
+    block_if(|_can_replace| true, f);
+}
+
+/// As [`block_in_place`], for a wait that another process ends. `false`, and `f` is not called:
+/// processes wait already, and no thread can take them.
+pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
+    block_if(|can_replace| can_replace, f)
+}
+
+fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
+    local::with_any(|queue| {
+        // For what is pushed from now on, the monitor need not wait until it sees the thread
+        // asleep.
+        let _announced = queue.map(|queue| queue.shared.worker_slots.announce(queue.index));
+        let can_replace = queue.is_none_or(|queue| queue.shared.prepare_to_block(queue.index));
+        let blocks = may_block(can_replace);
+        if blocks {
+            f();
+        }
+        blocks
+    })
+}
+
+/// Whether a wait on this thread for a process can end. The thread must not run that process
+/// itself, nor be about to start it, and it must leave a thread that runs it.
+///
+/// The thread that was started last can't be replaced, and so never waits. Nor does a thread that
+/// is no worker and ends processes in a shutdown: it may be the last one that could end the
+/// process.
+pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
+    if frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
+        return false;
+    }
+    local::with_any(|queue| {
+        let Some(queue) = queue else { return true };
+        let is_its_own = queue.is_of(shared) && queue.shared.running_on(queue.index) == Some(pid);
+        !is_its_own && queue.shared.worker_slots.can_replace(queue.index)
+    })
+}
+
+impl Shared {
+    /// The worker, which is this thread, is about to block: has another thread take what waits.
+    /// `false` when none can.
+    #[must_use]
+    fn prepare_to_block(self: &Arc<Self>, worker: usize) -> bool {
+        let Self { idle, shutdown, .. } = &**self;
+        // After the halt no worker is replaced.
+        if shutdown.is_halted() || !self.has_work() || idle.notify() {
+            return true;
+        }
+        // Ordering: SeqCst, pairs with the one in `Idle::end_search`: either the last searcher sees
+        // what waits here, or the look below sees that it has ended its search.
+        fence(Ordering::SeqCst);
+        let now = idle.snapshot();
+        let is_free = now.sleeping > 0 || now.searching > 0;
+        is_free || self.replace_worker(worker, None) || self.worker_slots.is_replaced(worker)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::base::frames::Frame;
+    use crate::core::local::LocalQueue;
+
+    /// It may be the last one that could end the process.
+    // pins: D3, D4
+    #[test]
+    fn a_thread_that_ends_the_processes_of_a_scheduler_waits_for_none_of_them() {
+        let scheduler = || Scheduler::builder().workers(2).max_spares(0);
+        let [here, there] = [(); 2].map(|()| scheduler().build().unwrap());
+        let pid = Pid::new(there.host_name(), 7);
+        let may_wait = || may_wait_for(&there.shared, pid);
+        let and_when_it_ends_others = || frames::within(&*there.shared, Frame::Turn, may_wait);
+        assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
+        // On a worker of another scheduler, which has been replaced.
+        here.shared.worker_slots.mark_spare(1);
+        assert!(here.shared.replace_worker(0, None));
+        let queue = LocalQueue::of_first(&here.shared);
+        local::enter(&queue, || {
+            assert_eq!((may_wait(), and_when_it_ends_others()), (true, false));
+        });
+    }
+}

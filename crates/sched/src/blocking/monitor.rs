@@ -1,0 +1,253 @@
+//! The thread that watches the workers: it tells the time, and notices steps that keep others
+//! waiting.
+//!
+//! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free
+//! and has the data in its cache. Waking another worker costs more than most steps. Should the step
+//! go on, though, another worker has to take the process. And a worker that rotates after 10 ms has
+//! to know the time, which costs as much as a step.
+//!
+//! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. A look every
+//! 50 us for ever: each one wakes a processor.
+//!
+//! **At each look**
+//! 1. A worker has something in its deque and has begun no turn since the last look: the monitor
+//!    wakes a sleeper, which steals it.
+//! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or
+//!    has computed for long: a spare takes the worker's place (`worker_slots.rs`). The monitor
+//!    reports the step; at DEBUG if the step has said that it is about to block.
+//! 3. The same, for a step whose worker was replaced when it said that it was about to block, and
+//!    that computes for long afterwards: the monitor reports it. Time inside `blocking` does not
+//!    count.
+//!
+//! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
+//! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
+//! and one that sees it unchanged. So a process behind the first long step of a worker waits for up
+//! to twice [`MAX_LOOK_INTERVAL`]. The monitor sleeps while no worker works and nothing waits. A
+//! thread that pushes something that waits wakes it.
+
+#[cfg(feature = "sim")]
+pub(crate) mod simulated;
+
+use super::sample::WorkerSample;
+use crate::base::clock::{Clock, MonotonicClock};
+use crate::base::config::MAX_LOOK_INTERVAL;
+use crate::base::contain::or_abort;
+use crate::base::long_steps::LongStepKind;
+use crate::core::shared::Shared;
+use crate::core::threads;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// The longest time between two looks at a step that may have blocked its thread.
+const CLOSE: Duration = Duration::from_micros(500);
+
+/// For how long nothing has to happen before the monitor goes to sleep.
+const QUIET: Duration = Duration::from_millis(10);
+
+/// Starts the thread.
+///
+/// # Errors
+/// When the system refuses one.
+pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
+    let name = format!("{}-monitor", shared.config.thread_name);
+    let builder = thread::Builder::new().name(name);
+    threads::spawn(builder, shared, |shared| {
+        or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
+    })
+}
+
+struct Monitor<'a, C> {
+    shared: &'a Arc<Shared>,
+    clock: C,
+    /// What was seen of each worker and spare.
+    samples: Vec<WorkerSample>,
+    interval: Duration,
+    /// For how long nothing has happened.
+    quiet: Duration,
+}
+
+/// What a look has found.
+#[derive(Default)]
+struct Look {
+    /// Turns have begun since the last one.
+    is_active: bool,
+    /// Something waits behind a turn that had begun before the last one.
+    is_kept: bool,
+}
+
+impl<'a, C: Clock> Monitor<'a, C> {
+    fn new(shared: &'a Arc<Shared>, clock: C) -> Self {
+        Self {
+            shared,
+            clock,
+            samples: Vec::new(),
+            interval: shared.config.hand_off_delay,
+            quiet: Duration::ZERO,
+        }
+    }
+
+    /// Until the scheduler halts.
+    fn watch(&mut self) {
+        let shared = self.shared;
+        while !shared.shutdown.is_halted() {
+            self.look();
+            if self.quiet < QUIET {
+                shared.idle.nap(self.interval);
+            } else {
+                self.report_when_idle();
+                shared.check.begin_look();
+                let stay_awake = || self.has_to_stay_awake();
+                shared.idle.doze(stay_awake, || shared.check.rest());
+                self.begin_to_watch();
+                shared.idle.nap(self.interval);
+            }
+        }
+    }
+
+    /// Writes what no thread could be started for. While all workers sleep, no step holds what the
+    /// subscriber may wait for.
+    fn report_when_idle(&self) {
+        if self.shared.idle.snapshot().sleeping as usize == self.shared.worker_slots.workers() {
+            self.shared.report_here();
+        }
+    }
+
+    /// There is something to watch, though all was quiet.
+    fn has_to_stay_awake(&self) -> bool {
+        self.shared.has_work() || self.shared.shutdown.is_halted()
+    }
+
+    /// It has slept because there was nothing to watch, and has been woken.
+    fn begin_to_watch(&mut self) {
+        self.quiet = Duration::ZERO;
+        self.interval = self.shared.config.hand_off_delay;
+        // What has been pushed just now has the delay before it.
+        self.look_at_turns(self.clock.now());
+    }
+
+    fn look(&mut self) {
+        self.shared.check.begin_look();
+        let now = self.clock.now();
+        self.shared.time.set(now);
+        let look = self.look_at_turns(now);
+        if look.is_kept && self.shared.idle.notify() {
+            self.interval = self.shared.config.hand_off_delay;
+        } else {
+            self.interval = (2 * self.interval).min(MAX_LOOK_INTERVAL);
+        }
+        let idle = self.shared.idle.snapshot();
+        let is_waiting = look.is_kept || self.shared.has_work();
+        if is_waiting && idle.sleeping == 0 && idle.searching == 0 {
+            self.replace(now);
+        }
+        self.shared.start_reporter();
+        if look.is_active || is_waiting {
+            self.quiet = Duration::ZERO;
+        } else if idle.sleeping as usize == self.shared.worker_slots.workers() {
+            self.quiet = QUIET;
+        } else {
+            self.quiet += self.interval;
+        }
+        self.shared.check.end_look();
+    }
+
+    fn look_at_turns(&mut self, now: Duration) -> Look {
+        let mut look = Look::default();
+        let stealers = self.shared.stealers();
+        // Those that are new are seen from now on.
+        (self.samples).resize_with(stealers.len(), || WorkerSample::new(0, 0, now));
+        for (worker, (sample, stealer)) in self.samples.iter_mut().zip(stealers).enumerate() {
+            let turns = self.shared.counters.of(Some(worker)).turns.get();
+            if turns == sample.turns {
+                look.is_kept |= !stealer.is_empty();
+                if self.shared.worker_slots.is_looking(worker) {
+                    // Its next turn begins after this.
+                    sample.begin(now);
+                }
+            } else {
+                look.is_active = true;
+                *sample =
+                    WorkerSample::new(turns, self.shared.worker_slots.announcements(worker), now);
+            }
+        }
+        look
+    }
+
+    /// Has workers replaced whose steps keep others waiting.
+    fn replace(&mut self, now: Duration) {
+        let (shared, config) = (self.shared, &self.shared.config);
+        for (worker, sample) in self.samples.iter_mut().enumerate() {
+            let lasted = now.saturating_sub(sample.since);
+            if lasted == Duration::ZERO || shared.worker_slots.is_looking(worker) {
+                continue;
+            }
+            if lasted >= config.chain_limit {
+                shared.worker_slots.set_overdue(worker, sample.turns);
+            }
+            if shared.worker_slots.is_replaced(worker) {
+                if !sample.is_reported && sample.computes(shared, worker, now) {
+                    sample.is_reported = report_replaced(shared, worker, sample, lasted);
+                }
+                continue;
+            }
+            self.interval = self.interval.min(CLOSE);
+            let Some(fault) = sample.fault(shared, worker, now) else {
+                continue;
+            };
+            // None where the worker runs no process: a destructor may block it between two turns.
+            let step = sample.notice(shared, worker, fault, lasted);
+            if !sample.is_current(shared, worker) {
+                // The worker has begun another turn, which is not to blame.
+                continue;
+            }
+            let is_reported = step.is_some();
+            if shared.replace_worker(worker, step) {
+                sample.is_reported = is_reported;
+                count(shared, fault.0);
+                if !sample.is_current(shared, worker) {
+                    shared.long_steps.end(worker);
+                }
+            }
+        }
+    }
+}
+
+/// Reports the step of a worker that has been replaced already, because the step computes for long.
+/// Returns whether the worker was still in that turn.
+fn report_replaced(
+    shared: &Arc<Shared>,
+    worker: usize,
+    sample: &WorkerSample,
+    lasted: Duration,
+) -> bool {
+    let fault = (LongStepKind::Computing, false);
+    let Some(noticed) = sample.notice(shared, worker, fault, lasted) else {
+        return false;
+    };
+    let pid = noticed.step.pid;
+    let is_in_turn = || shared.is_in_turn(worker, sample.turns, pid);
+    if !is_in_turn() {
+        return false;
+    }
+    shared.long_steps.add(noticed.clone());
+    if !is_in_turn() {
+        // The worker may have said that the step is over before the step was in the record.
+        shared.long_steps.end(worker);
+    }
+    count(shared, LongStepKind::Computing);
+    shared.report_step(noticed);
+    true
+}
+
+fn count(shared: &Shared, kind: LongStepKind) {
+    let counters = shared.counters.of(None);
+    match kind {
+        LongStepKind::Blocked => counters.blocked_steps.bump(),
+        LongStepKind::Computing => counters.long_steps.bump(),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

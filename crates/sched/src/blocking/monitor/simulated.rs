@@ -1,0 +1,90 @@
+//! The monitor without a thread: it looks when it is told to, by a clock that the simulation sets.
+
+use super::{Monitor, QUIET};
+use crate::base::clock::Clock;
+use crate::core::shared::Shared;
+use crate::sim::Did;
+use std::sync::Arc;
+use std::time::Duration;
+
+enum Phase {
+    /// Until that time.
+    Naps(Duration),
+    Dozes,
+}
+
+pub(crate) struct Simulated<'a, C> {
+    monitor: Monitor<'a, C>,
+    phase: Phase,
+}
+
+impl<'a, C: Clock> Simulated<'a, C> {
+    pub(crate) fn new(shared: &'a Arc<Shared>, clock: C) -> Self {
+        Self {
+            monitor: Monitor::new(shared, clock),
+            phase: Phase::Naps(Duration::ZERO),
+        }
+    }
+
+    /// Whether it has a move at this time.
+    pub(crate) fn can_move(&self) -> bool {
+        if self.is_gone() {
+            return false;
+        }
+        self.monitor.shared.idle.monitor_parker().has_token()
+            || self
+                .next_look()
+                .is_some_and(|next| next <= self.monitor.clock.now())
+    }
+
+    /// When it looks next, if not only after a wake-up.
+    pub(crate) fn next_look(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Naps(until) if !self.is_gone() => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Whether its thread would have ended.
+    fn is_gone(&self) -> bool {
+        self.monitor.shared.shutdown.is_halted()
+    }
+
+    /// Its next move, if it has one at this time.
+    pub(crate) fn advance(&mut self) -> Did {
+        if self.is_gone() {
+            return Did::Nothing;
+        }
+        let shared = self.monitor.shared;
+        let now = self.monitor.clock.now();
+        let parker = shared.idle.monitor_parker();
+        let is_woken = parker.has_token();
+        if is_woken {
+            parker.park();
+        }
+        match self.phase {
+            Phase::Naps(until) if now < until && !is_woken => Did::Nothing,
+            Phase::Naps(_) => {
+                self.monitor.look();
+                if self.monitor.quiet < QUIET {
+                    self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
+                    Did::Watched
+                } else {
+                    shared.check.begin_look();
+                    shared
+                        .idle
+                        .announce_doze(|| self.monitor.has_to_stay_awake());
+                    shared.check.rest();
+                    self.phase = Phase::Dozes;
+                    Did::Dozed
+                }
+            }
+            Phase::Dozes if is_woken => {
+                self.monitor.begin_to_watch();
+                self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
+                Did::Roused
+            }
+            Phase::Dozes => Did::Nothing,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What the monitor knows of a worker's turn.
+
+use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
+use crate::core::shared::Shared;
+use std::time::Duration;
+
+/// A thread of the scheduler, as the monitor saw it at its last look.
+#[derive(Clone, Copy, Default)]
+pub(super) struct WorkerSample {
+    /// The turns that it had begun.
+    pub(super) turns: u64,
+    /// When the monitor first saw that number.
+    pub(super) since: Duration,
+    /// Whether it was asleep in its turn.
+    was_asleep: bool,
+    /// How long its thread had computed when the monitor first looked at the turn closely, if the
+    /// system says.
+    computed_before: Option<Option<Duration>>,
+    /// Since when it computes, as far as the monitor knows. Time inside `blocking` does not count.
+    computes_since: Duration,
+    /// How often its steps had announced that they block, and ceased to.
+    announcements: u64,
+    /// The turn has been reported.
+    pub(super) is_reported: bool,
+}
+
+impl WorkerSample {
+    /// A turn that has not begun before now.
+    pub(super) fn new(turns: u64, announcements: u64, now: Duration) -> Self {
+        let mut sample = Self {
+            turns,
+            announcements,
+            ..Self::default()
+        };
+        sample.begin(now);
+        sample
+    }
+
+    /// The turn has not begun before now.
+    pub(super) fn begin(&mut self, now: Duration) {
+        (self.since, self.computes_since) = (now, now);
+        (self.was_asleep, self.computed_before) = (false, None);
+    }
+
+    /// Whether the worker is still in that turn, or has not begun another since.
+    pub(super) fn is_current(&self, shared: &Shared, worker: usize) -> bool {
+        shared.counters.of(Some(worker)).turns.get() == self.turns
+    }
+
+    /// What is wrong with the turn, if something is, and whether its step has said so.
+    pub(super) fn fault(
+        &mut self,
+        shared: &Shared,
+        worker: usize,
+        now: Duration,
+    ) -> Option<(LongStepKind, bool)> {
+        let slots = &shared.worker_slots;
+        let was_asleep = self.was_asleep;
+        self.was_asleep = slots.is_asleep(worker) == Some(true);
+        let lasted = now.saturating_sub(self.since);
+        let blocks = was_asleep && self.was_asleep && lasted >= shared.config.blocked_step;
+        let is_announced = is_odd(slots.announcements(worker));
+        if blocks || is_announced {
+            return Some((LongStepKind::Blocked, is_announced));
+        }
+        let computes = self.computes(shared, worker, now);
+        computes.then_some((LongStepKind::Computing, false))
+    }
+
+    /// Whether it has computed for long, outside of `blocking`.
+    pub(super) fn computes(&mut self, shared: &Shared, worker: usize, now: Duration) -> bool {
+        let announcements = shared.worker_slots.announcements(worker);
+        if self.announcements != announcements {
+            self.announcements = announcements;
+            (self.computes_since, self.computed_before) = (now, None);
+        }
+        if is_odd(announcements) {
+            return false;
+        }
+        // Not by the clock on the wall: where many threads share a processor all steps would take
+        // long, and more threads would make them longer.
+        let computed = shared.worker_slots.computed(worker);
+        let before = *self.computed_before.get_or_insert(computed);
+        let computed = match (before, computed) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => now.saturating_sub(self.computes_since),
+        };
+        computed >= shared.config.long_step
+    }
+
+    /// The step of the turn, with what is wrong with it, when the worker runs a process.
+    pub(super) fn notice(
+        &self,
+        shared: &Shared,
+        worker: usize,
+        (kind, is_announced): (LongStepKind, bool),
+        lasted: Duration,
+    ) -> Option<NoticedStep> {
+        let pid = shared.running_on(worker)?;
+        let step = LongStep {
+            pid,
+            method: shared.registry.method(pid.id()),
+            worker,
+            kind,
+            is_announced,
+            lasted,
+            is_over: false,
+            backtrace: None,
+        };
+        let turn = self.turns;
+        Some(NoticedStep { turn, step })
+    }
+}
+
+/// See [`WorkerSlots::announcements`](crate::core::worker_slots::WorkerSlots::announcements).
+fn is_odd(announcements: u64) -> bool {
+    !announcements.is_multiple_of(2)
+}

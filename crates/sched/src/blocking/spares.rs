@@ -1,0 +1,71 @@
+//! The threads of workers: how they start, and how a spare replaces a worker.
+
+use crate::base::long_steps::NoticedStep;
+use crate::core::shared::Shared;
+use crate::core::threads;
+use crate::core::token::Token;
+use crate::core::worker_slots::Spawned;
+use crate::worker;
+use ganger_deque::Worker as Deque;
+use ganger_sync::sync::{Mutex, lock};
+use std::sync::Arc;
+
+impl Shared {
+    /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when
+    /// none waits. Reports the step for which the worker is replaced, if one is given.
+    ///
+    /// [`WorkerSlots::replace`]: crate::core::worker_slots::WorkerSlots::replace
+    pub(crate) fn replace_worker(
+        self: &Arc<Self>,
+        index: usize,
+        step: Option<NoticedStep>,
+    ) -> bool {
+        let spawn = |index, deque| start_worker(self, index, deque);
+        let note = || {
+            if let Some(step) = step.clone() {
+                self.long_steps.add(step);
+            }
+        };
+        match self.worker_slots.replace(index, spawn, note) {
+            Ok(false) => return false,
+            Ok(true) => {
+                // Its step may be over, and the worker may have fallen asleep before it was
+                // replaced.
+                self.idle.wake(index);
+                step.into_iter().for_each(|step| self.report_step(step));
+            }
+            Err(error) => {
+                self.report_no_spare(error);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Starts the thread of a worker.
+///
+/// # Errors
+/// When the system refuses one; with the deque inside.
+pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Spawned {
+    #[cfg(feature = "sim")]
+    let Some(deque) = crate::sim::hire(index, deque) else {
+        return Ok(());
+    };
+    let builder = threads::builder(shared, index);
+    // What a refused thread was to have is dropped with it.
+    let parcel = Arc::new(Mutex::new(Some(deque)));
+    let theirs = Arc::clone(&parcel);
+    let spawned = threads::spawn_and_then(builder, shared, move |shared| {
+        let deque = lock(&theirs).take();
+        let then = deque.map(|deque| worker::work(Arc::clone(shared), index, deque));
+        |shared: &Shared| then.into_iter().for_each(|then| then(shared))
+    });
+    match spawned {
+        Ok(()) => Ok(()),
+        Err(error) => match lock(&parcel).take() {
+            Some(deque) => Err((error, deque)),
+            None => unreachable!("the thread that was to take it was refused"),
+        },
+    }
+}

@@ -1,0 +1,310 @@
+//! Replaced workers: the threads that replace, against workers that end their steps and spares that
+//! wait.
+//!
+//! Workers end steps and retire as `worker.rs` does it, on loom's threads. A thread that the system
+//! would start is one of these, or is only counted. Checked: at any moment as many workers are
+//! active as were asked for, each in a place of its own. A spare that becomes active knows its
+//! place. A spare that leaves does not become active, and its slot is free once. No thread waits
+//! after the halt. A lost wake-up leaves a spare waiting for ever, and the model for the spare,
+//! which loom reports.
+
+use crate::core::token::Token;
+use crate::core::worker_slots::{Next, WorkerSlots};
+use crate::queues::idle::{Idle, Woken};
+use ganger_deque::Worker as Deque;
+use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::sync::Arc;
+use ganger_sync::{Parker, model, thread};
+// Notes of what has happened, which order nothing.
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+struct World {
+    worker_slots: WorkerSlots,
+    is_halted: AtomicBool,
+    notes: Mutex<Notes>,
+    /// There is a new note.
+    noted: Parker,
+}
+
+#[derive(Default)]
+struct Notes {
+    /// How many times a thread has tried to replace a worker.
+    tried: usize,
+    /// The places of the workers that were replaced.
+    replaced: Vec<usize>,
+    /// The places of the spares that have become active, as they know them.
+    came: Vec<usize>,
+    /// Slots for which a thread was started.
+    spawned: Vec<usize>,
+}
+
+impl World {
+    /// With as many workers, and free slots up to `slots`.
+    fn new(workers: usize, slots: usize) -> Arc<Self> {
+        let worker_slots = WorkerSlots::new(workers, slots, None);
+        worker_slots.set_free((workers..slots).map(|slot| (slot, Deque::new())));
+        Arc::new(Self {
+            worker_slots,
+            is_halted: AtomicBool::new(false),
+            notes: Mutex::default(),
+            noted: Parker::new(),
+        })
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap()
+    }
+
+    /// Relieves a worker; a thread that is started begins with `starts`.
+    fn replace(&self, index: usize, starts: impl FnOnce(usize, Deque<Token>)) -> bool {
+        let spawn = |slot, deque| {
+            self.notes().spawned.push(slot);
+            starts(slot, deque);
+            Ok(())
+        };
+        let note = || {
+            assert!(
+                !self.worker_slots.is_replaced(index),
+                "it may say that it is over"
+            );
+        };
+        let place = self.worker_slots.place(index);
+        let is_replaced = self
+            .worker_slots
+            .replace(index, spawn, note)
+            .unwrap_or(false);
+        let mut notes = self.notes();
+        notes.tried += 1;
+        notes.replaced.extend(is_replaced.then_some(place));
+        drop(notes);
+        self.noted.unpark();
+        is_replaced
+    }
+
+    /// As `replace`, where the threads that the system starts never come to anything.
+    fn replace_alone(&self, index: usize) -> bool {
+        self.replace(index, |slot, _| self.come(slot))
+    }
+
+    /// A spare becomes active.
+    fn come(&self, index: usize) {
+        let place = self.worker_slots.place(index);
+        self.notes().came.push(place);
+        self.noted.unpark();
+    }
+
+    /// A worker's step is over; `false` when it is to leave.
+    fn end_step(&self, index: usize, keep: Duration) -> bool {
+        if self.worker_slots.is_replaced(index) {
+            // Ordering: SeqCst, as the flag that halts the real workers.
+            let is_halted = || self.is_halted.load(Ordering::SeqCst);
+            if self.worker_slots.retire(index, keep, is_halted) == Next::Leave {
+                return false;
+            }
+            if self.worker_slots.is_active(index) {
+                self.come(index);
+            }
+        }
+        true
+    }
+
+    /// As many are active as were asked for, each in a place of its own.
+    fn assert_manned(&self) {
+        let mut places = self.worker_slots.places();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..self.worker_slots.workers()));
+    }
+
+    /// Waits until so many have tried to replace a worker, and each spare that was called has come.
+    fn wait_for(&self, tried: usize) {
+        let is_done =
+            |notes: &Notes| notes.tried == tried && notes.came.len() == notes.replaced.len();
+        while !is_done(&self.notes()) {
+            self.noted.park();
+        }
+    }
+
+    fn halt(&self) {
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        self.is_halted.store(true, Ordering::SeqCst);
+        self.worker_slots.wake_all();
+    }
+
+    /// In the end, a spare has come for each replaced worker, and has known its place.
+    fn assert_came(&self) {
+        let Notes {
+            mut came,
+            mut replaced,
+            ..
+        } = std::mem::take(&mut *self.notes());
+        came.sort_unstable();
+        replaced.sort_unstable();
+        assert_eq!(came, replaced);
+    }
+}
+
+/// A thread that does that in the world.
+fn spawn(
+    world: &Arc<World>,
+    run: impl FnOnce(&Arc<World>) -> bool + Send + 'static,
+) -> thread::JoinHandle<bool> {
+    let world = Arc::clone(world);
+    thread::spawn(move || run(&world))
+}
+
+/// The monitor replaces a worker, whose step ends. The spare that has come is about to block: so
+/// the first is called back if it waits by then.
+// pins: G6
+#[test]
+fn a_worker_that_is_relieved_and_called_back() {
+    model::check(3, || {
+        let world = World::new(1, 2);
+        let first = spawn(&world, |world| world.end_step(0, HOUR));
+        let mut spare = None;
+        let start = |slot, _| {
+            spare = Some(spawn(&world, move |world| {
+                world.come(slot);
+                world.replace(slot, |_, _| unreachable!("there is no free slot"));
+                world.end_step(slot, HOUR)
+            }));
+        };
+        assert!(world.replace(0, start));
+        world.wait_for(2);
+        world.assert_manned();
+        world.halt();
+        for thread in [Some(first), spare].into_iter().flatten() {
+            assert!(thread.join().unwrap());
+        }
+        world.assert_came();
+    });
+}
+
+/// The monitor and the step itself have the worker replaced, while that step ends.
+// pins: G6
+#[test]
+fn two_relieve_the_same_worker() {
+    model::check(4, || {
+        let world = World::new(1, 3);
+        let worker = spawn(&world, |world| world.end_step(0, HOUR));
+        let other = spawn(&world, |world| world.replace_alone(0));
+        let by_this = world.replace_alone(0);
+        world.assert_manned();
+        assert!(by_this != other.join().unwrap(), "replaced twice, or never");
+        world.halt();
+        assert!(worker.join().unwrap());
+        world.assert_came();
+    });
+}
+
+/// Slot `spare` has had a thread, whose place worker 0 has taken again: it comes out of its step.
+fn with_a_spare_replaced(world: &World, spare: usize) {
+    assert!(world.replace_alone(0));
+    assert_eq!(world.notes().spawned.pop(), Some(spare));
+    world.worker_slots.mark_spare(0);
+    assert!(world.replace_alone(spare));
+    world.come(0);
+}
+
+/// A spare that is not needed for as long as it waits; whether it has left.
+fn wait_in_vain(world: &World, spare: usize) -> bool {
+    let leaves = !world.end_step(spare, Duration::ZERO);
+    if leaves {
+        world.worker_slots.exit(spare);
+        world.worker_slots.leave(spare, Deque::new());
+    }
+    leaves
+}
+
+/// Two workers are replaced when there is one spare, which is about to leave.
+// pins: G6
+#[test]
+fn a_spare_that_leaves_against_two_who_need_it() {
+    model::check(4, || {
+        let world = World::new(2, 3);
+        with_a_spare_replaced(&world, 2);
+        let spare = spawn(&world, |world| wait_in_vain(world, 2));
+        let other = spawn(&world, |world| world.replace_alone(1));
+        let mut replaced = usize::from(world.replace_alone(0));
+        world.assert_manned();
+        replaced += usize::from(other.join().unwrap());
+        let has_left = spare.join().unwrap();
+        let spawned = world.notes().spawned.len();
+        assert_eq!(
+            replaced,
+            usize::from(!has_left) + spawned,
+            "on duty and gone, or neither"
+        );
+        assert_eq!(world.worker_slots.spares(), replaced);
+        // The slot's next thread can take a place that no spare has, once.
+        let more = [0, 1].map(|index| world.replace_alone(index));
+        let free = usize::from(has_left) - spawned;
+        assert_eq!(more.into_iter().filter(|&it| it).count(), free);
+        world.assert_manned();
+        world.assert_came();
+    });
+}
+
+/// The monitor replaces a spare for a step that has ended since.
+// pins: G6
+#[test]
+fn who_leaves_is_not_relieved() {
+    model::check(4, || {
+        let world = World::new(1, 3);
+        with_a_spare_replaced(&world, 1);
+        let spare = spawn(&world, |world| wait_in_vain(world, 1));
+        assert!(!world.replace_alone(1), "nobody needs it");
+        world.assert_manned();
+        assert!(spare.join().unwrap());
+        assert!(!world.worker_slots.is_replaced(1));
+        world.assert_came();
+    });
+}
+
+/// A worker is replaced after its step, and falls asleep beside another one that searches: it
+/// stands down all the same.
+// pins: G6
+#[test]
+fn who_is_relieved_does_not_stay_asleep() {
+    model::check(5, || {
+        let world = World::new(2, 3);
+        let idle = Arc::new(Idle::new(2, 3));
+        assert!(idle.begin_search());
+        let worker = {
+            let (world, idle) = (Arc::clone(&world), Arc::clone(&idle));
+            thread::spawn(move || {
+                let is_replaced = || world.worker_slots.is_replaced(1);
+                while !is_replaced() {
+                    if idle.sleep(1, false, is_replaced, || false, || ()) == Woken::Notified {
+                        idle.end_search(|| false);
+                    }
+                }
+            })
+        };
+        assert!(world.replace_alone(1));
+        idle.wake(1);
+        worker.join().unwrap();
+        idle.end_search(|| false);
+        let now = idle.snapshot();
+        assert_eq!((now.searching, now.sleeping), (0, 0));
+        world.assert_came();
+    });
+}
+
+/// The scheduler halts while a worker retires, and while it is called back.
+// pins: D4
+#[test]
+fn nobody_waits_after_the_halt() {
+    model::check(4, || {
+        let world = World::new(1, 2);
+        assert!(world.replace_alone(0));
+        let worker = spawn(&world, |world| world.end_step(0, HOUR));
+        let monitor = spawn(&world, |world| world.replace_alone(1));
+        world.halt();
+        assert!(worker.join().unwrap());
+        monitor.join().unwrap();
+        world.assert_came();
+    });
+}

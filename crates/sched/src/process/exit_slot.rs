@@ -1,0 +1,335 @@
+//! Where a process's exit reason waits for its handle.
+//!
+//! **Problem.** Every process has a slot, and few slots are ever read. So the slot is one word. The
+//! worker puts the reason into memory that the ended process no longer needs ([`Place`]). Memory of
+//! its own would be allocated by the worker and freed by the handle, which general allocators do
+//! slowly.
+//!
+//! **The handle is not counted in the process's reference count.** That would cost two
+//! read-modify-writes beside those of the slot, on memory that another core has by then. The
+//! registry's reference keeps the cell while the process lives. At the end this reference passes
+//! through the slot to the handle, with the reason. Without a handle it stays with the worker.
+//!
+//! | word | changed by | owner and content of the place |
+//! |---|---|---|
+//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) | the worker: the process |
+//! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
+//! | `TAKEN` | none: final | none: nothing |
+//! | `ABANDONED` | none: final | the worker: the process |
+//!
+//! The worker calls `fill` once. All other calls that change the word come from the one handle.
+//! When the handle's exchange fails, the worker has filled the slot. When the worker's exchange
+//! fails, the handle has polled or has been dropped, and the worker tries again. No user code runs
+//! between a load and its exchange: wakers are cloned before, and woken or dropped after.
+
+use ganger_proc_api::ExitReason;
+use ganger_sync::Parker;
+use ganger_sync::atomic::{AtomicPtr, Ordering};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// The process lives, and the handle does not wait.
+const EMPTY: Word = Word(ptr::null_mut());
+/// The reason is in its place.
+const FULL: Word = Word(ptr::without_provenance_mut(2));
+/// The reason has been taken.
+const TAKEN: Word = Word(ptr::without_provenance_mut(4));
+/// The handle was dropped before the process ended.
+const ABANDONED: Word = Word(ptr::without_provenance_mut(6));
+
+/// The tag of a pointer to a waker.
+const IS_WAKER: usize = 1;
+
+const _: () = assert!(align_of::<Waker>() > IS_WAKER);
+
+/// The memory that the reason is put into.
+pub(crate) trait Place {
+    /// Puts the reason in.
+    ///
+    /// # Safety
+    /// The caller owns the place: it is the worker that ends the process, and has not filled the
+    /// slot.
+    unsafe fn put(&self, reason: ExitReason);
+
+    /// Takes the reason out again, and restores a place without a reason.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put), which has been called.
+    unsafe fn take_back(&self) -> ExitReason;
+
+    /// Takes the reason out for good.
+    ///
+    /// # Safety
+    /// The caller owns the place: it has the handle, the slot was `FULL`, and is `TAKEN`.
+    unsafe fn take(&self) -> ExitReason;
+}
+
+/// One exit reason on its way from the worker that ended the process to the one waiter.
+pub(crate) struct ExitSlot {
+    word: AtomicPtr<()>,
+    owns: PhantomData<Waker>,
+}
+
+/// A value of the word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(*mut ());
+
+/// What a handle finds when it is dropped.
+#[must_use]
+pub(crate) enum Abandoned {
+    /// The process has not ended. Its reference does not belong to the handle.
+    Alive(Option<Waker>),
+    /// The process has ended. Its reference belongs to the handle, which drops it.
+    Ended(Option<ExitReason>),
+}
+
+/// The content of the place, when no other thread uses slot and place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// No reason has been put in.
+    Before,
+    Reason,
+    Nothing,
+}
+
+impl Word {
+    fn waker(waker: Waker) -> Self {
+        let pointer: *mut () = Box::into_raw(Box::new(waker)).cast();
+        Self(pointer.map_addr(|addr| addr | IS_WAKER))
+    }
+
+    fn is_waker(self) -> bool {
+        self.0.addr() & IS_WAKER != 0
+    }
+
+    /// The waker that it points to, if it is one.
+    ///
+    /// # Safety
+    /// The caller has taken the word out of the slot, or never put it there, and does not use it
+    /// again.
+    unsafe fn into_waker(self) -> Option<Waker> {
+        let pointer = self.0.map_addr(|addr| addr & !IS_WAKER);
+        // SAFETY: it comes from `waker`, and the caller owns it.
+        self.is_waker()
+            .then(|| *unsafe { Box::from_raw(pointer.cast()) })
+    }
+}
+
+impl ExitSlot {
+    pub(crate) fn new() -> Self {
+        Self {
+            word: AtomicPtr::new(EMPTY.0),
+            owns: PhantomData,
+        }
+    }
+
+    /// Marks a process without a handle. Called before another thread uses the slot.
+    pub(crate) fn abandon_unseen(&self) {
+        // Ordering: Relaxed: the store that makes the process known publishes this one.
+        self.word.store(ABANDONED.0, Ordering::Relaxed);
+    }
+
+    /// Leaves the reason, and returns the waiter's waker, which the caller must wake. With the
+    /// reason, the handle gets the registry's reference. The caller gives it up, and the process
+    /// may be gone when this returns.
+    ///
+    /// # Errors
+    /// Gives the reason back when the handle has been dropped. The caller keeps the reference.
+    ///
+    /// # Safety
+    /// The worker that ends the process calls it once, with the slot's place, which it owns.
+    pub(crate) unsafe fn fill(
+        &self,
+        place: &impl Place,
+        reason: ExitReason,
+    ) -> Result<Option<Waker>, ExitReason> {
+        let mut now = self.load();
+        if now == ABANDONED {
+            return Err(reason);
+        }
+        // SAFETY: the worker owns the place until the exchange below.
+        unsafe { place.put(reason) };
+        loop {
+            match self.exchange(now, FULL) {
+                // SAFETY: the exchange has taken it out.
+                Ok(before) => return Ok(unsafe { before.into_waker() }),
+                Err(other) if other == ABANDONED => break,
+                Err(other) => now = other,
+            }
+        }
+        // SAFETY: the reason has been put there, and the worker still owns the place.
+        Err(unsafe { place.take_back() })
+    }
+
+    /// The handle is dropped, and the reason will not be taken. Returns what the caller must drop.
+    /// Unless the process has ended, it may be gone when this returns.
+    ///
+    /// # Safety
+    /// The handle calls it once, with the slot's place, and does not use the slot afterwards.
+    pub(crate) unsafe fn abandon(&self, place: &impl Place) -> Abandoned {
+        let mut now = self.load();
+        loop {
+            if now == TAKEN {
+                return Abandoned::Ended(None);
+            }
+            if now == FULL {
+                // SAFETY: the precondition is this function's own.
+                return Abandoned::Ended(unsafe { self.take(place) });
+            }
+            match self.exchange(now, ABANDONED) {
+                // SAFETY: the exchange has taken it out.
+                Ok(before) => return Abandoned::Alive(unsafe { before.into_waker() }),
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// Takes the reason if there is one.
+    ///
+    /// # Safety
+    /// The handle calls it, on one thread at a time, with the slot's place.
+    pub(crate) unsafe fn take(&self, place: &impl Place) -> Option<ExitReason> {
+        if self.load() != FULL {
+            return None;
+        }
+        // Ordering: Relaxed: only the handle uses slot and place from here on.
+        self.word.store(TAKEN.0, Ordering::Relaxed);
+        // SAFETY: the slot was full, and the caller has the handle.
+        Some(unsafe { place.take() })
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn is_filled(&self) -> bool {
+        let now = self.load();
+        now == FULL || now == TAKEN
+    }
+
+    /// Takes the reason, or has the task woken when there is one.
+    ///
+    /// # Panics
+    /// When the reason has been taken before, as other futures do that are polled after their end.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(crate) unsafe fn poll(
+        &self,
+        place: &impl Place,
+        context: &Context<'_>,
+    ) -> Poll<ExitReason> {
+        // SAFETY: the precondition is this function's own.
+        if let Some(reason) = unsafe { self.take(place) } {
+            return Poll::Ready(reason);
+        }
+        let waker = Word::waker(context.waker().clone());
+        let now = self.load();
+        if (now == EMPTY || now.is_waker())
+            && let Ok(before) = self.exchange(now, waker)
+        {
+            // SAFETY: the exchange has taken it out.
+            drop(unsafe { before.into_waker() });
+            return Poll::Pending;
+        }
+        // SAFETY: the waker was never put into the slot.
+        drop(unsafe { waker.into_waker() });
+        // The process has ended, during this call or before it.
+        // SAFETY: the precondition is this function's own.
+        match unsafe { self.take(place) } {
+            Some(reason) => Poll::Ready(reason),
+            None => panic!("a ProcessHandle was polled after it had completed"),
+        }
+    }
+
+    /// Whether the reason has been left, or the handle dropped.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_filled() || self.load() == ABANDONED
+    }
+
+    /// Blocks until there is a reason, and takes it. Gives up after `timeout` if there is one.
+    ///
+    /// # Safety
+    /// As for [`take`](Self::take).
+    pub(crate) unsafe fn wait(
+        &self,
+        place: &impl Place,
+        timeout: Option<Duration>,
+    ) -> Option<ExitReason> {
+        let parker = ThreadWaker::new();
+        let waker = Waker::from(Arc::clone(&parker));
+        let context = Context::from_waker(&waker);
+        loop {
+            // SAFETY: the precondition is this function's own.
+            if let Poll::Ready(reason) = unsafe { self.poll(place, &context) } {
+                return Some(reason);
+            }
+            match timeout {
+                None => parker.0.park(),
+                Some(timeout) => {
+                    parker.0.park_timeout(timeout);
+                    // SAFETY: the precondition is this function's own.
+                    return unsafe { self.take(place) };
+                }
+            }
+        }
+    }
+
+    /// The content of the place. No other thread uses slot and place.
+    pub(crate) fn left(&mut self) -> Left {
+        match self.load() {
+            FULL => Left::Reason,
+            TAKEN => Left::Nothing,
+            _ => Left::Before,
+        }
+    }
+
+    fn load(&self) -> Word {
+        // Ordering: Acquire pairs with the Release in `exchange`, for the waker or the reason.
+        Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// Replaces `now` by `next`. Returns the old word; on success it belongs to the caller.
+    fn exchange(&self, now: Word, next: Word) -> Result<Word, Word> {
+        // Ordering: Release pairs with the Acquire here and in `load`. It publishes the waker or
+        // the reason, and the acts of the handle's owner to the worker that keeps the reference.
+        self.word
+            .compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Acquire)
+            .map(Word)
+            .map_err(Word)
+    }
+}
+
+impl Drop for ExitSlot {
+    fn drop(&mut self) {
+        // Ordering: Relaxed: no other thread has the slot.
+        let last = Word(self.word.load(Ordering::Relaxed));
+        // SAFETY: no other thread takes the waker out.
+        drop(unsafe { last.into_waker() });
+    }
+}
+
+impl fmt::Debug for ExitSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ExitSlot").field(&self.is_filled()).finish()
+    }
+}
+
+/// Wakes a parked thread.
+pub(crate) struct ThreadWaker(pub(crate) Parker);
+
+impl ThreadWaker {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Parker::new()))
+    }
+}
+
+impl Wake for ThreadWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

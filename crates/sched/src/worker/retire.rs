@@ -1,0 +1,45 @@
+//! How a worker that has been replaced gives its place away, and waits to be needed again.
+
+use super::Worker;
+use crate::core::worker_slots::Next;
+
+impl Worker<'_> {
+    /// A spare has taken this worker's place: moves what the worker has to the others, and waits
+    /// until the worker is needed.
+    #[cold]
+    pub(super) fn retire(&mut self) -> Next {
+        let shared = self.shared;
+        shared.long_steps.end(self.queue.index);
+        if shared.shutdown.is_halted() {
+            // The worker runs once more whatever is queued, and then all is over.
+            return Next::Active;
+        }
+        self.give_away();
+        let (keep, is_halted) = (shared.config.keep_spares, || shared.shutdown.is_halted());
+        let next = shared
+            .worker_slots
+            .retire(self.queue.index, keep, is_halted);
+        self.come_back(next);
+        next
+    }
+
+    /// Moves the worker's deque to the global queue.
+    pub(super) fn give_away(&mut self) {
+        let shared = self.shared;
+        self.look_on();
+        // After a turn the checker has not heard yet that this worker moves processes.
+        shared.check.begin_pick(self.queue.index);
+        while let Some(token) = self.take_oldest() {
+            shared.check.move_global(&shared.global, token);
+        }
+        shared.idle.notify_from_outside();
+        shared.check.end_pick(self.queue.index);
+    }
+
+    pub(super) fn come_back(&mut self, next: Next) {
+        self.rotation.restart(self.shared.time.nanos());
+        if next == Next::Active {
+            self.shared.check.begin_pick(self.queue.index);
+        }
+    }
+}
