@@ -119,7 +119,7 @@ fn content(view: &View<'_>, part: &str) -> String {
         "table" => table(view, |row| !row.id.is_queue()),
         "queues" => format!("{}\n{}", counts(Id::Deque), counts(Id::Mailbox)),
         "absent" => match absent(view) {
-            text if text.is_empty() => "Nothing: everybody ran everything.\n".to_owned(),
+            text if text.is_empty() => "Nothing: every peer ran everything.\n".to_owned(),
             text => text,
         },
         other => unreachable!("no document has a part `{other}`"),
