@@ -1,4 +1,4 @@
-//! The mailbox, on one thread: what each operation costs when nobody is in the way.
+//! The mailbox on one thread: the cost of each operation without contention.
 
 use criterion::{BatchSize, Criterion, Throughput};
 use ganger_mpsc::{Queue, channel};

@@ -1,9 +1,8 @@
 //! ganger-mpsc beside its peers: the same workloads in one process, in turns.
 //!
 //! `--features mimalloc` measures all of them with mimalloc in place of the system's allocator.
-//! Whatever else runs on the machine makes figures worse: compare minima, and distrust a median far
-//! above. What is allocated is counted in a group of its own, the first; the others run with the
-//! counter off.
+//! Other load on the machine makes figures worse: compare minima, and distrust a median far above.
+//! The first group counts allocations; the others run with the counter off.
 
 use clap::Parser;
 use ganger_benches::contest::{Table, platform};
@@ -26,7 +25,12 @@ struct Options {
     only: Vec<Group>,
 
     /// How many times each queue runs each workload, after a run that does not count
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 15,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
     reps: u16,
 
     /// Small workloads: shows that they work, not how fast

@@ -1,5 +1,5 @@
-//! The map from ids to processes, used by one thread: a look-up, the coming and going of a process, an
-//! id that a user chooses. Ids are visited in an order that no cache guesses.
+//! The map from ids to processes, used by one thread: a look-up, an insertion with its removal, and
+//! an id that a user chooses. Ids are visited in an order that no cache predicts.
 
 use criterion::{BenchmarkId, Criterion};
 use ganger_sched::Scheduler;

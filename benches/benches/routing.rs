@@ -1,5 +1,5 @@
-//! The way of a package to whom it is for, by its PID: through nodes, routers and mailboxes, and through
-//! a scheduler that hands on what is not its own. What stands at the end takes packages and drops them.
+//! The way of a package to its receiver, by PID: through nodes, routers and mailboxes, and through
+//! a scheduler that passes it on. The receiver at the end drops packages.
 
 use criterion::{BatchSize, Criterion};
 use ganger_proc_api::{BoxError, Message, Package, Pid, SendErrorKind};
@@ -84,8 +84,8 @@ fn through_mailbox(criterion: &mut Criterion, router: &Router) -> Result<(), Box
     Ok(())
 }
 
-/// From a scheduler to its router, and to one of its PIDs that no process has. A send to a process is in
-/// the benchmark `step`.
+/// From a scheduler to its router, and to a PID of its own without a process. The benchmark `step`
+/// has a send to a process.
 fn through_scheduler(criterion: &mut Criterion, router: Arc<Router>) -> Result<(), BoxError> {
     let scheduler = Scheduler::builder()
         .workers(1)

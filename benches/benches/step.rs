@@ -1,5 +1,6 @@
-//! What single acts of the scheduler cost on one worker: a step, a send, a spawn, a command. Times are
-//! for one of each. `cargo xtask bench --instructions` counts the instructions of the same acts.
+//! The cost of single acts of the scheduler on one worker: a step, a send, a spawn, a command.
+//! Times are for one of each. `cargo xtask bench --instructions` counts the instructions of the
+//! same acts.
 
 use criterion::Criterion;
 use ganger_count::{Act, OneWorker};

@@ -65,8 +65,7 @@ fn samples(id: Id, outcome: &Outcome) -> Vec<Sample> {
     samples
 }
 
-/// What a figure is called: the contest, which of Ganger's own ways it is, and, where a contest has
-/// several, what was measured.
+/// The name of a figure: the contest, Ganger's variant, and the metric where a contest has several.
 fn variant(contest: &str, own: &str, metric: &str, metrics: &[&str]) -> String {
     match metrics {
         [_] => format!("{contest}{own}"),
@@ -74,7 +73,7 @@ fn variant(contest: &str, own: &str, metric: &str, metrics: &[&str]) -> String {
     }
 }
 
-/// Who an entrant is; those that are no peer's are variants of Ganger, the first.
+/// The peer of an entrant. An entrant that is no peer is a variant of Ganger, the first.
 fn entrant(name: &str, first: &str) -> (Peer, String) {
     if name == first {
         return (Peer::Ganger, String::new());
@@ -172,8 +171,8 @@ mod tests {
             }
             for (name, unit, has_peers) in figures {
                 let is_comparable = has_peers && !unit.is_empty();
-                // The owner alone is as in "push+pop", and a thief elsewhere leaves it alone; by the
-                // wall clock it takes as long as by its own, or the run does not count.
+                // The owner alone is measured in "push+pop", and a thief elsewhere leaves it alone.
+                // Wall-clock time equals its own time, or the run does not count.
                 let is_another = ["alone: ", "elsewhere: ", "wall ns"]
                     .iter()
                     .any(|part| name.starts_with("owner") && name.contains(part));

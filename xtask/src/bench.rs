@@ -1,7 +1,8 @@
-//! The benchmarks, which are programs of a package of their own: nobody else builds what they need.
+//! The benchmarks, which are programs of a package of their own, because no other package needs
+//! their dependencies.
 //!
-//! That takes minutes, so what can be answered without them is answered before: help, the list, and what
-//! is wrong with the command line.
+//! Their build takes minutes. So help, the list, and mistakes on the command line are answered
+//! without it.
 
 use crate::cargo::Cargo;
 use crate::{instructions, program};
@@ -14,7 +15,7 @@ use std::process::{Command, ExitCode};
 const PACKAGE: &str = "ganger-benches";
 const PROGRAM: &str = "ganger-bench";
 
-/// What it exits with when it can't do what it was told.
+/// The exit code for a wrong command line.
 const MISUSED: u8 = 2;
 
 #[derive(Debug, clap::Args)]
@@ -28,9 +29,9 @@ pub(crate) struct Options {
     args: Vec<OsString>,
 }
 
-/// Builds all programs, optimised as benchmarks are, and runs the one that runs the others. Counting
-/// instructions needs none of them, and neither does an answer. Does not return when it is help, or what is
-/// wrong.
+/// Builds all programs, optimised as benchmarks are, and runs the driver. A count of instructions
+/// needs none of them, and neither does an answer. Does not return from help, or from a mistake on
+/// the command line.
 pub(crate) fn run(options: &Options) -> ExitCode {
     if instructions::is_wanted(&options.args) {
         return instructions::run(&options.args);

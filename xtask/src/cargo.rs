@@ -50,7 +50,7 @@ pub(crate) enum Ending {
     Failed,
     /// It was ended at its time limit.
     Hung,
-    /// Somebody else killed it, as the system does when memory is short.
+    /// Another process killed it, as the system does when memory is short.
     Killed,
     /// It could not be run.
     Unknown,
@@ -249,7 +249,7 @@ impl Test {
     }
 }
 
-/// Whether somebody else ended it, at once.
+/// Whether another process killed it.
 #[cfg(unix)]
 fn was_killed(status: ExitStatus) -> bool {
     const SIGKILL: i32 = 9;
@@ -261,8 +261,8 @@ fn was_killed(_status: ExitStatus) -> bool {
     false
 }
 
-/// Runs a program that starts no other, and returns what it printed; `None` when it was ended at the
-/// limit.
+/// Runs a program that starts no other, and returns what it printed; `None` when it was ended at
+/// the limit.
 fn output(
     mut command: Command,
     limit: Option<Duration>,
@@ -276,7 +276,7 @@ fn output(
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = reader.read_to_end(&mut bytes).map(|_| bytes);
-        // Nobody listens any longer when the time is up.
+        // The receiver is gone when the time is up.
         let _unheard = sender.send(read);
     });
     match receiver.recv_timeout(limit.unwrap_or(Duration::MAX)) {

@@ -1,16 +1,35 @@
 //! The gate: its steps in order, a table of what they took, the number of tests.
 
+mod quick;
+mod record;
+
+use crate::Failure;
 use crate::step::Step;
 use crate::totals::Totals;
 use clap::ValueEnum;
+use quick::Quick;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Runs these steps only, in the gate's order
+    /// Runs these steps only, in the order of the list; those of the night, too
     #[arg(long, value_name = "STEP", value_delimiter = ',')]
     only: Vec<Step>,
+
+    /// Runs what runs every night, in the place of the gate: hours
+    #[arg(long, conflicts_with = "only")]
+    nightly: bool,
+
+    /// Runs fmt, tidy, clippy and unit tests of the crates that differ from the main branch, and
+    /// says what it leaves out
+    #[arg(long, conflicts_with_all = ["only", "nightly"])]
+    quick: bool,
+
+    /// Keeps each step's time, tests and result in this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 
     /// Lists the steps and what they check, and runs none
     #[arg(long)]
@@ -22,8 +41,17 @@ struct Row {
     step: Step,
     time: Duration,
     totals: Totals,
+    outcome: Outcome,
+}
+
+/// How a step ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
     /// Why it did not check what it is for.
-    unchecked: Option<String>,
+    Unchecked(String),
+    /// Why it failed.
+    Failed(String),
 }
 
 /// Runs the steps until one fails.
@@ -32,56 +60,92 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         list();
         return ExitCode::SUCCESS;
     }
-    let steps: Vec<Step> = chosen(&options.only).collect();
-    let mut rows = Vec::new();
-    let mut failed = false;
-    for step in steps {
-        println!("\n=== {}: {}", step.name(), step.what());
-        let start = Instant::now();
-        let mut totals = Totals::default();
-        let result = step.run(&mut totals);
-        let time = start.elapsed();
-        let (unchecked, failure) = match result {
-            Ok(unchecked) => (unchecked, None),
-            Err(failure) => (None, Some(failure)),
-        };
-        if let Some(why) = &unchecked {
-            println!("{why}");
+    let quick = match options.quick.then(Quick::find).transpose() {
+        Ok(quick) => quick,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            return ExitCode::FAILURE;
         }
-        rows.push(Row {
-            step,
-            time,
-            totals,
-            unchecked,
-        });
-        if let Some(failure) = failure {
-            println!("\nerror: {failure}");
-            println!(
-                "The step `{0}` failed. Repeat it: cargo xtask ci --only {0}",
-                step.name()
-            );
-            failed = true;
+    };
+    let mut rows = Vec::new();
+    for step in chosen(options) {
+        let row = run_step(step, quick.as_ref());
+        let failed = matches!(row.outcome, Outcome::Failed(_));
+        rows.push(row);
+        // After each step, so that the file has what was done when the run is ended.
+        if let Some(path) = &options.json
+            && let Err(error) = record::write(path, &rows)
+        {
+            eprintln!("error: can't write {}: {error}", path.display());
+            return ExitCode::FAILURE;
+        }
+        if failed {
             break;
         }
     }
     print_table(&rows);
+    if let Some(quick) = &quick {
+        println!("{}", quick.left_out());
+    }
     println!("{}", sum(&rows));
-    if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
+    match rows.last().map(|row| &row.outcome) {
+        Some(Outcome::Failed(_)) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn run_step(step: Step, quick: Option<&Quick>) -> Row {
+    let (name, what) = (
+        step.name(),
+        quick.map_or_else(|| step.what(), |quick| quick.what(step)),
+    );
+    println!("\n=== {name}: {what}");
+    let start = Instant::now();
+    let mut totals = Totals::default();
+    let result: Result<Option<String>, Failure> = match quick {
+        Some(quick) => quick.run(step, &mut totals),
+        None => step.run(&mut totals),
+    };
+    let time = start.elapsed();
+    let outcome = match result {
+        Ok(None) => Outcome::Passed,
+        Ok(Some(why)) => {
+            println!("{why}");
+            Outcome::Unchecked(why)
+        }
+        Err(failure) => {
+            println!("\nerror: {failure}");
+            let how = quick.map_or_else(|| format!("--only {name}"), |_| "--quick".to_owned());
+            println!("The step `{name}` failed. Repeat it: cargo xtask ci {how}");
+            Outcome::Failed(failure.to_string())
+        }
+    };
+    Row {
+        step,
+        time,
+        totals,
+        outcome,
     }
 }
 
 fn list() {
-    for step in chosen(&[]) {
+    for step in Step::value_variants() {
         println!("{:<12} {}", step.name(), step.what());
     }
 }
 
-fn chosen(only: &[Step]) -> impl Iterator<Item = Step> {
+fn chosen(options: &Options) -> Vec<Step> {
+    let is_chosen = |step: &Step| {
+        if options.quick {
+            quick::STEPS.contains(step)
+        } else if options.only.is_empty() {
+            step.is_nightly() == options.nightly
+        } else {
+            options.only.contains(step)
+        }
+    };
     let all = Step::value_variants().iter().copied();
-    all.filter(|step| only.is_empty() || only.contains(step))
+    all.filter(is_chosen).collect()
 }
 
 fn print_table(rows: &[Row]) {
@@ -95,28 +159,24 @@ fn print_table(rows: &[Row]) {
 
 /// A row of the table.
 fn line(row: &Row) -> String {
-    let tests = match &row.unchecked {
-        Some(why) => why.clone(),
-        None if row.totals.is_zero() => String::new(),
-        None => row.totals.to_string(),
+    let tests = match &row.outcome {
+        Outcome::Unchecked(why) => why.clone(),
+        _ if row.totals.is_zero() => String::new(),
+        _ => row.totals.to_string(),
     };
     let time = row.time.as_secs_f64();
     let line = format!("{:<12} {time:>6.1} s  {tests}", row.step.name());
     line.trim_end().to_owned()
 }
 
-/// The number of tests, with those that two steps run counted once.
+/// The number of tests, with those that several steps run counted once.
 fn sum(rows: &[Row]) -> Totals {
     let ran_all = rows.iter().any(|row| row.step == Step::Test);
     let mut sum = Totals::default();
     for row in rows {
-        let passed = if ran_all && row.step == Step::Alone {
-            0
-        } else {
-            row.totals.passed
-        };
+        let again = ran_all && matches!(row.step, Step::Alone | Step::Stress);
         sum += Totals {
-            passed,
+            passed: if again { 0 } else { row.totals.passed },
             ..row.totals
         };
     }
@@ -126,13 +186,22 @@ fn sum(rows: &[Row]) -> Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    fn options(said: &[&str]) -> Result<Options, clap::Error> {
+        let line = ["cargo xtask", "ci"].iter().chain(said);
+        match crate::Options::try_parse_from(line)?.task {
+            crate::Task::Ci(options) => Ok(options),
+            other => panic!("{other:?}"),
+        }
+    }
 
     fn row(step: Step, passed: usize, failed: usize) -> Row {
         Row {
             step,
             time: Duration::ZERO,
             totals: Totals { passed, failed },
-            unchecked: None,
+            outcome: Outcome::Passed,
         }
     }
 
@@ -140,7 +209,7 @@ mod tests {
     fn the_table_says_why_a_step_did_not_check() {
         let mut row = row(Step::Instructions, 0, 0);
         assert_eq!(line(&row), "instructions    0.0 s");
-        row.unchecked = Some("not counted: there is no valgrind".to_owned());
+        row.outcome = Outcome::Unchecked("not counted: there is no valgrind".to_owned());
         assert_eq!(
             line(&row),
             "instructions    0.0 s  not counted: there is no valgrind"
@@ -149,9 +218,15 @@ mod tests {
 
     #[test]
     fn steps_run_in_the_order_of_the_gate_whatever_the_order_asked_for() {
-        let steps: Vec<_> = chosen(&[Step::Doc, Step::Fmt]).collect();
-        assert_eq!(steps, [Step::Fmt, Step::Doc]);
-        assert_eq!(chosen(&[]).count(), Step::value_variants().len());
+        let chosen = |said: &[&str]| chosen(&options(said).unwrap());
+        let some = [Step::Fmt, Step::Doc, Step::Alone];
+        assert_eq!(chosen(&["--only", "alone,doc,fmt"]), some);
+        let (gate, nightly) = (chosen(&[]), chosen(&["--nightly"]));
+        assert!(gate.iter().all(|step| !step.is_nightly()));
+        assert!(nightly.iter().all(|step| step.is_nightly()));
+        assert_eq!(gate.len() + nightly.len(), Step::value_variants().len());
+        assert_eq!(chosen(&["--quick"]), quick::STEPS);
+        assert!(options(&["--quick", "--nightly"]).is_err());
     }
 
     #[test]

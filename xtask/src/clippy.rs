@@ -4,14 +4,18 @@ use crate::Failure;
 use crate::cargo::Cargo;
 use crate::loom;
 
+/// Makes each warning an error.
+pub(crate) const DENY: [&str; 3] = ["--", "-D", "warnings"];
+
 pub(crate) fn run() -> Result<(), Failure> {
-    const DENY: [&str; 3] = ["--", "-D", "warnings"];
-    Cargo::new(["clippy", "--workspace", "--all-targets", "--all-features"])
-        .args(DENY)
-        .run()?;
-    let mut under_loom = Cargo::new(["clippy", "--all-targets", "--all-features"]).under_loom();
+    let clippy = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    Cargo::new(clippy).args(DENY).run()
+}
+
+pub(crate) fn under_loom() -> Result<(), Failure> {
+    let mut clippy = Cargo::new(["clippy", "--all-targets", "--all-features"]).under_loom();
     for package in loom::packages()? {
-        under_loom = under_loom.args(["-p", &package]);
+        clippy = clippy.args(["-p", &package]);
     }
-    under_loom.args(DENY).run()
+    clippy.args(DENY).run()
 }

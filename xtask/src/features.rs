@@ -1,26 +1,48 @@
-//! The facade with no feature, with each, and with each pair.
+//! The facade with no feature, with each, and with each pair; and the crates below without theirs.
 
 use crate::Failure;
 use crate::cargo::Cargo;
+use crate::clippy::DENY;
 use crate::root::root;
 use std::fs;
 
 const MANIFEST: &str = "crates/ganger/Cargo.toml";
 
+/// The crates below the facade that have features by default.
+const LOWER: [&str; 4] = ["ganger-sync", "ganger-deque", "ganger-mpsc", "ganger-sched"];
+
+/// Only the libraries, because `pairs` has the tests.
 pub(crate) fn run() -> Result<(), Failure> {
+    for package in LOWER {
+        clippy(package, "", "--lib")?;
+    }
+    let one_at_most = |set: &String| !set.contains(',');
+    let sets = facade()?.into_iter().filter(one_at_most);
+    sets.into_iter()
+        .try_for_each(|set| clippy("ganger", &set, "--lib"))
+}
+
+/// Everything that a set of features lets build.
+pub(crate) fn pairs() -> Result<(), Failure> {
+    let sets = facade()?;
+    sets.iter()
+        .try_for_each(|set| clippy("ganger", set, "--all-targets"))
+}
+
+/// Clippy is `cargo check` with warnings that can be denied without building all again.
+fn clippy(package: &str, features: &str, targets: &str) -> Result<(), Failure> {
+    let clippy = Cargo::new(["clippy", "-p", package, "--no-default-features", targets]);
+    clippy.args(["--features", features]).args(DENY).run()
+}
+
+/// The sets of the facade's features.
+fn facade() -> Result<Vec<String>, Failure> {
     let manifest = fs::read_to_string(root().join(MANIFEST))?;
     let features = features(&manifest);
     if features.is_empty() {
         return Err(format!("no features in {MANIFEST}").into());
     }
-    for set in sets(&features) {
-        // Clippy is `cargo check` with warnings that can be denied without building all again.
-        let clippy = Cargo::new(["clippy", "-p", "ganger", "--no-default-features"]);
-        clippy
-            .args(["--all-targets", "--features", &set, "--", "-D", "warnings"])
-            .run()?;
-    }
-    Ok(())
+    Ok(sets(&features))
 }
 
 /// The names in the manifest's `[features]`, but for `default`.

@@ -28,13 +28,47 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 6, requires = "deep")]
     preemptions: u8,
 
-    /// After how many seconds a model of the deep set stops; what it explored so far counts
-    #[arg(long, value_name = "N", default_value_t = 600, requires = "deep")]
-    seconds: u64,
+    /// After how many seconds a model stops; what it explored so far counts [default: 600 in the deep
+    /// set, never otherwise]
+    #[arg(long, value_name = "N")]
+    seconds: Option<u64>,
 
     /// The crates, by package or by folder [default: all that have models]
     #[arg(value_name = "CRATE")]
     crates: Vec<String>,
+}
+
+/// Several times what any model takes in the gate.
+const IN_THE_GATE: u64 = 120;
+
+/// The seconds of a model in the deep set.
+const DEEP: u64 = 600;
+
+impl Options {
+    /// The bounded set, in a bounded time.
+    pub(crate) fn of_the_gate() -> Self {
+        Self {
+            seconds: Some(IN_THE_GATE),
+            ..Self::default()
+        }
+    }
+
+    /// After how many seconds a model stops.
+    fn limit(&self) -> Option<u64> {
+        self.seconds.or(self.deep.then_some(DEEP))
+    }
+
+    /// What a model finds in its environment.
+    fn env(&self) -> Vec<(&'static str, String)> {
+        let mut env = Vec::new();
+        if self.deep {
+            env.push(("LOOM_MAX_PREEMPTIONS", self.preemptions.to_string()));
+        }
+        if let Some(seconds) = self.limit() {
+            env.push(("LOOM_MAX_DURATION", seconds.to_string()));
+        }
+        env
+    }
 }
 
 /// Builds the models and runs them all, also when one fails.
@@ -160,15 +194,11 @@ pub(crate) fn at_a_time<T: Send>(threads: usize, work: Vec<T>, run: impl Fn(usiz
 
 /// Runs a model, and says how it went in one line, or with all its output when it failed.
 fn run_one(package: &str, model: &Test, options: &Options) -> bool {
-    let env = [
-        ("LOOM_MAX_PREEMPTIONS", options.preemptions.to_string()),
-        ("LOOM_MAX_DURATION", options.seconds.to_string()),
-    ];
-    let most = MOST.max(TIMES * Duration::from_secs(options.seconds));
-    let env = if options.deep { &env[..] } else { &[] };
-    let Run { ending, time, text } = model.run(env, Some(most));
+    let limit = options.limit().map(Duration::from_secs);
+    let most = MOST.max(TIMES * limit.unwrap_or_default());
+    let Run { ending, time, text } = model.run(&options.env(), Some(most));
     let passed = ending == Ending::Passed;
-    let cut = options.deep && time >= Duration::from_secs(options.seconds);
+    let cut = limit.is_some_and(|limit| time >= limit);
     let verdict = match (passed, cut) {
         (true, false) => "ok",
         (true, true) => "ok (stopped at the time limit)",
@@ -202,6 +232,20 @@ mod tests {
             error,
             "relay has no models; these have: ganger-deque, ganger-mpsc"
         );
+    }
+
+    #[test]
+    fn the_gate_bounds_the_time_and_the_deep_set_the_preemptions_as_well() {
+        let duration = |seconds: &str| ("LOOM_MAX_DURATION", seconds.to_owned());
+        assert!(Options::default().env().is_empty());
+        assert_eq!(Options::of_the_gate().env(), [duration("120")]);
+        let deep = Options {
+            deep: true,
+            preemptions: 6,
+            ..Options::default()
+        };
+        let preemptions = ("LOOM_MAX_PREEMPTIONS", "6".to_owned());
+        assert_eq!(deep.env(), [preemptions, duration("600")]);
     }
 
     #[test]

@@ -63,8 +63,8 @@ enum Task {
     Sanitize(sanitize::Options),
     /// Stresses a crate with real threads for as long as you like, with an account of every item
     ///
-    /// A failure prints what was lost or doubled, or what stands still, and the seed that repeats it. Ctrl-C
-    /// ends the scheduler's soak after a round, with its summary.
+    /// A failure prints what was lost or doubled, or what stands still, and the seed that repeats
+    /// it. Ctrl-C ends the scheduler's soak after a round, with its summary.
     Soak(soak::Options),
     /// Checks the house rules that a machine can check
     ///

@@ -5,8 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Where cargo has put the program of that name, optimised: beside where it has put this one, wherever the user's settings
-/// have it build.
+/// The path of the optimised program of that name. Cargo puts it beside this program, whatever the
+/// user's settings say.
 pub(crate) fn path(name: &str) -> PathBuf {
     let own = env::current_exe().ok();
     let target = own.as_deref().and_then(built_in).map(Path::to_owned);
@@ -14,7 +14,8 @@ pub(crate) fn path(name: &str) -> PathBuf {
     folder.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
-/// The folder with one for each profile in it, of a program in one of those, or of a test in its `deps`.
+/// The folder with one for each profile in it, of a program in one of those, or of a test in its
+/// `deps`.
 fn built_in(program: &Path) -> Option<&Path> {
     let folder = program.parent()?;
     let is_test = folder.file_name().is_some_and(|name| name == "deps");

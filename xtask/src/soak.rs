@@ -1,9 +1,8 @@
-//! Stress without an end of its own, for as long as somebody has time: rounds that a seed draws,
-//! with an account of every item.
+//! Stress for as long as the user likes: rounds that a seed draws, with an account of every item.
 //!
-//! The queues' crates bring test programs that take `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED` from
-//! the environment. The scheduler's soak is a program with options of its own. All of them print the seed
-//! that repeats a failure.
+//! The queues' crates have test programs that read `GANGER_SOAK_SECONDS` and `GANGER_STRESS_SEED`.
+//! The scheduler's soak is a program with options of its own. All of them print the seed that
+//! repeats a failure.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -144,7 +143,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As [`run`], but a program takes this one's place, so that Ctrl-C and the exit code are its own.
+/// As [`run`], but the soak takes this program's place, so that Ctrl-C and the exit code are its
+/// own.
 pub(crate) fn run_in_place(options: &Options) -> ExitCode {
     let result = chosen(&options.crates).try_fold(None, |_, soak| match soak.kind {
         Kind::Test(test) => run_test(options, soak.package, test).map(|()| None),

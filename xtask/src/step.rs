@@ -1,43 +1,72 @@
-//! The steps of the gate, cheap ones first.
+//! The steps of the gate, cheap ones first, and those that run every night.
 
 use crate::cargo::Cargo;
 use crate::totals::Totals;
-use crate::{Failure, alone, clippy, features, instructions, loom, readme, soak, tidy, wordfreq};
+use crate::{Failure, alone, clippy, features, instructions, loom, mutants};
+use crate::{readme, sanitize, soak, tidy, wordfreq};
 use clap::ValueEnum;
+use std::env;
 
-/// One step of the gate.
+/// One step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Step {
     /// the formatting is rustfmt's
     Fmt,
     /// the house rules hold
     Tidy,
-    /// clippy has nothing to say, under std and under loom
+    /// clippy has nothing to say
     Clippy,
-    /// everything builds: examples and benchmarks too
-    Build,
-    /// the facade builds with no feature, with each and with each pair
-    Features,
     /// the README's test command passes
     Test,
-    /// the deque and the mailbox stand alone: tests and dependencies
-    Alone,
-    /// the workloads work with every peer
-    Benches,
+    /// the facade builds with no feature and with each, and the queues need little
+    Features,
     /// the documentation builds without warnings
     Doc,
-    /// a step, a send, a spawn and others take no more instructions, read-modify-writes, fences and
-    /// allocations than are committed
-    Instructions,
-    /// ten seconds of stress for each queue, and for the scheduler, lose and double nothing
-    Soak,
-    /// the bounded loom models pass
+    /// the loom models pass within their bounds, and within two minutes each
     Loom,
-    /// the example program counts the words of this project
+    /// nightly: clippy has nothing to say of what loom sees
+    LoomClippy,
+    /// nightly: the facade builds with each pair of features, tests and examples too
+    Pairs,
+    /// nightly: the tests of the deque and the mailbox pass when they are built alone
+    Alone,
+    /// nightly: the workloads work with every peer
+    Benches,
+    /// nightly: a step, a send, a spawn and others take no more instructions, read-modify-writes,
+    /// fences and allocations than are committed
+    Instructions,
+    /// nightly: the example program counts the words of this project
     Wordfreq,
+    /// nightly: ten seconds of stress for each queue, and for the scheduler, lose and double nothing
+    Soak,
+    /// nightly: every test passes, optimised, the stress tests for longer
+    Stress,
+    /// nightly: the tests of what threads share pass under sanitizers
+    Sanitize,
+    /// nightly: the example program does nothing wrong with memory under valgrind
+    Memcheck,
+    /// nightly: the tests notice every mistake in the lists
+    Mutants,
 }
 
+/// How many times as long the stress tests are, unless the environment says it.
+const STRESS: &str = "20";
+
 impl Step {
+    /// Whether it is no part of the gate.
+    pub(crate) fn is_nightly(self) -> bool {
+        !matches!(
+            self,
+            Self::Fmt
+                | Self::Tidy
+                | Self::Clippy
+                | Self::Test
+                | Self::Features
+                | Self::Doc
+                | Self::Loom
+        )
+    }
+
     /// What `--only` calls it.
     pub(crate) fn name(self) -> String {
         self.to_possible_value()
@@ -56,21 +85,30 @@ impl Step {
     /// what it is for, and need not, it returns why.
     pub(crate) fn run(self, totals: &mut Totals) -> Result<Option<String>, Failure> {
         let passed = match self {
-            Self::Instructions => return instructions::gate(),
             Self::Fmt => Cargo::new(["fmt", "--all", "--check"]).run(),
             Self::Tidy => tidy::run(),
             Self::Clippy => clippy::run(),
-            Self::Build => Cargo::new(["build", "--workspace", "--all-targets"]).run(),
-            Self::Features => features::run(),
             Self::Test => readme::test_command()?.test(totals),
-            Self::Alone => alone::run(totals),
-            Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
+            Self::Features => alone::needs_little().and_then(|()| features::run()),
             Self::Doc => Cargo::new(["doc", "--workspace", "--all-features", "--no-deps"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .run(),
-            Self::Soak => soak::run(&soak::Options::default()),
-            Self::Loom => loom::run(&loom::Options::default(), totals),
+            Self::Loom => loom::run(&loom::Options::of_the_gate(), totals),
+            Self::LoomClippy => clippy::under_loom(),
+            Self::Pairs => features::pairs(),
+            Self::Alone => alone::run(totals),
+            Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
+            Self::Instructions => return instructions::gate(),
             Self::Wordfreq => wordfreq::run(),
+            Self::Soak => soak::run(&soak::Options::default()),
+            Self::Stress => {
+                let times = env::var("GANGER_STRESS").unwrap_or_else(|_| STRESS.to_owned());
+                let test = Cargo::new(["test", "--release", "--workspace"]);
+                test.env("GANGER_STRESS", times).test(totals)
+            }
+            Self::Sanitize => sanitize::run(&sanitize::Options::strict()),
+            Self::Memcheck => sanitize::run(&sanitize::Options::memcheck()),
+            Self::Mutants => mutants::run(&mutants::Options::default()),
         };
         passed.map(|()| None)
     }
@@ -83,10 +121,41 @@ mod tests {
     #[test]
     fn every_step_says_what_it_checks() {
         for step in Step::value_variants() {
-            assert!(
-                !step.name().is_empty() && !step.what().is_empty(),
-                "{step:?}"
-            );
+            let what = step.what();
+            assert!(!step.name().is_empty() && !what.is_empty(), "{step:?}");
+            assert_eq!(what.starts_with("nightly: "), step.is_nightly(), "{step:?}");
+        }
+    }
+
+    /// The steps that a workflow names, in a matrix or at once.
+    fn named(workflow: &str) -> Vec<String> {
+        let after = |mark: &'static str| {
+            let rest = workflow.lines().filter_map(move |l| l.split_once(mark));
+            rest.flat_map(|(_, steps)| steps.split(',').map(str::to_owned))
+        };
+        after("- step: ").chain(after("--only ")).collect()
+    }
+
+    #[test]
+    fn every_night_has_each_step_that_is_not_in_the_gate() {
+        let workflow = include_str!("../../.github/workflows/nightly.yml");
+        for step in Step::value_variants().iter().filter(|s| s.is_nightly()) {
+            let name = step.name();
+            let command = match step {
+                Step::Memcheck => "xtask sanitize --strict --memcheck".to_owned(),
+                Step::Sanitize => "xtask sanitize --strict $".to_owned(),
+                _ => format!("xtask {name}"),
+            };
+            let is_there = named(workflow).contains(&name) || workflow.contains(&command);
+            assert!(is_there, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_push_has_each_step_of_the_gate() {
+        let named = named(include_str!("../../.github/workflows/ci.yml"));
+        for step in Step::value_variants().iter().filter(|s| !s.is_nightly()) {
+            assert!(named.contains(&step.name()), "{step:?}");
         }
     }
 }

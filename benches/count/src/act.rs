@@ -105,7 +105,8 @@ impl Act {
             }
             Self::Command => "a command, its handler, the completion, and the step that takes it",
             Self::Ask => {
-                "a command, a message to another process, the answer in its step, and the step that takes it"
+                "a command, a message to another process, the answer in its step, and the step \
+                 that takes it"
             }
             Self::Deque => "a push and a pop of a deque that has up to 8 items",
             Self::Mailbox => "a send to a mailbox and its receipt",

@@ -1,9 +1,9 @@
-//! Single acts of a scheduler with one worker, and of the queues, done over and over: what a step, a
-//! send, a spawn, a command costs.
+//! Single acts of a scheduler with one worker, and of the queues, repeated: the cost of a step, a
+//! send, a spawn, a command.
 //!
-//! The benchmark `step` measures their time, `cargo xtask bench --instructions` has the program
-//! `ganger-count` do them under callgrind. Threads meet at the beginning and at the end of an act
-//! only, so that a count of instructions hardly differs from run to run.
+//! The benchmark `step` measures their time. `cargo xtask bench --instructions` runs the program
+//! `ganger-count` under callgrind. Threads meet only at the beginning and at the end of an act, so
+//! that counts hardly differ from run to run.
 
 mod act;
 mod commands;

@@ -1,8 +1,7 @@
-//! Does something over and over on one worker, for a tool that counts instructions. `--list` prints a
-//! line for each act: its name, few rounds and many, its period, what it is, with tabs between them.
+//! Repeats an act on one worker, for a tool that counts instructions. `--list` prints a line for
+//! each act: its name, few rounds and many, its period, what it is, with tabs between them.
 //!
-//! The arguments are few, so that nothing has to be built that reads them: the gate builds this
-//! program, optimised.
+//! The program parses its few arguments itself, because the gate builds it, optimised.
 
 use ganger_count::{Act, OneWorker};
 use ganger_proc_api::BoxError;
@@ -46,8 +45,8 @@ fn run(act: &str, rounds: &str) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Waits until the scheduler's threads are gone: it stops when they have left it, and what they free as
-/// they end would be counted in some runs and not in others.
+/// Waits until the scheduler's threads are gone. A stop returns earlier, and the memory that the
+/// threads free as they end would be counted in some runs and not in others.
 fn until_alone() {
     const PAUSE: Duration = Duration::from_millis(1);
     const PAUSES: u32 = 1_000;

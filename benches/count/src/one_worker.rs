@@ -13,7 +13,8 @@ use std::hint::black_box;
 pub struct OneWorker {
     pub(crate) scheduler: Scheduler,
     held: Held,
-    /// For processes that are submitted from outside. It stays, so that they refer to it for nothing.
+    /// For processes that are submitted from outside. It lives for ever, so that they need no
+    /// counted reference.
     pub(crate) batch: &'static Batch,
 }
 
@@ -67,7 +68,7 @@ impl OneWorker {
                 Ok(())
             }
         };
-        // Their processes have ended: nobody waits for the answers.
+        // The processes have ended: no answer is expected any more.
         self.held.release();
         ran
     }

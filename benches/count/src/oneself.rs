@@ -35,7 +35,7 @@ pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
     ended(handle)
 }
 
-/// Sends what it gets, less one, to itself, and ends at 0.
+/// Sends each number that it gets, less one, to itself, and ends at 0.
 struct Talker<F> {
     ctx: Option<ProcessContext>,
     send: F,

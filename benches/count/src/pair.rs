@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waits {
     Idle,
-    /// With a command outstanding, which nobody answers.
+    /// With an outstanding command that is never answered.
     Blocked,
 }
 
@@ -55,7 +55,7 @@ fn number(message: Message) -> Result<u64, BoxError> {
         .ok_or("not a number")?)
 }
 
-/// Sends what it gets, less one, to its partner, and ends at 1 or 0.
+/// Sends each number that it gets, less one, to its partner, and ends at 1 or 0.
 struct Half<F> {
     waits: Waits,
     is_held: bool,
@@ -85,7 +85,7 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
     }
 }
 
-/// Sends what it gets, less one, to whom it is from, and ends at 1 or 0.
+/// Sends each number that it gets, less one, back to the sender, and ends at 1 or 0.
 struct Answerer(Option<ProcessContext>);
 
 impl Process for Answerer {

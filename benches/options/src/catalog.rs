@@ -21,7 +21,7 @@ pub struct Spec {
     pub full: u64,
     /// How many there are when it is to show that it works only.
     pub quick: u64,
-    /// Who can run it; Ganger is the first.
+    /// The peers that can run it; Ganger is the first.
     pub peers: &'static [Peer],
     /// What it measures. A run of queues measures more than these, which are the ones that count.
     pub metrics: &'static [Metric],
@@ -78,7 +78,8 @@ pub enum Kind {
 
 /// An enum of names: the enum, all of them, their text, and both directions.
 macro_rules! names {
-    ($(#[$doc:meta])* $type:ident, $kind:literal: $($(#[$item:meta])* $variant:ident = $name:literal,)+) => {
+    ($(#[$doc:meta])* $type:ident, $kind:literal:
+        $($(#[$item:meta])* $variant:ident = $name:literal,)+) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $type {
@@ -161,7 +162,7 @@ names! {
 }
 
 names! {
-    /// Who runs workloads.
+    /// A scheduler or queue that runs workloads.
     #[allow(missing_docs, reason = "the names are those of packages")]
     Peer, "peer":
     Ganger = "ganger",

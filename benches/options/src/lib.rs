@@ -1,4 +1,4 @@
-//! What `cargo xtask bench` can be told, and what there is to be measured.
+//! The options of `cargo xtask bench`, and the catalogue of what it can measure.
 //!
 //! ```text
 //! options          the command line
@@ -8,8 +8,8 @@
 //! specs            the workloads, one by one; queue_figures: those of queues
 //! ```
 //!
-//! It is apart from what runs all that because peers take minutes to build: help, the list and mistakes on
-//! the command line need none of them.
+//! The crate is apart from the driver because peers take minutes to build: help, the list, and
+//! mistakes on the command line need none of them.
 
 pub mod catalog;
 pub mod mode;

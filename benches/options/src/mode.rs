@@ -1,10 +1,12 @@
-//! In which state the machine is while something runs.
+//! The state of the machine during a run.
 //!
-//! A virtual processor that halts is given to others by its host, and the kernel takes it for one that
-//! is in use: whom a thread wakes it queues behind itself although another processor idles. Whether two
-//! workers share a processor is then up to chance. Processors that never idle do not halt, and with
-//! loops of idle priority on them, which give way to whatever else wants to run, the kernel places
-//! threads as it does on a machine of one's own. Neither is the truth: so there are figures of both.
+//! A host gives a halted virtual processor to others, and the guest's kernel then takes that
+//! processor for a busy one. A thread that is woken is queued behind its waker, although another
+//! processor idles. So chance decides whether two workers share a processor.
+//!
+//! Loops of idle priority on all processors keep them from halting, and give way to every other
+//! thread. With them the kernel places threads as it does on real hardware. Neither state is the
+//! truth: so there are figures of both.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};

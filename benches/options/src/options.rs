@@ -12,11 +12,11 @@ use std::time::Duration;
 
 /// Measures Ganger beside its peers, in turns, and shows the result as a page
 ///
-/// Each run is a process of its own. Ctrl-C writes what is there. The report is `report.html` in the
-/// folder `--out`; docs/BENCHMARKS.md says how to read it.
+/// Each run is a process of its own. Ctrl-C writes what is there. The report is `report.html` in
+/// the folder `--out`; docs/BENCHMARKS.md says how to read it.
 ///
-/// `cargo xtask bench --instructions` counts instructions in place of measuring time; with `--help` it
-/// tells more.
+/// `cargo xtask bench --instructions` counts instructions in place of measuring time; with `--help`
+/// it tells more.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "cargo xtask bench",
@@ -40,16 +40,18 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub reps: Option<u16>,
 
-    /// How many threads run processes, everywhere: no curve over workers [default: as many as cores]
+    /// How many threads run processes, everywhere: no curve over workers [default: as many as
+    /// cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
 
-    /// Measures whole workloads as the machine is, with an idle-priority loop on every processor, or
-    /// both [default: both, quick: as-is]
+    /// Measures whole workloads as the machine is, with an idle-priority loop on every processor,
+    /// or both [default: both, quick: as-is]
     #[arg(long, value_enum)]
     pub mode: Option<Modes>,
 
-    /// Writes the figures to this file, as lines of JSON [default: results.jsonl in the folder --out]
+    /// Writes the figures to this file, as lines of JSON [default: results.jsonl in the folder
+    /// --out]
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
@@ -74,7 +76,11 @@ pub struct Options {
     pub mimalloc: bool,
 
     /// Runs nothing: takes the figures of an earlier JSON
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "mode", "json"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["quick", "only", "peers", "reps", "workers", "mode", "json"]
+    )]
     pub from: Option<PathBuf>,
 
     /// After how many seconds a run that has not ended is ended [default: 180, quick: 60]

@@ -1,14 +1,14 @@
-//! Which figures of queues count, and what they should be.
+//! Which figures of queues count, and their targets.
 //!
-//! A run of queues measures more than these: how often thieves had success, what an owner does by the
-//! wall clock as well as by its own, what is the same as another figure. Such figures are shown, but to
-//! count them would be to count one thing several times. A test of the runs holds that every figure
-//! that peers have, too, is one of these or has a reason not to be.
+//! A run of queues measures more than these: how often thieves succeed, an owner's wall-clock time
+//! beside its own time, and figures that repeat another one. Such figures are shown. To count them
+//! would count one thing several times. A test of the runs checks every figure that peers have,
+//! too: it is one of these, or has a reason not to be.
 
 use super::catalog::Goal::{Best, BestIn, Just, Of, OursIn};
 use super::catalog::{Goal, Metric, Peer};
 
-/// With light fences, which Linux has; where they are full ones, as good as crossbeam-deque is good.
+/// With light fences, which Linux has. With full fences the target is a tie with crossbeam-deque.
 const PUSH_POP: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.35), Of(Peer::St3, 0.45)];
 
 const STEAL: &[Goal] = &[Of(Peer::CrossbeamDeque, 0.15), Of(Peer::St3, 1.1)];
@@ -36,8 +36,8 @@ pub(super) const DEQUE: &[Metric] = &[
     Metric::new("fib, a task a call: ms", "ms"),
 ];
 
-/// Of mailboxes. A `Queue` with one message is one node on the heap: 16 or 64 bytes, and its share of
-/// what a slab has beside nodes.
+/// Of mailboxes. A `Queue` with one message is one node on the heap: 16 or 64 bytes, and its share
+/// of a slab's header.
 pub(super) const MAILBOX: &[Metric] = &[
     Metric::new("heap, u64: bytes with one message", "bytes"),
     Metric::new("heap, u64 (Queue): bytes with one message", "bytes").to(&[Just(16.8)]),

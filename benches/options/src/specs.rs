@@ -1,4 +1,5 @@
-//! The workloads, one by one, with their sizes, and with how far ahead of its peers Ganger means to be.
+//! The workloads, with their sizes, and with Ganger's target: how far ahead of its peers it is
+//! meant to be.
 
 use super::catalog::Goal::{Best, Of};
 use super::catalog::{Id, Metric, Peer, Spec};
@@ -55,7 +56,8 @@ pub(super) const SPECS: &[Spec] = &[
     Spec {
         id: Id::W2,
         name: "skynet",
-        what: "A tree of processes, ten children each: leaves send their number up, parents the sum; 6 levels, quick 4",
+        what: "A tree of processes, ten children each: leaves send their number up, parents the \
+               sum; 6 levels, quick 4",
         of: "processes",
         full: 1_111_111,
         quick: 11_111,
@@ -226,7 +228,8 @@ pub(super) const SPECS: &[Spec] = &[
     Spec {
         id: Id::W12,
         name: "stuck_workers",
-        what: "As many processes as workers sleep 500 ms in a step, again and again; how late 1,000 others are that are due every ms",
+        what: "As many processes as workers sleep 500 ms in a step, again and again; how late \
+               1,000 others are that are due every ms",
         of: "ms",
         full: 5_000,
         quick: 1_000,
@@ -239,7 +242,8 @@ pub(super) const SPECS: &[Spec] = &[
     Spec {
         id: Id::W12cpu,
         name: "stuck_workers_cpu",
-        what: "As many processes as workers compute for 500 ms in a step, again and again; how late 1,000 others are that are due every ms",
+        what: "As many processes as workers compute for 500 ms in a step, again and again; how \
+               late 1,000 others are that are due every ms",
         of: "ms",
         full: 5_000,
         quick: 1_000,
@@ -259,7 +263,8 @@ pub(super) const SPECS: &[Spec] = &[
     Spec {
         id: Id::Deque,
         name: "deque",
-        what: "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 tasks and fib(32) on two workers; quick 2^13-1 and fib(18)",
+        what: "Work-stealing deques: push and pop, steal, an owner with thieves, trees of 2^21-1 \
+               tasks and fib(32) on two workers; quick 2^13-1 and fib(18)",
         of: "repetitions",
         full: 1,
         quick: 1,
@@ -269,7 +274,8 @@ pub(super) const SPECS: &[Spec] = &[
     Spec {
         id: Id::Mailbox,
         name: "mailbox",
-        what: "Queues from many threads to one: what is on the heap, one thread, taking what waits, several producers, many items at once, a consumer that sleeps",
+        what: "Queues from many threads to one: what is on the heap, one thread, taking what \
+               waits, several producers, many items at once, a consumer that sleeps",
         of: "repetitions",
         full: 1,
         quick: 1,

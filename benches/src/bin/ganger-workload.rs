@@ -1,5 +1,5 @@
-//! One run of one workload of one peer that is written in Rust. See `ganger_benches::whole`. With the
-//! feature `mimalloc`, all of them allocate with that.
+//! One run of one workload of one Rust peer. See `ganger_benches::whole`. With the feature
+//! `mimalloc`, all peers allocate with that.
 
 use clap::Parser;
 use ganger_benches::whole;
@@ -31,8 +31,8 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     };
-    // A process that finds something wrong panics. Its runtime would contain that, and the run would
-    // wait for ever for what the process should have done.
+    // A process that finds an error panics. Its runtime would contain the panic, and the run would
+    // wait for ever for that process.
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         report(info);

@@ -93,8 +93,8 @@ impl Contest {
         self.entrants.iter().map(|&(name, _)| name)
     }
 
-    /// Lets every entrant run once, so that all are warm, and then `reps` times, one after the other
-    /// within each repetition.
+    /// Lets every entrant run once, so that all are warm, and then `reps` times, one after the
+    /// other within each repetition.
     ///
     /// # Panics
     /// When an entrant has not done what it was told to do, or measured something else.
@@ -126,8 +126,9 @@ impl Contest {
     }
 }
 
-/// Moves what is allocated while it is there. Where a queue lies can make a processor twice as slow,
-/// and an allocator that is asked for the same gives the same: each repetition has it elsewhere.
+/// Moves the memory that is allocated while the gap exists. The address of a queue can make a
+/// processor much slower, and an allocator returns the same address for the same request. With the
+/// gap each repetition has another address.
 fn gap(rep: usize) -> Vec<u8> {
     const LINE: usize = 64;
     const LINES: usize = 64;

@@ -51,9 +51,9 @@ impl Table {
         text
     }
 
-    /// A Markdown table, a workload a line and an entrant a column: the minimum, and in brackets how
-    /// many times that of another entrant Ganger's is. The best is bold, if there are others. A variant has a line of its
-    /// own, in which its figure is in Ganger's place.
+    /// A Markdown table, a workload a line and an entrant a column. A cell has the minimum and, in
+    /// brackets, Ganger's minimum divided by it. The best is bold, if there are others. A variant
+    /// has a line of its own, with its figure in Ganger's place.
     #[must_use]
     pub fn markdown(&self, outcomes: &[Outcome]) -> String {
         let mut text = String::from("| workload |");

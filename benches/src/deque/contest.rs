@@ -1,4 +1,4 @@
-//! Who takes part when a workload runs with all deques.
+//! The deques that run each workload.
 
 use super::{Crossbeam, Deque, Ganger, St3};
 use crate::contest::{Contest, Run};

@@ -1,5 +1,5 @@
-//! crossbeam-deque, last in, first out. Its capacity cannot be chosen: it starts with 64, and halves
-//! itself when three quarters are empty.
+//! crossbeam-deque, last in, first out. Its capacity cannot be chosen: it starts with 64, and
+//! halves itself when three quarters are empty.
 
 use super::traits::{BATCH, Deque, Stealer};
 use crossbeam_deque::Worker;

@@ -1,9 +1,9 @@
 //! Two workers and a tree of tasks: what a deque is for.
 //!
-//! A worker runs what it pops from its own deque; when that is empty it steals half of the other's; when
-//! that fails, it looks whether all tasks are done, and tries again. It counts the tasks that it has
-//! run, and tells the other how many only when it runs out: nothing but the deque costs anything while
-//! there is work.
+//! A worker runs the tasks that it pops from its own deque. When that is empty, it steals half of
+//! the other's. When that fails, it checks whether all tasks are done, and tries again. It counts
+//! its tasks, and reports the count to the other only when it runs out. So while there is work,
+//! only the deque costs anything.
 
 use super::contest::Workload;
 use super::traits::{Deque, Stealer};
@@ -99,8 +99,8 @@ impl Job for Tree {
 }
 
 impl Tree {
-    /// A tree whose leaves have the height 0. The work is so many multiplications, each of which needs
-    /// the result of the one before: 1.5 to 2 nanoseconds each.
+    /// A tree whose leaves have the height 0. The work is so many multiplications, each of which
+    /// needs the result of the one before: 1.5 to 2 nanoseconds each.
     #[must_use]
     pub fn new(height: u32, work: u32) -> Self {
         let zero = hint::black_box(0);

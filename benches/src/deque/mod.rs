@@ -6,7 +6,7 @@
 //! ganger, crossbeam, st3    the deques
 //! push_pop, steal, probe,   a workload each
 //!   owner, fork_join
-//! contest, group            who takes part, and in what
+//! contest, group            the deques that take part, and the workloads
 //! ```
 //!
 //! The program is `cargo bench -p ganger-benches --bench deque_peers`.

@@ -1,11 +1,12 @@
-//! An owner that is not left alone: its speed while thieves prowl.
+//! The speed of an owner while thieves steal from it.
 //!
-//! The owner has the first processor, the thieves share the others. Every run measures the owner alone
-//! first, in the same deque, so that "times solo" compares what is close in time.
+//! The owner has the first processor, the thieves share the others. Every run measures the owner
+//! alone first, in the same deque, so that "times solo" compares measurements that are close in
+//! time.
 //!
-//! The fewer turns thieves get, the faster is the owner: where something else takes their processors
-//! away the least of many figures would be the one that is wrong. So a run in which anybody had to
-//! wait is repeated, and a few times later it has no figures.
+//! The fewer turns thieves get, the faster is the owner. If other load takes their processors away,
+//! the minimum over many figures is wrong. So a run in which an owner or a thief had to wait is
+//! repeated, and after a few attempts it has no figures.
 
 use super::contest::Workload;
 use super::push_pop::{cycle, pushed};
@@ -98,7 +99,7 @@ impl Workload for Owner {
 /// A run that may count.
 struct Attempt {
     figures: Vec<f64>,
-    /// The share of their processors that owner and thieves had, of whom had less.
+    /// The share of its processors that the owner had, or that the thieves had, whichever is less.
     share: f64,
 }
 

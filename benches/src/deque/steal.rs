@@ -1,5 +1,5 @@
-//! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from: only that
-//! is measured, and the clock is read once for all of them.
+//! A thief that takes 32 of 64 items. Many victims are filled, and then all are stolen from. Only
+//! the stealing is measured, with one pair of clock readings for all of them.
 
 use super::contest::Workload;
 use super::traits::{BATCH, Deque, Stealer};
@@ -14,7 +14,7 @@ const VICTIMS: usize = 64;
 /// How many items a victim is given.
 const ITEMS: u64 = 2 * BATCH as u64;
 
-/// Who fills the victims.
+/// The thread that fills the victims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
     /// The thread that will steal.
@@ -26,7 +26,7 @@ pub enum Filled {
 /// Time for one stolen item.
 #[derive(Clone, Copy, Debug)]
 pub struct StealHalf {
-    /// Who fills the victims.
+    /// The thread that fills the victims.
     pub filled: Filled,
     /// Whether the victims are made ready for thieves.
     pub exposed: bool,

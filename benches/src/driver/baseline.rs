@@ -1,8 +1,8 @@
-//! Two results side by side: what has become worse, beyond the noise that the runs themselves show.
+//! Compares two results: which figures have become worse, beyond the noise of the runs themselves.
 //!
-//! A figure is worse when its minimum is above the earlier one by more than the threshold and the
-//! noise of the noisier of the two together. Only Ganger's count: what peers do shows how much the
-//! machine itself has changed, which is said but not subtracted.
+//! A figure is worse when its minimum is above the earlier one by more than the threshold plus the
+//! noise of the noisier of the two. Only Ganger's figures count. Those of peers show how much the
+//! machine itself has changed, which is reported but not subtracted.
 
 use super::lines::{Absence, Figure, Reason, Results};
 use super::stats::{median, noise};
@@ -93,7 +93,8 @@ pub fn check_allocator(old: &Results, now: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "the baseline is with another allocator ({before}) than these figures ({now}): that compares allocators"
+        "the baseline is with another allocator ({before}) than these figures ({now}): that \
+         compares allocators"
     ))
 }
 

@@ -1,12 +1,12 @@
-//! The calm before a run: what others do meanwhile would be taken for slowness of the run.
+//! The calm before a run: load of other programs would be taken for slowness of the run.
 //!
-//! The load of others is the time in which the processors have neither idled nor run this program. The
-//! kernel's account of busy time is not asked: it is taken at ticks, and counts loops of idle priority
-//! as it does everybody's time. What the host has taken away counts as load, too.
+//! The load of others is the time in which the processors have neither idled nor run this program.
+//! The kernel's account of busy time is no use: it samples at ticks, and counts loops of idle
+//! priority like all other threads. Time that the host has taken away counts as load, too.
 //!
-//! 1. Before a run, look for a moment at what others use.
-//! 2. When that is hardly anything, the run begins; otherwise look again.
-//! 3. After so many looks it begins anyhow, and counts as one of a busy machine.
+//! 1. Before a run, measure the load of others for a moment.
+//! 2. When there is hardly any, the run begins; otherwise measure again.
+//! 3. After a number of measurements the run begins anyhow, and counts as one on a busy machine.
 
 use super::stop::Stop;
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,11 @@ const LOOKS: u32 = 12;
 const MOST: f64 = 5.0;
 
 impl Calm {
-    /// Waits until others hardly use the processors.
+    /// Waits until other programs hardly use the processors.
     ///
-    /// Blocks for a quarter of a second at least, and for three seconds at most, less when somebody
-    /// wants to stop; not at all where the system does not say what its processors do.
+    /// Blocks for at least a quarter of a second, and for at most three seconds. Returns earlier
+    /// when the user wants to stop, and at once where the system gives no account of its
+    /// processors.
     pub fn wait(&mut self, stop: &Stop) {
         self.wait_by(stop, || system::load(LOOK));
     }

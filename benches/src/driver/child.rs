@@ -1,9 +1,9 @@
 //! One run: a process of its own that answers in lines, within a limit.
 //!
-//! It is the leader of a process group, so that Ctrl-C in the terminal does not reach it, and so that
-//! at its limit whatever it has started ends with it. It stays in this program's session, in which loops
-//! of idle priority give way to it (`loops.rs`). While it runs, this thread looks up five times a second
-//! to see whether somebody wants to stop.
+//! It leads a process group. So Ctrl-C in the terminal does not reach it, and at the limit
+//! everything that it has started ends with it. It stays in this program's session, in which loops
+//! of idle priority give way to it (`loops.rs`). While it runs, this thread checks five times a
+//! second whether the user wants to stop.
 
 use super::stop::Stop;
 use crate::whole::job::MISSING;
@@ -25,11 +25,11 @@ pub enum Ending {
     Crashed(String),
     /// It was ended at its limit.
     TimedOut(Duration),
-    /// It was ended because somebody wants to stop.
+    /// It was ended because the user wants to stop.
     Stopped,
 }
 
-/// How often to look whether somebody wants to stop.
+/// How often to check whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How much of what it says on standard error is kept: its end.
@@ -59,7 +59,7 @@ pub fn run(mut command: Command, limit: Duration, stop: &Stop) -> Ending {
         Err(Ended::Stopped) => Ending::Stopped,
         Err(Ended::Failed(error)) => Ending::Crashed(error),
         Ok((status, lines)) => {
-            // Whoever it has left behind may hold the pipe open.
+            // A process that it has left behind may hold the pipe open.
             let complaint = complaint.recv_timeout(LOOK).unwrap_or_default();
             ending(status, &lines, complaint.trim())
         }
@@ -73,7 +73,7 @@ enum Ended {
     Failed(String),
 }
 
-/// What came of it, by how it ended and what it said.
+/// The result of a run, from its exit status and its output.
 fn ending(status: ExitStatus, lines: &[String], complaint: &str) -> Ending {
     let said = |otherwise: &str| match complaint {
         "" => otherwise.to_owned(),
@@ -172,7 +172,7 @@ fn read_end(child: &mut Child) -> Receiver<String> {
                 kept.extend_from_slice(&chunk[..read]);
                 kept.drain(..kept.len().saturating_sub(KEPT));
             }
-            // Nobody listens any longer when the time is up.
+            // The receiver is gone when the time is up.
             let _unheard = sender.send(String::from_utf8_lossy(&kept).into_owned());
         });
     }
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(run_within(&script, limit), Ending::TimedOut(limit));
         let pid = std::fs::read_to_string(file).unwrap();
         let stat = format!("/proc/{}/stat", pid.trim());
-        // Nobody may be there to bury it.
+        // The zombie may have no parent that reaps it.
         let is_alive = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
         let start = Instant::now();
         while is_alive() {

@@ -169,7 +169,7 @@ fn values(id: Id, metric: usize, rank: usize, point: Point) -> Vec<Option<f64>> 
     };
     let lead = match point.mode {
         Mode::AsIs => lead,
-        // There, nobody leads as much.
+        // With loops, leads are smaller.
         Mode::Loops => lead.sqrt(),
     };
     let scale = 10.0 * (1.0 + seed as f64) * lead;

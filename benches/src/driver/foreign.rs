@@ -1,8 +1,8 @@
-//! Finds what runs the workloads in other languages, and builds their programs.
+//! Finds the tools for workloads in other languages, and builds their programs.
 //!
-//! Their sources are in `benches/foreign`, a folder each. What is built of them is in the folder
-//! `foreign` of the target directory, and so are the caches: nothing else is written. Settings in the
-//! environment that would change what is built, or how it runs, are left out.
+//! The sources are in `benches/foreign`, a folder for each language. Programs and caches go to the
+//! folder `foreign` of the target directory; nothing else is written. Environment variables that
+//! would change the build or the run are removed.
 
 use crate::whole::catalog::{Kind, Peer};
 use crate::whole::job::Job;
@@ -48,8 +48,8 @@ enum Start {
     Erlang { erl: PathBuf, modules: PathBuf },
 }
 
-/// How many Erlang processes there may be at once, in most workloads: `+P` rounds it up to a power of
-/// two, and the largest of them has 1,111,111.
+/// How many Erlang processes there may be at once, in most workloads: `+P` rounds it up to a power
+/// of two, and the largest of them has 1,111,111.
 const ERLANG_PROCESSES: u64 = 2_000_000;
 
 /// The most that `+P` takes.

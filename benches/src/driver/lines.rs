@@ -71,7 +71,7 @@ pub struct Machine {
 pub struct Figure {
     /// The workload.
     pub workload: Id,
-    /// Who ran it.
+    /// The peer that ran it.
     pub peer: Peer,
     /// Which of the workload's figures it is.
     pub variant: String,
@@ -123,7 +123,7 @@ pub struct Figure {
 pub struct Absence {
     /// The workload.
     pub workload: Id,
-    /// Who should have run it.
+    /// The peer that should have run it.
     pub peer: Peer,
     /// How many threads ran processes.
     pub workers: usize,
@@ -160,7 +160,7 @@ pub enum Reason {
     Timeout,
 }
 
-/// How often there was what, and what else: one point of a curve, or one that is no curve's.
+/// The settings that a figure depends on: a point of a curve, or one beside all curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     /// How many threads run processes.

@@ -1,13 +1,14 @@
-//! Loops of idle priority, one on each processor, so that none of them ever halts (`mode.rs` says what
-//! for).
+//! Loops of idle priority, one on each processor, so that none of them ever halts (`mode.rs` says
+//! what for).
 //!
-//! They are threads of this program, because they end with it however it ends, a `SIGKILL` included;
-//! processes of their own would need to be told. What it starts takes over neither their priority nor
-//! their processor, for it inherits those of the thread that starts it, which is never one of these.
+//! They are threads of this program, because they end with it however it ends, a `SIGKILL`
+//! included; processes of their own would need to be told. What it starts takes over neither their
+//! priority nor their processor, for it inherits those of the thread that starts it, which is never
+//! one of these.
 //!
-//! Where the kernel shares time out between sessions first (`sched_autogroup_enabled`), the priority
-//! counts within a session only. What is measured stays in this one, so it loses nothing to the loops;
-//! what runs in another does.
+//! Where the kernel shares time out between sessions first (`sched_autogroup_enabled`), the
+//! priority counts within a session only. What is measured stays in this one, so it loses nothing
+//! to the loops; what runs in another does.
 //!
 //! 1. A thread pins itself, takes the priority, looks whether it has both, and says so.
 //! 2. It spins until the loops are dropped.
@@ -71,7 +72,7 @@ fn spin(nth: usize, is_over: &AtomicBool, ready: &mpsc::Sender<Result<(), String
     let _pinned = cpu::pin(nth);
     let state = system::yield_to_all();
     let spins = state.is_ok();
-    // Who does not listen any longer has been told of another's failure.
+    // A receiver that is gone has been told of another loop's failure.
     let _unheard = ready.send(state);
     // Ordering: Relaxed, pairs with `drop`: nothing is read because of it.
     while spins && !is_over.load(Ordering::Relaxed) {
@@ -118,7 +119,8 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    /// What the kernel says of a thread: its name, its policy, and on which processors it may run.
+    /// What the kernel says of a thread: its name, its policy, and the processors on which it may
+    /// run.
     fn described(stat: &str, status: &str) -> (String, i32, String) {
         let (name, rest) = stat.rsplit_once(')').unwrap();
         let (_, name) = name.split_once('(').unwrap();
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(child(), before);
         assert_ne!(before.1, libc::SCHED_IDLE);
         drop(started);
-        // A thread that has been joined may be on its way out for a while yet, where others have the processor.
+        // A joined thread may still be on its way out, while others have the processor.
         let is_gone = || {
             thread::sleep(Duration::from_millis(5));
             loops().is_empty()

@@ -1,9 +1,8 @@
 //! The machine's memory before a run.
 //!
-//! A virtual machine gives its host back what nobody has used for a while, so that who comes after a
-//! pause waits for every page again, in the host: a million messages that wait took three times as long
-//! as they did right after another run. So somebody else asks for the pages first, before each run, whoever
-//! runs.
+//! A virtual machine gives memory that was unused for a while back to its host. The first run after
+//! a pause would wait in the host for each of its pages. So the driver touches the pages before
+//! each run, whichever peer runs.
 
 use std::fs;
 use std::hint::black_box;
@@ -29,12 +28,12 @@ fn parse(info: &str) -> Option<u64> {
     Some(1024 * kilobytes)
 }
 
-/// Writes to as much memory as a run may need, and gives it back. Does nothing where the system does not
-/// say how much there is. Takes some tenths of a second, more when the host has to give it.
+/// Writes to as much memory as a run may need, and frees it. Does nothing where the system does not
+/// say how much there is. Takes longer when the host has to give the memory first.
 pub(super) fn warm() {
     let bytes = available().map_or(0, wanted);
     let mut memory: Vec<u8> = Vec::new();
-    // Refused: then nobody can have it.
+    // Refused: then no run can have it either.
     if memory.try_reserve_exact(bytes).is_ok() {
         memory.resize(bytes, 1);
         black_box(&memory);

@@ -1,5 +1,5 @@
-//! The driver of `cargo xtask bench`: runs workloads in processes of their own, peers in turns, and
-//! shows what came of it.
+//! The driver of `cargo xtask bench`: it runs workloads in processes of their own, peers in turns,
+//! and reports the results.
 //!
 //! ```text
 //! outputs              where it writes
@@ -71,9 +71,8 @@ impl Ending {
 
 /// Does what the options say.
 ///
-/// # Errors
-/// What keeps it from that: nothing has run when it is an output that can't be written, or a baseline
-/// that can't be read.
+/// # Errors An output that can't be written, a baseline that can't be read (both before anything
+/// runs), or a later failure.
 pub fn execute(options: &Options) -> Result<Ending, String> {
     if options.mimalloc && !cfg!(feature = "mimalloc") {
         return Err(

@@ -1,5 +1,5 @@
-//! The files that a run writes: they are tried before anything runs, for nobody wants to learn after
-//! an hour that a folder is not there.
+//! The files that a run writes. They are tried before anything runs, so that a missing folder does
+//! not show only after an hour.
 
 use super::lines::Results;
 use std::env;
@@ -67,7 +67,7 @@ pub fn try_write(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file in one go: whoever reads it sees the old one or the new one.
+/// Writes a file in one go: a reader sees the old one or the new one.
 ///
 /// # Errors
 /// The path, and why not.

@@ -1,5 +1,5 @@
-//! What runs, in which order: a workload after the other, and within each all peers in turns, so that
-//! whatever else the machine does hits all of them alike.
+//! What runs, and in which order: one workload after another, and within each all peers in turns,
+//! so that other load on the machine hits all of them alike.
 
 use super::lines::Point;
 use crate::whole::catalog::{Id, Peer};
@@ -14,7 +14,7 @@ pub struct Contest {
     pub id: Id,
     /// With how many workers, processes, producers.
     pub point: Point,
-    /// Who runs it; Ganger is the first.
+    /// The peers that run it; Ganger is the first.
     pub peers: Vec<Peer>,
     /// How often each of them runs it.
     pub reps: usize,
@@ -71,10 +71,9 @@ impl Curve {
         }
     }
 
-    /// Where on it a figure of this point is; `None` when it belongs to another curve, or to none, as
-    /// those with idle loops do. The point at
-    /// which everything is measured is on the curve over workers, and on the others where they say how
-    /// many that is.
+    /// Where a figure of this point is on the curve; `None` when it belongs to another curve, or to
+    /// none, as those with idle loops do. The main point is on the curve over workers, and on the
+    /// others where their quantity is known.
     #[must_use]
     pub fn place(self, id: Id, point: Point, n: u64, workers: usize) -> Option<u64> {
         if point.mode != Mode::AsIs {

@@ -1,6 +1,7 @@
 //! What is generated between markers in files that people write.
 //!
-//! What is between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers stay.
+//! What is between `<!-- bench:table -->` and `<!-- /bench:table -->` is replaced; the markers
+//! stay.
 
 use super::lines::Results;
 use super::outputs::{root, try_write, write};
@@ -55,7 +56,8 @@ fn check_in(root: &Path) -> Result<(), String> {
 /// Replaces what is between the markers of every document, and draws the charts.
 ///
 /// # Errors
-/// What can't be read or written, or has no markers; and a result that is not of everything, in full.
+/// What can't be read or written, or has no markers; and a result that is not of everything, in
+/// full.
 pub fn update(results: &Results) -> Result<(), String> {
     update_in(root(), results)
 }
@@ -94,7 +96,7 @@ fn update_in(root: &Path, results: &Results) -> Result<(), String> {
     Ok(())
 }
 
-/// Who has neither a figure of a workload nor a reason for that.
+/// A workload and a peer that have neither a figure nor a reason for its absence.
 fn missing(results: &Results) -> Option<(Id, Peer)> {
     let all = Id::ALL.iter().flat_map(|&id| {
         let peers = id.spec().peers.iter();
@@ -124,7 +126,7 @@ fn content(view: &View<'_>, part: &str) -> String {
     }
 }
 
-/// Those who have no column in any table, for they did not run.
+/// The peers without a column in any table, because they did not run.
 fn without(view: &View<'_>) -> String {
     let has_column = |peer| {
         view.rows
@@ -144,7 +146,8 @@ fn without(view: &View<'_>) -> String {
     }
 }
 
-/// The first charts, a paragraph each, from a document whose way to PERFORMANCE.md's folder this is.
+/// The first charts, a paragraph each, from a document whose way to PERFORMANCE.md's folder this
+/// is.
 fn pictures(view: &View<'_>, way: &str, most: usize) -> String {
     let mut text = String::new();
     for (title, name) in charts(view).into_iter().take(most) {

@@ -32,7 +32,7 @@ pub trait Runner {
     fn memory(&self) -> Option<u64>;
 }
 
-/// Runs all contests, or those that are done when somebody wants to stop.
+/// Runs all contests, or those that are done when the user wants to stop.
 #[must_use]
 pub fn measure(
     plan: &[Contest],

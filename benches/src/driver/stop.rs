@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What a program exits with that was told to stop.
 pub const INTERRUPTED: u8 = 130;
 
-/// Whether somebody wants to stop.
+/// Whether the user wants to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -29,13 +29,13 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Somebody wants to stop.
+    /// The user wants to stop.
     pub fn now(&self) {
         // Ordering: Relaxed, pairs with `is_wanted`: nothing is read because of it.
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody wants to.
+    /// Whether the user wants to stop.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         // Ordering: Relaxed, pairs with `now`: nothing is read because of it.

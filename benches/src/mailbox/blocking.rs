@@ -8,7 +8,7 @@ use super::producers::{Producers, send_each};
 use super::traits::Waits;
 use crate::contest::{Contest, Run, nanoseconds};
 
-/// Time for one message of a stream. How often the consumer sleeps is a matter of who is faster.
+/// Time for one message of a stream. The consumer sleeps whenever it is faster than the producers.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocking {
     /// How many messages there are.

@@ -1,4 +1,4 @@
-//! Who takes part when a workload runs with all queues.
+//! The queues that run each workload.
 
 use super::ganger::Ganger;
 use super::payload::Payload;
@@ -21,7 +21,7 @@ pub const MAILBOXES: [&str; 9] = [
 
 /// What queues are made to do.
 pub trait Workload<P: Payload> {
-    /// What the tables call it, with its size; not with what is sent.
+    /// Its name in the tables, with its size, without the payload.
     fn name(&self) -> String;
 
     /// What it measures, with units. Of every figure, less is better.

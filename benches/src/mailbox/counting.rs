@@ -1,5 +1,5 @@
-//! An allocator that counts what a thread allocates, while the thread wants it. Else it costs the look
-//! at a thread's own flag.
+//! An allocator that counts the allocations of a thread, while the thread wants it. At other times
+//! it only reads a flag of that thread.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

@@ -1,5 +1,5 @@
-//! A consumer for which 64 items wait. Several queues are filled, and then all are emptied: only that
-//! is measured, and the clock is read once for all of them.
+//! A consumer with 64 waiting items. Several queues are filled, and then all are emptied. Only the
+//! emptying is measured, with one pair of clock readings for all of them.
 
 use super::contest::Workload;
 use super::payload::{Payload, weight_to};
@@ -65,8 +65,8 @@ impl Drain {
         })
     }
 
-    /// Has the queues emptied, which returns the weight of all items, and the time if it is not that
-    /// of all of it.
+    /// Has the queues emptied, which returns the weight of all items, and the time if it is not
+    /// that of all of it.
     fn with<P: Payload, M: Mailbox<P>>(
         self,
         mut empty: impl FnMut(&mut [M], &mut Option<Duration>) -> u64 + 'static,

@@ -64,7 +64,8 @@ impl<P: Payload> Workload<P> for Heap {
 }
 
 impl Heap {
-    /// The same for a `Queue` that is part of something else: nothing but the message is on the heap.
+    /// The same for a `Queue` that is part of something else: nothing but the message is on the
+    /// heap.
     ///
     /// # Panics
     /// When it runs and messages are lost.

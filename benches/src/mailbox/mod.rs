@@ -8,7 +8,7 @@
 //!   push_all, blocking, heap
 //! producers                 a workload, and the threads of those that have several
 //! counting                  an allocator that counts
-//! contest, group            who takes part, and in what
+//! contest, group            the queues that take part, and the workloads
 //! ```
 //!
 //! The program is `cargo bench -p ganger-benches --bench mpsc_peers`.

@@ -134,8 +134,8 @@ struct Leaving<'a>(&'a Over);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        // Ordering: Release, pairs with the Acquire in `consume`: whoever sees that all have left sees
-        // what they sent.
+        // Ordering: Release, pairs with the Acquire in `consume`: a consumer that sees that all
+        // have left sees what they sent.
         self.0.producers.fetch_sub(1, Ordering::Release);
     }
 }

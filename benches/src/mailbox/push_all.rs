@@ -9,11 +9,11 @@ use crate::contest::{Contest, Run, nanoseconds};
 /// How many items are sent at once.
 const GROUP: u64 = 16;
 
-/// Time for one message: in all, and of the producers alone. The consumer drains, so that it is not
-/// what the producers wait for.
+/// Time for one message: in all, and of the producers alone. The consumer drains, so that the
+/// producers do not wait for it.
 #[derive(Clone, Copy, Debug)]
 pub struct PushAll(
-    /// Who sends. Each sends a multiple of 16.
+    /// The threads that send. Each sends a multiple of 16.
     pub Producers,
 );
 

@@ -1,4 +1,4 @@
-//! What a peer does in each workload; `measure` says how often, times it and checks what comes out.
+//! What a peer does in each workload; `measure` says how often, times it, and checks the result.
 
 use super::bell::Bell;
 use super::board::Board;
@@ -14,7 +14,7 @@ pub(super) type Timed = Result<Duration, Error>;
 /// Sends a number to the processes that it was made for.
 pub(super) type Deliver = Box<dyn FnMut(u64) + Send>;
 
-/// The number that ends whoever gets it from a [`Deliver`].
+/// The number that ends the process that gets it from a [`Deliver`].
 pub(super) const LAST: u64 = u64::MAX;
 
 /// A run that went wrong, for this reason.
@@ -40,15 +40,15 @@ pub trait Contestant {
     /// W1: starts that many processes from here. Each runs once, hits the gate, and ends.
     fn spawn(&self, processes: u64) -> Timed;
 
-    /// W2: ten children a process, down to that many levels below the first. Leaves, numbered from 0,
-    /// send their number to their parent, parents the sum; the first brings it to the gate.
+    /// W2: ten children a process, down to that many levels below the first. Leaves, numbered from
+    /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
     fn skynet(&self, levels: u32) -> Timed;
 
     /// W3: that many processes continue that often each, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed;
 
-    /// W4: that many pairs, set up, count a number down in turns by handle: so many round trips each.
-    /// Both halves hit the gate.
+    /// W4: that many pairs, set up, count a number down in turns by handle: so many round trips
+    /// each. Both halves hit the gate.
     fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed;
 
     /// W4 by PID.
@@ -62,8 +62,8 @@ pub trait Contestant {
     /// hops; then it hits the gate.
     fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed;
 
-    /// W6: so many producers, which the clock sees start, send the numbers below `messages` each, in
-    /// one go, to a consumer that is set up. It brings the sum to the gate.
+    /// W6: so many producers, which the clock sees start, send the numbers below `messages` each,
+    /// in one go, to a consumer that is set up. It brings the sum to the gate.
     fn fan_in(&self, producers: u64, messages: u64) -> Timed;
 
     /// W6 with one call for all that a producer has.
@@ -83,8 +83,9 @@ pub trait Contestant {
     /// W8: sends each of them a message, from here, upon which it hits the gate and ends.
     fn wake(&self, crowd: Self::Crowd) -> Timed;
 
-    /// W9: a process yields so many commands in sequence to a handler that completes each at once with
-    /// the number that it was given: `commands` down to 1. The process brings the sum to the gate.
+    /// W9: a process yields so many commands in sequence to a handler that completes each at once
+    /// with the number that it was given: `commands` down to 1. The process brings the sum to the
+    /// gate.
     fn command_inline(&self, commands: u64) -> Timed {
         let _ = commands;
         let why = "it has no commands with handlers: requests go to another process, as in W9ask";
@@ -94,23 +95,23 @@ pub trait Contestant {
     /// W9: the same, where another process, set up, answers.
     fn command_asked(&self, commands: u64) -> Timed;
 
-    /// W10: a process that strikes the bell with each number that it is sent, and ends when the bell
-    /// says that it was the last.
+    /// W10: a process that strikes the bell with each number that it is sent, and ends when the
+    /// bell says that it was the last.
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error>;
 
     /// W12: as many processes as the board has rows, which note each tick that they are sent there.
-    /// When the board says that it was the last they hit the gate and end. The result sends a tick to
-    /// all of them, from any thread.
+    /// When the board says that it was the last they hit the gate and end. The result sends a tick
+    /// to all of them, from any thread.
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error>;
 
     /// W12: how many threads run processes.
     fn workers(&self) -> usize;
 
-    /// W12: starts so many processes that block and continue until they are told to stop; then they hit
-    /// the gate and end.
+    /// W12: starts so many processes that block and continue until they are told to stop; then they
+    /// hit the gate and end.
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error>;
 
-    /// W13: starts so many processes that run a lap and continue until the race is over; then they hand
-    /// in how many, hit the gate and end.
+    /// W13: starts so many processes that run a lap and continue until the race is over; then they
+    /// hand in how many, hit the gate and end.
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error>;
 }

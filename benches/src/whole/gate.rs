@@ -39,7 +39,7 @@ impl Gate {
         hits: u64,
         start: impl FnOnce() -> Result<(), Error>,
     ) -> Result<Duration, Error> {
-        // Ordering: Relaxed: nobody hits before `start`, and what starts them publishes this.
+        // Ordering: Relaxed: no process hits before `start`, and its start publishes this.
         self.open.store(hits, Ordering::Relaxed);
         let begin = Instant::now();
         start()?;

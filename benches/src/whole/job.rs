@@ -1,8 +1,8 @@
 //! What a run is told, and how it fails.
 //!
 //! Every program that runs workloads takes these arguments, whatever language it is written in:
-//! `--workload W4 --peer tokio --workers 2 --size full [--processes N] [--producers N] [--rounds N]`.
-//! It exits with 0 when all is measured, with 3 when the peer has no such workload, and with
+//! `--workload W4 --peer tokio --workers 2 --size full [--processes N] [--producers N] [--rounds
+//! N]`. It exits with 0 when all is measured, with 3 when the peer has no such workload, and with
 //! another code when it failed; then a line on standard error says why.
 
 use super::catalog::{Id, Peer, Spec};
@@ -16,7 +16,7 @@ pub struct Job {
     #[arg(long = "workload", value_name = "W")]
     pub id: Id,
 
-    /// Who runs it
+    /// The peer that runs it
     #[arg(long, value_name = "PEER")]
     pub peer: Peer,
 

@@ -1,5 +1,5 @@
-//! Runs a job: how often what is done, a small run of the same first, the clock, and the check of what
-//! came out. The same for every peer.
+//! Runs a job: how often what is done, a small run of the same first, the clock, and the check of
+//! what came out. The same for every peer.
 
 use super::bell::Bell;
 use super::board::{Board, PERIOD};
@@ -284,7 +284,8 @@ fn check_sum(gate: &Gate, expected: u64) -> Result<(), Error> {
     }
 }
 
-/// Levels of the largest tree of ten children each that has at most so many processes; at least one.
+/// Levels of the largest tree of ten children each that has at most so many processes; at least
+/// one.
 fn levels(processes: u64) -> u32 {
     let fits = |levels: &u32| (10_u64.pow(levels + 1) - 1) / 9 <= processes;
     (1..10).take_while(fits).last().unwrap_or(1)

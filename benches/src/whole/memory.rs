@@ -1,5 +1,5 @@
-//! What this process uses of the machine: memory (W8), processor time (W11), and how often its threads have
-//! gone to sleep (W10, W11). Read on Linux alone.
+//! What this process uses of the machine: memory (W8), processor time (W11), and how often its
+//! threads have gone to sleep (W10, W11). Read on Linux only.
 
 pub(super) use system::{cpu_time, resident, switches};
 
@@ -30,8 +30,8 @@ mod system {
         Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).map_err(failed)
     }
 
-    /// How often the threads of this process, those that there are now, have given up a processor of
-    /// their own accord: have slept or waited.
+    /// How often the threads of this process, those that there are now, have given up a processor
+    /// of their own accord: have slept or waited.
     ///
     /// # Errors
     /// When this system does not tell.

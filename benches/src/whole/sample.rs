@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// The workload.
     pub workload: Id,
-    /// Who ran it.
+    /// The peer that ran it.
     pub peer: Peer,
     /// Which of the workload's figures it is.
     pub variant: String,

@@ -1,9 +1,9 @@
-//! A supervisor: starts a child, and starts another when it fails, so many times at the most.
+//! A supervisor: it starts a child, and starts another one when the child fails, up to a limit.
 //! `cargo run -p ganger --example supervisor`
 //!
-//! It monitors each child, and so is told how that ends: by itself, by an error or by a panic. When it is
-//! cancelled, it cancels its child, and ends when that has ended. Its child has a fixed id, by which everybody finds
-//! whoever is the child at the moment.
+//! It monitors each child, and so learns how the child ends: done, failed or panicked. When the
+//! supervisor is cancelled, it cancels its child, and ends after it. Each child has the same fixed
+//! id, so that other processes always find the current one.
 
 use ganger::prelude::*;
 
@@ -37,7 +37,7 @@ pub(crate) fn supervise(failures: u32, restarts: u32) -> Result<String, BoxError
 pub(crate) struct Supervisor<F> {
     /// The child's PID, whichever it is.
     child: Pid,
-    /// Makes a child, and is told the how many-th it is, from 1.
+    /// Makes a child; its argument is the child's number, from 1.
     make: F,
     /// How many children have been started.
     started: u32,
@@ -66,7 +66,7 @@ impl<P: Process, F: Fn(u32) -> P> Supervisor<F> {
         // The number of the child is the tag of its monitor.
         let tag = u64::from(self.started);
         match ctx.submit_as(self.child, (self.make)(self.started), "main", ()) {
-            // It may have ended by now: then that is what the notice says.
+            // If the child has ended already, the notice says so.
             Ok(child) => Ok(ctx.monitor(child, tag)?),
             // The supervisor is about to be cancelled, too.
             Err(error) if matches!(error.kind, SubmitErrorKind::Stopping) => Ok(()),

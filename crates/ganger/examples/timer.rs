@@ -1,8 +1,8 @@
-//! A timer: a command `sleep`, which is completed when so many milliseconds have passed, and a process that
-//! does something again and again by it. `cargo run -p ganger --example timer`
+//! A timer: a command `sleep`, which is completed after a number of milliseconds, and a process
+//! that uses it to act periodically. `cargo run -p ganger --example timer`
 //!
-//! One thread serves all that sleep. It waits for whoever is due first, on a condition variable, and is
-//! woken before only when somebody else becomes that: with nobody asleep it does nothing.
+//! One thread serves all sleepers. It waits on a condition variable until the first one is due. It
+//! is woken earlier only when another sleeper becomes the first; without sleepers it does nothing.
 
 use ganger::prelude::*;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn main() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Completes what sleeps when it is due. Dropping it ends its thread; who sleeps then gets an error.
+/// Completes each sleep when it is due. Its drop ends the thread; open sleeps then fail.
 pub(crate) struct Timer {
     asleep: Arc<Asleep>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ pub(crate) struct Timer {
 #[derive(Default)]
 struct Asleep {
     queue: Mutex<Queue>,
-    /// Somebody else is the first, or it is over.
+    /// Signals that another sleep has become the first, or that the timer ends.
     changed: Condvar,
 }
 
@@ -119,7 +119,7 @@ impl Asleep {
                 }
                 Some(first) => {
                     let completer = first.remove();
-                    // Nobody waits for this lock while a process is woken.
+                    // The lock is free while a process is woken.
                     drop(queue);
                     completer.complete(());
                     self.lock()
@@ -133,7 +133,7 @@ impl Asleep {
     }
 }
 
-/// Says something every so many milliseconds, so many times.
+/// Prints something `left` times, every `millis` milliseconds.
 pub(crate) struct Periodic {
     name: &'static str,
     millis: u64,

@@ -66,7 +66,7 @@ pub enum RuntimeError {
     Node {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         error: NameError,
     },
     /// A setting of the scheduler is wrong.
@@ -74,8 +74,8 @@ pub enum RuntimeError {
     Build(#[from] BuildError),
     /// The scheduler has the name of the host that leads outside.
     #[error(
-        "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of `open_mailbox`, so give the scheduler \
-         another name"
+        "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of \
+         `open_mailbox`, so give the scheduler another name"
     )]
     Host(AddError),
 }
@@ -122,7 +122,7 @@ impl Runtime {
         &self.router
     }
 
-    /// A PID and a channel that receives what is sent to it, for code outside of any process.
+    /// A PID and a channel that receives its messages, for code outside of any process.
     #[must_use]
     pub fn open_mailbox(&self) -> MailboxReceiver {
         self.outside.open()
@@ -146,8 +146,8 @@ impl RuntimeBuilder {
         }
     }
 
-    /// The scheduler's settings. Its node and router are those of the runtime, whatever they say, and its host may have
-    /// any name but `outside`.
+    /// The scheduler's settings. Its node and router are always those of the runtime. Its host may
+    /// have any name but `outside`.
     ///
     /// ```
     /// use ganger::prelude::*;

@@ -1,4 +1,4 @@
-//! A process that does what it is sent, and writes down what happens to it.
+//! A process that does what its messages ask for, and notes what happens to it.
 
 use crate::calls::{self, aim};
 use crate::far;
@@ -22,17 +22,17 @@ pub(crate) struct Actor {
     ctx: Option<ProcessContext>,
     /// It leaves messages where they are.
     holds: bool,
-    /// Whom it has monitored, under which tags.
+    /// The processes that it monitors, with their tags.
     monitors: Vec<(Pid, Number)>,
     /// The yield after which it finishes.
     last_wish: Option<Number>,
-    /// Its `init` lets others come as far.
+    /// Its `init` gives other threads time to catch up.
     gives_way: bool,
     /// There while this is.
     life: Arc<()>,
 }
 
-/// What a step has come to.
+/// The results of a step.
 struct Doing<'a> {
     out: &'a mut StepOutput,
     yields: Vec<(Number, Kind)>,
@@ -60,7 +60,8 @@ impl Actor {
         }
     }
 
-    /// Lets others go on in `init`, so that who asks for the same PID at once finds it taken, and nobody there.
+    /// Lets other threads catch up in `init`. A thread that asks for the same PID then finds it
+    /// taken, without a process.
     pub(crate) fn gives_way(self) -> Self {
         Self {
             gives_way: true,

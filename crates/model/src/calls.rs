@@ -1,4 +1,4 @@
-//! What is called, from outside or from a step, and what comes of it.
+//! Calls, from outside or from a step, and their results.
 
 use crate::actor::Actor;
 use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded};
@@ -15,10 +15,10 @@ use std::sync::Arc;
 pub(crate) const MAKER: &str = "makes processes";
 /// The factory that panics.
 pub(crate) const BREAKER: &str = "panics";
-/// The factory that nobody has registered.
+/// A factory that is not registered.
 const NOBODY: &str = "nobody";
 
-/// What those are like who take others' places.
+/// The nature of processes that take the places of others.
 const HEIRS: Nature = Nature {
     manners: Manners::Finishes,
     probes: true,
@@ -48,14 +48,14 @@ pub(crate) fn start_of(method: &str) -> Start {
 /// A process that has been submitted: its PID, and its handle, if it is not detached.
 pub(crate) type Submission = (Pid, Option<ProcessHandle>);
 
-/// The one of those PIDs that is meant.
+/// The PID that a target means.
 pub(crate) fn aim(world: &World, to: Target) -> Option<Pid> {
     let state = world.state();
     let count = state.pids.len();
     (count > 0).then(|| state.pids[usize::from(to) % count])
 }
 
-/// Submits a process by way of `through`, which is given its input, and returns its PID.
+/// Submits a process with `through`, which is given its input; returns its PID.
 pub(crate) fn submit(
     world: &Arc<World>,
     nature: Nature,
@@ -79,7 +79,8 @@ pub(crate) fn submit(
     world.reach("a submit (P1, P13, P14, D1)", expected, found);
 }
 
-/// Submits a process by way of `through`, and looks whether it has the PID that was asked for, or comes back whole.
+/// Submits a process with `through`. Checks that it has the PID that was asked for, or comes back
+/// whole.
 pub(crate) fn try_to_submit(
     world: &World,
     actor: Actor,
@@ -177,7 +178,7 @@ pub(crate) fn send(
     world.reach("a send (R2, P13)", expected, found);
 }
 
-/// What has become of the message of that number, which is in the error if there is one.
+/// What has become of message `number`, which must be in the error if there is one.
 pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendError>) -> Sent {
     let Err(error) = sent else {
         return Sent::Accepted;
@@ -188,12 +189,12 @@ pub(crate) fn come_back(world: &World, number: Number, sent: Result<(), SendErro
     Sent::refused(kind)
 }
 
-/// The number of what is sent.
+/// The number of the sent message.
 pub(crate) fn number_in(package: &Package) -> Option<Number> {
     package.message.payloads.first()?.as_u64()
 }
 
-/// While a scheduler stops, there is nobody, or nobody any more.
+/// While a scheduler stops, the receiver may have ended.
 pub(crate) fn allow_for_a_stop(world: &World, expected: Option<Sent>, found: Sent) -> Option<Sent> {
     let may_be_stopping = world.state().spec.may_have_halted();
     match (expected, found) {
@@ -245,7 +246,7 @@ pub(crate) fn terminate(world: &World, handle: &Handle, pid: Pid) {
     world.reach("a termination (P9)", expected, found);
 }
 
-/// A process monitors another, or itself, under a tag of its own.
+/// A process monitors another process or itself, under a tag of its own.
 pub(crate) fn monitor(world: &World, ctx: &ProcessContext, target: Pid) -> Number {
     let tag = world.number();
     let watcher = ctx.pid();
@@ -273,7 +274,7 @@ pub(crate) fn demonitor(world: &World, ctx: &ProcessContext, target: Pid, tag: N
     ctx.demonitor(target, tag);
 }
 
-/// What is to take a process's place, and the request that asks for it.
+/// The process that is to take another's place, and the request that asks for it.
 pub(crate) fn heir(world: &Arc<World>, next: Next) -> (Heir, UpgradeRequest) {
     let factory = |name| UpgradeRequest::factory(world.factory(name), method_of(Start::Well), ());
     match next {

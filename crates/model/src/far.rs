@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 pub(crate) const PLACES: [Place; 3] = [Place::Host, Place::Peer, Place::Elsewhere];
 
-/// Takes what is sent to a place, or refuses it.
+/// The receiver at a place: takes packages, or refuses them.
 struct At(Weak<World>, Place);
 
 impl At {
@@ -42,7 +42,7 @@ impl Receiver for At {
     }
 }
 
-/// Who is meant in that place.
+/// The PID that packages for that place have.
 fn target(place: Place) -> Pid {
     let Ok(pid) = match place {
         Place::Host => "{simulated@other|7}",
@@ -114,7 +114,7 @@ pub(crate) fn send(
     );
     let package = Package::new(source, target(far.place), "far", number);
     let found = come_back(world, number, through(package));
-    // What is late is accepted, whatever becomes of it.
+    // A late package counts as accepted, whatever becomes of it.
     let expected = expected.filter(|_| found != Sent::Accepted);
     world.reach("a send far away (R2, R3)", expected, found);
     if found != Sent::Accepted {
@@ -122,7 +122,7 @@ pub(crate) fn send(
     }
 }
 
-/// What comes back later.
+/// Checks the packages that came back late.
 pub(crate) fn look_at_returned(world: &World, rt: &Rt<'_>) {
     for error in rt.returned() {
         let found = Sent::refused(error.kind);

@@ -1,4 +1,4 @@
-//! What carries commands out, what makes processes, and what is told of starts and ends.
+//! The handlers of commands, the factories of processes, and the hooks of starts and ends.
 
 use crate::actor::panic_with;
 use crate::calls::{self, BREAKER, MAKER};
@@ -118,7 +118,7 @@ impl Lifecycle for Hooks {
             return;
         };
         world.note(Note::Ended(pid, End::of(reason)));
-        // On threads the end is what others wait for: they go on before this hook has returned.
+        // On threads, the world waits for the noted end: it goes on before this hook has returned.
         if nature.probes && hub.clock().is_some() {
             calls::probe(&world, pid);
         }

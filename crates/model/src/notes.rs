@@ -1,4 +1,4 @@
-//! What happens, as those to whom it happens write it down.
+//! Notes of what happens, as the process or the caller sees it.
 
 use crate::plan::{Act, Far, Kind, Place, Start};
 use ganger_proc_api::{
@@ -6,7 +6,7 @@ use ganger_proc_api::{
     SubmitErrorKind, UpgradeError,
 };
 
-/// Tells messages, yields, processes and whatever else from one another: none is given twice.
+/// Identifies a message, a yield, a process or anything else. Each number is given out once.
 pub(crate) type Number = u64;
 
 /// An event, as a step is shown it.
@@ -17,9 +17,9 @@ pub(crate) enum Seen {
     Completion(Number, Finished),
     Cancel(Number),
     Shutdown,
-    /// One that is monitored has ended so, as far as that is told, or has not been there.
+    /// A monitored process has ended in this way, as far as notices tell, or was not there.
     Exit(Number, Option<End>),
-    /// What nobody has sent.
+    /// An event that nothing has caused.
     Foreign,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum End {
     HeirPanicked,
     FactoryPanicked,
     FactoryUnknown,
-    /// What none of them would say.
+    /// None of these.
     Foreign,
 }
 
@@ -70,7 +70,8 @@ pub(crate) enum Outcome {
     Becomes(Heir),
 }
 
-/// A call from outside or from a step, and what it has to return, if the call itself is not wrong.
+/// A call from outside or from a step, with the result that it must have, unless the call itself is
+/// wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
     Send(Pid, Seen, Act, Option<Sent>),
@@ -99,7 +100,7 @@ pub(crate) enum Sent {
     Stopping,
     NoHost,
     NoNode,
-    /// There is no room for it yet.
+    /// There is no room for the message yet.
     Waits,
     Otherwise,
 }
@@ -129,11 +130,11 @@ pub(crate) enum Submitted {
 pub(crate) enum Note {
     /// `init` of a process begins, under that PID.
     Init(Pid, Number, Start),
-    /// The hook is told of a start.
+    /// The hook of a start is called.
     Started(Pid),
     /// A step of a process begins, and is shown these.
     Step(Pid, Number, Vec<Seen>),
-    /// It takes one of them.
+    /// A step takes an event.
     Took(Pid, Seen),
     /// It ends, with these yields and that outcome.
     Stepped(Pid, Vec<(Number, Kind)>, Outcome),
@@ -141,7 +142,7 @@ pub(crate) enum Note {
     Handled(Number),
     /// `close` of a process begins.
     Closed(Number),
-    /// The hook is told of an end.
+    /// The hook of an end is called.
     Ended(Pid, End),
 }
 
@@ -165,7 +166,7 @@ impl Seen {
         seen.unwrap_or(Self::Foreign)
     }
 
-    /// Whether it overtakes the others.
+    /// Whether it overtakes messages and completions.
     pub(crate) fn is_system(self) -> bool {
         matches!(
             self,
@@ -227,7 +228,7 @@ impl Finished {
         }
     }
 
-    /// What the handler of that kind leads to, unless it keeps the completer.
+    /// The result that the handler of that kind leads to, unless it keeps the completer.
     pub(crate) fn by(kind: Kind) -> Option<Self> {
         match kind {
             Kind::AtOnce | Kind::AnswersAndErrs | Kind::Terminates => Some(Self::Result),
@@ -262,7 +263,8 @@ impl End {
 }
 
 impl End {
-    /// What is told of it: whose heir could not be made, in words, and no results.
+    /// The end as a notice tells it: without results, and with one end for all heirs that could not
+    /// be made.
     pub(crate) fn as_told(self) -> Self {
         match self {
             Self::Done(_) => Self::Done(0),
@@ -271,7 +273,7 @@ impl End {
         }
     }
 
-    /// What a notice says; none when it says that there has been nobody.
+    /// The end that a notice tells; none when it says that the process was not there.
     fn told(cause: &ExitCause) -> Option<Self> {
         let end = match cause {
             ExitCause::NotFound => return None,
@@ -285,7 +287,7 @@ impl End {
         Some(end.unwrap_or(Self::Foreign))
     }
 
-    /// What it is called, whatever its number.
+    /// The name of this end, without its number.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done(_) => "done",

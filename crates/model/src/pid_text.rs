@@ -5,13 +5,13 @@ use ganger_proc_api::{NameProblem, ParsePidError, Pid, PidProblem};
 /// The most bytes of a name.
 const NAME: usize = 255;
 
-/// Parses the bytes as a PID, and compares the result with what the grammar says, one character after the other.
+/// Parses the bytes as a PID, and compares the result with the grammar, character by character.
 ///
-/// Returns whether they are one. Names are kept for good, so that the table of names may be full after very many.
+/// Returns whether they are a PID. Names are never freed, so after very many PIDs the table of
+/// names may be full.
 ///
-/// # Panics
-/// When the parser accepts or rejects what it should not, says that it is wrong at a place that there is not, or when
-/// the text that it makes of a PID is another.
+/// # Panics When the parser accepts or rejects what it should not, reports an error at a place
+/// outside of the text, or when a PID's own text is another.
 pub fn check_pid_text(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
@@ -45,7 +45,7 @@ fn is_full(error: &ParsePidError) -> bool {
 
 /// What has been read.
 enum Read {
-    /// So many bytes of the first name, or of the host's after the node's.
+    /// Bytes of the first name, or of the host's name behind the node's.
     Name { bytes: usize, is_host: bool },
     /// These digits.
     Id(Option<u64>),
@@ -85,7 +85,7 @@ fn accepts(text: &str) -> bool {
                 Read::Name { bytes, is_host }
             }
             (Read::Id(Some(_)), '}') => Read::Closed,
-            // One zero is a number; nothing comes behind it.
+            // A single zero is a number; no digit may follow it.
             (Read::Id(Some(0)), _) => return false,
             (Read::Id(so_far), digit @ '0'..='9') => {
                 let digit = u64::from(digit) - u64::from('0');

@@ -1,22 +1,23 @@
-//! What is to be done to a scheduler, as bytes.
+//! Plans: what is done to a scheduler, as bytes.
 //!
-//! **Problem.** Random tests make sequences of operations, a fuzzer makes bytes, and a corpus has to mean the
-//! same in ten years' time to both.
+//! **Problem.** Random tests make sequences of operations, a fuzzer makes bytes, and a corpus must
+//! mean the same to both for years.
 //!
-//! **Rejected.** A type with a strategy for the one and a decoder for the other: two notions of what is likely,
-//! and two formats.
+//! **Rejected.** A type with a strategy for the tests, and a decoder for the fuzzer. That gives two
+//! notions of what is likely, and two formats.
 //!
-//! **Format.** Four bytes of settings, then four bytes an operation; what is left over is ignored, and so is
-//! what is beyond [`MOST`]. Every sequence of bytes is a plan: numbers are taken modulo whatever there is. Zeros are the
-//! simplest of everything, so that whoever makes bytes smaller makes plans simpler.
+//! **Format.** Four bytes of settings, then four bytes for each operation. A rest is ignored, and
+//! so is everything beyond [`MOST`]. Every sequence of bytes is a plan: each number is taken modulo
+//! the number of alternatives. Zeros mean the simplest alternative, so that smaller bytes are
+//! simpler plans.
 
-/// How many operations a plan has at the most.
+/// How many operations a plan has at most.
 pub const MOST: usize = 120;
 
-/// A scheduler's settings, and what is to be done to it.
+/// A scheduler's settings, and what is done to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Decides who moves when.
+    /// Decides the order of moves.
     pub seed: u64,
     /// How many workers there are.
     pub workers: usize,
@@ -28,20 +29,20 @@ pub struct Plan {
     pub processes: Option<usize>,
     /// If steps block at times: how many spares there are.
     pub blocks: Option<usize>,
-    /// What is to be done, in order.
+    /// The operations, in order.
     pub ops: Vec<Op>,
 }
 
 /// One thing to be done from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// Until nobody can move; then everything is compared.
+    /// Go on until no actor can move; then everything is compared.
     Settle,
-    /// So many moves.
+    /// Make this number of moves.
     Move(usize),
     /// Start a process, under a PID of its own if `chosen`.
     Submit {
-        /// What it is like.
+        /// How the process behaves.
         nature: Nature,
         /// The entry point.
         start: Start,
@@ -50,9 +51,9 @@ pub enum Op {
     },
     /// Send a message.
     Send {
-        /// To whom.
+        /// The receiver.
         to: Target,
-        /// What it has to do then.
+        /// What the receiver does with the message.
         act: Act,
         /// As a control message.
         control: bool,
@@ -65,7 +66,7 @@ pub enum Op {
     Upgrade(Target, Next),
     /// Use the completer that a handler has kept, counted round.
     Complete(usize, Answer),
-    /// Stop the scheduler, with so many microseconds of time.
+    /// Stop the scheduler, with a deadline in microseconds.
     Stop(u64),
     /// Send a message, and wait for room for it.
     Wait(Target, Act),
@@ -73,7 +74,7 @@ pub enum Op {
     GiveUp(usize),
     /// Several senders send to one process at once.
     Volley {
-        /// To whom.
+        /// The receiver.
         to: Target,
         /// How many there are.
         senders: usize,
@@ -86,10 +87,10 @@ pub enum Op {
     Far(Target, Far),
     /// A place beyond the scheduler is there from now on, or is not.
     Place(Place, bool),
-    /// Several submit processes at once, every second of each under a PID of the scheduler's choice, and the
-    /// others under PIDs that all of them ask for.
+    /// Several threads submit processes at once. Every second process of each thread has a PID of
+    /// the scheduler's choice; all threads ask for the PIDs of the others.
     Crowd {
-        /// What the processes are like.
+        /// How the processes behave.
         nature: Nature,
         /// The entry point of every third of all.
         start: Start,
@@ -102,7 +103,7 @@ pub enum Op {
     },
     /// Several senders send to one process at once, and wait for room for each message.
     Press {
-        /// To whom.
+        /// The receiver.
         to: Target,
         /// How many there are.
         senders: usize,
@@ -110,19 +111,19 @@ pub enum Op {
         each: usize,
         /// What the process has to do at every third message.
         act: Act,
-        /// How the process comes to take them.
+        /// When the process takes them.
         way: Way,
     },
 }
 
-/// How a process comes to take messages that wait for room.
+/// When a process takes messages that wait for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// It takes them all the while.
     Open,
-    /// It takes none until there is no room for more; then a control message has it do that.
+    /// It takes none until its mailbox is full; then a control message has it do that.
     Then(Act),
-    /// It takes none until there is no room for more; then it is terminated.
+    /// It takes none until its mailbox is full; then it is terminated.
     Terminated,
 }
 
@@ -131,7 +132,7 @@ pub enum Way {
 pub struct Far {
     /// Where to.
     pub place: Place,
-    /// Whether who gets it refuses it.
+    /// Whether the receiver refuses it.
     pub is_refused: bool,
     /// As a control message.
     pub control: bool,
@@ -156,7 +157,7 @@ pub type Target = u8;
 pub struct Nature {
     /// What it does when it is asked to finish.
     pub manners: Manners,
-    /// Whether it sends messages to itself where it must not get them: from `init`, `close` and the hooks.
+    /// Whether it sends itself messages that must not arrive: from `init`, `close` and the hooks.
     pub probes: bool,
 }
 
@@ -186,7 +187,7 @@ pub enum Start {
     HookPanics,
 }
 
-/// What is to take a process's place.
+/// The process that takes another's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Another process.
@@ -199,12 +200,12 @@ pub enum Next {
     UnknownFactory,
 }
 
-/// What a message has its receiver do.
+/// What a message makes its receiver do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Nothing.
     Note,
-    /// Leave messages where they are, until it is told otherwise.
+    /// Leave messages in the mailbox until a control message says otherwise.
     Hold,
     /// Take messages again.
     Release,
@@ -232,13 +233,13 @@ pub enum Act {
     Cancel(Target),
     /// Terminate another, or itself.
     Terminate(Target),
-    /// Be told of the end of another, or of its own.
+    /// Monitor another process, or itself.
     Monitor(Target),
     /// Take one of these back, counted round.
     Demonitor(usize),
 }
 
-/// What a message that is passed on has its receiver do.
+/// What a forwarded message makes its receiver do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passed {
     /// Nothing.
@@ -268,7 +269,7 @@ pub enum Kind {
     Panics,
     /// Answers, and returns an error.
     AnswersAndErrs,
-    /// Terminates whoever has asked, and answers.
+    /// Terminates the process that has yielded the command, and answers.
     Terminates,
     /// There is no handler.
     Unknown,

@@ -36,9 +36,8 @@ pub fn play_bytes(bytes: &[u8]) {
     play(&Plan::from_bytes(bytes));
 }
 
-/// Does what the plan says to a scheduler in a simulation, and compares all that can be seen with the specification.
-/// # Panics
-/// When anything is not as it has to be: says what, and what had happened before.
+/// Carries a plan out on a scheduler in a simulation, and compares all that can be seen with the
+/// specification. # Panics When anything differs. The text says what, and what had happened before.
 pub fn play(plan: &Plan) -> Played {
     let hub = Arc::new(Hub::default());
     let limits = Limits {
@@ -178,7 +177,8 @@ fn crowd(
     }
 }
 
-/// So many senders wait for room at once. There are no threads that could block: each has a future instead.
+/// Several senders wait for room at once. A simulation has no threads to block, so each has a
+/// future instead.
 fn press(world: &World, rt: &Rt<'_>, to: Pid, senders: usize, act: Act, way: Way) {
     let takes = if way == Way::Open {
         Act::Release
@@ -197,7 +197,8 @@ fn press(world: &World, rt: &Rt<'_>, to: Pid, senders: usize, act: Act, way: Way
     }
 }
 
-/// Several send in turns, by chance, while others move; each has so many messages left.
+/// Several senders send in random turns, between other moves; `left` has how many messages each
+/// still sends.
 fn volley(world: &World, rt: &Rt<'_>, to: Pid, mut left: Vec<usize>, act: Act) {
     let mut sent = 0;
     while !left.is_empty() {
@@ -213,7 +214,7 @@ fn volley(world: &World, rt: &Rt<'_>, to: Pid, mut left: Vec<usize>, act: Act) {
     }
 }
 
-/// Until nobody can move; then all that can be seen is compared.
+/// Goes on until no actor can move; then compares all that can be seen.
 fn settle(world: &World, rt: &Rt<'_>) {
     rt.settle();
     waits::look_at_all(world);

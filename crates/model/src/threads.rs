@@ -1,13 +1,17 @@
-//! Plans, carried out on a scheduler with threads: each by a thread of its own, on processes of its own.
+//! Plans, carried out on a scheduler with threads: each plan by a thread of its own, on processes
+//! of its own.
 //!
-//! Each of these worlds waits after each thing that it has done until nothing is left to happen in it; so there is
-//! one order of what happens in it, and the specification says what that has to be. Between the worlds there is none:
-//! workers, queues, tables, pools and the mailboxes' memory are shared. What several threads do at once in a world is
-//! to send to one process (`volley`), also where they block until there is room (`press`), and to submit (`crowd`).
+//! Each of these worlds waits after each act until nothing is left to happen in it. So there is one
+//! order of events in a world, and the specification says which results are right. Between the
+//! worlds there is no order. They share the workers, the queues, the tables, the pools and the
+//! mailboxes' memory.
 //!
-//! What would have two processes of a world run at once is left out: what they send to, start, cancel and terminate
-//! from inside of steps. A shutdown comes when all have ended. A limit of processes is all worlds' together: there is
-//! one where there is one world.
+//! Within a world, several threads at once may send to one process (`volley`), block there until
+//! there is room (`press`), and submit (`crowd`).
+//!
+//! Acts that would make two processes of a world run at once are left out: a step may not send to
+//! other processes, start, cancel or terminate them. A shutdown comes when all processes have
+//! ended. A limit of processes holds for all worlds together, so only a single world may have one.
 
 mod crowd;
 mod press;
@@ -28,21 +32,21 @@ use std::sync::{Arc, Barrier};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-/// After which time nothing will happen any more.
+/// A wait that takes longer than this is in vain.
 const IN_VAIN: Duration = Duration::from_secs(60);
-/// How often somebody looks at once at a process that others should have got to by now, then lets others go first, and
-/// then looks after that time only.
+/// How often a thread looks for what other threads should have done: at first in a row, then with a
+/// yield after each look, then with a pause of `BRIEFLY`. After `LOOKS` looks it gives up.
 const SPINS: u32 = 500;
 const YIELDS: u32 = SPINS + 500;
 const LOOKS: u32 = YIELDS + 60_000;
 const BRIEFLY: Duration = Duration::from_millis(1);
 
-/// Does what the plans say to one scheduler, at once, with that many workers.
+/// Carries the plans out on one scheduler, at once, with that many workers.
 ///
-/// Returns what calls have returned, each once, and how processes have ended.
+/// Returns the distinct results of calls, and the distinct ends of processes.
 ///
-/// # Panics
-/// When anything is not as it has to be: says what, and what had happened before.
+/// # Panics When anything differs from the specification. The text says what, and what had happened
+/// before.
 pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     let hub = Arc::new(Hub::default());
     let limits = Limits {
@@ -81,7 +85,7 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
         }
     });
     let report = scheduler.stop(IN_VAIN).unwrap();
-    // The last one may still be on its way from the hook to the counts.
+    // The last process may still be on its way from the hook to the counts.
     let left = (report.forced, report.stuck.len());
     assert_eq!(left, (0, 0), "all had ended before: {report:?}");
     let mut counts = Counts::default();
@@ -96,14 +100,14 @@ pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     worlds.iter().flat_map(|world| world.reached()).collect()
 }
 
-/// Blocks until nothing is left to happen in that world, and what can be looked at is as it has to be.
+/// Blocks until nothing is left to happen in that world, and all that can be looked at is right.
 fn wait_until_quiet(world: &World, handle: &Handle) {
     world.wait_until_settled(IN_VAIN);
     let (living, limits) = {
         let spec = &world.state().spec;
         (spec.living(), spec.limits())
     };
-    // A step writes down its end before the scheduler has done what that owes.
+    // A step notes its end before the scheduler has carried out its results.
     let waits_as = |(pid, ..): (Pid, u32, bool, bool)| {
         let it = handle.process(pid)?;
         let is_blocked = it.state == ProcessState::Blocked;
@@ -132,17 +136,18 @@ fn wait_until_quiet(world: &World, handle: &Handle) {
     if !world.is_broken() {
         waits::look_at_all(world);
     }
-    // Who has ended gives its place back after the hook has been told.
+    // An ended process gives its place back after the hook has been called.
     if limits.processes.is_some() && !world.is_broken() {
         world.check_handles();
     }
 }
 
-/// What so many threads, one for each of these, come to with `f`, which calls what it is given to go on when all do.
+/// The results of `f`, called in one thread for each of `all`. The function that `f` is given
+/// blocks until all threads call it.
 fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -> Vec<R> {
     let barrier = Barrier::new(all.len());
     let meet = || {
-        // Who comes last has not slept: the others wake up first.
+        // The last thread has not slept: it gives the others time to wake up.
         if barrier.wait().is_leader() {
             give_way();
         }
@@ -157,12 +162,12 @@ fn at_once<T: Sync, R: Send>(all: &[T], f: impl Fn(&T, &dyn Fn()) -> R + Sync) -
     })
 }
 
-/// Lets other threads come as far as this one.
+/// Gives other threads time to come as far as this one.
 pub(crate) fn give_way() {
     (0..5).for_each(|_| thread::yield_now());
 }
 
-/// Ends what is left.
+/// Ends the processes that are left.
 fn end(world: &World, handle: &Handle) {
     while !world.state().kept.is_empty() {
         calls::complete_kept(world, 0, Answer::Dropped);
@@ -235,7 +240,7 @@ fn act(world: &Arc<World>, handle: &Handle, op: Op) {
     }
 }
 
-/// What a step does, unless it has to do with another process.
+/// The same act, or a harmless one where it involves another process.
 fn inside_of_one(act: Act) -> Act {
     match act {
         Act::Pass(..) | Act::Wait(..) | Act::Spawn(..) => Act::Note,

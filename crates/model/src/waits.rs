@@ -1,5 +1,5 @@
-//! Sends that wait for room, as a task does that has many of them: each is looked at when it has been woken, or is
-//! given up.
+//! Sends that wait for room, held like the futures of one task: each is polled when it has been
+//! woken, or dropped.
 
 use crate::calls::{allow_for_a_stop, come_back};
 use crate::notes::{Call, Number, Sent};
@@ -19,13 +19,14 @@ pub(crate) struct Waiting {
     woken: Arc<Woken>,
 }
 
-/// Whether somebody has called the waker since the last look.
+/// Whether the waker has been called since the last look.
 #[derive(Default)]
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
-        // Ordering: Release pairs with the Acquire in `look_at_all`: whoever has been woken sees why.
+        // Ordering: Release pairs with the Acquire in `look_at_all`: the poll after the wake-up
+        // sees its reason.
         self.0.store(true, Ordering::Release);
     }
 }
@@ -40,7 +41,7 @@ impl Waiting {
     }
 }
 
-/// Sends a message that has its receiver do that, and waits for room for it.
+/// Sends a message for that act, and waits for room for it.
 pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
     let number = world.number();
     world.state().acts.insert(number, act);
@@ -61,12 +62,12 @@ pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
     }
 }
 
-/// Looks what has become of all that wait.
+/// Polls all waiting sends that have been woken.
 pub(crate) fn look_at_all(world: &World) {
     let mut all = std::mem::take(&mut world.state().waiting);
     all.retain_mut(|waiting| {
         let expected = world.state().spec.became(waiting.number);
-        // Ordering: Acquire, as above.
+        // Ordering: Acquire pairs with the Release in the waker.
         let is_woken = waiting.woken.0.swap(false, Ordering::Acquire);
         let is_over = expected != Sent::Waits;
         world.compare("who has waited is woken (P13)", Some(is_over), is_woken);
@@ -77,7 +78,7 @@ pub(crate) fn look_at_all(world: &World) {
     world.state().waiting.append(&mut all);
 }
 
-/// Gives one of them up: unless its message has been accepted by then, it never is.
+/// Drops a waiting send: a message that has not been accepted by then never is.
 pub(crate) fn give_up(world: &World, nth: usize) {
     let mut state = world.state();
     let count = state.waiting.len();

@@ -1,10 +1,11 @@
-//! Where processes, handlers, hooks and the one who calls from outside meet: they write down what happens, and
-//! the specification says whether that is right.
+//! The common state of the processes, the handlers, the hooks and the caller outside. They note
+//! what happens, and the specification says whether that is right.
 //!
-//! What is wrong is kept until the one outside looks for it. A panic inside of a step would be contained.
+//! An error is kept until the caller outside looks for it: the scheduler would contain a panic
+//! inside of a step.
 //!
-//! A scheduler with threads has several worlds, each with processes of its own. In each of them one thing is called
-//! at a time, so that there is an order of what happens in it.
+//! A scheduler with threads has several worlds, each with processes of its own. Each world makes
+//! one call at a time, so that its events have an order.
 
 use crate::calls::Submission;
 use crate::notes::{End, Note, Number};
@@ -22,7 +23,7 @@ use std::time::Duration;
 /// How many things a report shows.
 const SHOWN: usize = 60;
 
-/// The worlds of a scheduler: which of them each process belongs to, and what it is like.
+/// The worlds of a scheduler, with each process's world and nature.
 #[derive(Default)]
 pub(crate) struct Hub {
     of: Mutex<HashMap<Pid, (Weak<World>, Nature)>>,
@@ -58,7 +59,7 @@ pub(crate) struct State {
 }
 
 impl Hub {
-    /// The scheduler that all this is about, and the clock that it goes by, if it is one of a simulation.
+    /// Sets the scheduler, and its clock, if it is in a simulation.
     pub(crate) fn connect(&self, handle: &Handle, clock: Option<SimClock>) {
         let is_first = self.handle.set(handle.downgrade()).is_ok();
         assert!(is_first, "worlds have one scheduler");
@@ -67,7 +68,7 @@ impl Hub {
         }
     }
 
-    /// The scheduler, while there is one.
+    /// The scheduler, while it exists.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.handle.get()?.upgrade()
     }
@@ -76,7 +77,7 @@ impl Hub {
         self.clock.get()
     }
 
-    /// The world of that process, and what it is like.
+    /// The world and the nature of a process.
     pub(crate) fn find(&self, pid: Pid) -> Option<(Arc<World>, Nature)> {
         let of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
         let (world, nature) = of.get(&pid)?;
@@ -114,7 +115,7 @@ impl World {
         of.insert(pid, (Arc::downgrade(self), nature));
     }
 
-    /// The scheduler, while there is one.
+    /// The scheduler, while it exists.
     pub(crate) fn handle(&self) -> Option<Handle> {
         self.hub.handle()
     }
@@ -153,8 +154,8 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// Asks the specification something, which may find that something is wrong; `describe` says what is asked, to
-    /// people.
+    /// Asks the specification something, and notes the error if it finds one; `describe` puts the
+    /// question into words.
     pub(crate) fn ask<T: Copy, D: fmt::Debug + Send + 'static>(
         &self,
         describe: impl FnOnce(Option<T>) -> D,
@@ -171,7 +172,7 @@ impl World {
         answer
     }
 
-    /// The specification is told something, of that name.
+    /// Tells the specification an event; `what` is its name.
     pub(crate) fn tell(
         &self,
         what: &'static str,
@@ -180,7 +181,7 @@ impl World {
         self.ask(|_| what, tell);
     }
 
-    /// What a call has returned has to be what was expected, if anything was.
+    /// Notes an error if the result of a call differs from the expected one.
     pub(crate) fn compare<T: fmt::Debug + PartialEq>(
         &self,
         what: &'static str,
@@ -204,7 +205,7 @@ impl World {
         self.compare(what, expected, found);
     }
 
-    /// Remembers that it has come to that.
+    /// Remembers that this result has occurred.
     pub(crate) fn come_to(&self, what: &str) {
         self.state().reached.insert(what.to_owned());
     }
@@ -226,7 +227,8 @@ impl World {
         Pid::new(handle.host_name(), 100 * self.name as u64 + id)
     }
 
-    /// Compares what the handles of processes that have ended say with what the hook was told; blocks until they do.
+    /// Compares the handles of ended processes with what the hook was told; blocks until they
+    /// agree.
     pub(crate) fn check_handles(&self) {
         let all = std::mem::take(&mut self.state().handles);
         for handle in all {
@@ -241,8 +243,8 @@ impl World {
         }
     }
 
-    /// Blocks until the specification has nothing to wait for, or something is wrong; for schedulers with threads.
-    /// After that time, that is wrong.
+    /// Blocks until the specification has nothing to wait for, or there is an error; for schedulers
+    /// with threads. A longer wait than `at_most` is an error.
     pub(crate) fn wait_until_settled(&self, at_most: Duration) {
         if !self.wait_until(at_most, Spec::is_settled) {
             self.tell("waited in vain", Spec::settled);
@@ -266,8 +268,7 @@ impl World {
         self.state().broken.is_some()
     }
 
-    /// # Panics
-    /// When something was wrong; says what, and what had happened before.
+    /// # Panics When there is an error. The text says what, and what had happened before.
     pub(crate) fn assert_right(&self) {
         let state = self.state();
         let Some(broken) = &state.broken else {
@@ -284,7 +285,8 @@ impl World {
 }
 
 impl State {
-    /// Writes down what has happened, and what is wrong with that; nothing after the first thing that was.
+    /// Notes what has happened, and whether that is wrong; ignores everything after the first
+    /// error.
     pub(crate) fn write(
         &mut self,
         what: impl fmt::Debug + Send + 'static,

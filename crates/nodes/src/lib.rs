@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-// Each of these may import those to its right: typed, values > cache > blocks > set > slab, and
-// cache > exchange.
+// Each of these may import those to its right: small_box > values, typed > cache > blocks > set >
+// slab, and cache > exchange.
 mod blocks;
 mod cache;
 #[cfg(all(test, not(loom)))]
@@ -13,8 +13,10 @@ mod loom_exchange;
 mod loom_slab;
 mod set;
 mod slab;
+mod small_box;
 mod typed;
 pub mod values;
 
 pub use cache::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
+pub use small_box::SmallBox;
 pub use typed::{Returns, allocate, free, stride};

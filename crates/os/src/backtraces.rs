@@ -6,29 +6,29 @@
 //!
 //! **Rejected.** Unwinding in the signal's handler, by `_Unwind_Backtrace`: it takes the dynamic
 //! linker's lock or allocates, depending on the versions of two libraries. Following frame pointers
-//! there: programs are compiled without. Stopping the thread with `ptrace`: a process can't do that to
-//! itself.
+//! there: programs are compiled without. Stopping the thread with `ptrace`: a process can't do that
+//! to itself.
 //!
 //! **Protocol.**
-//! 1. A thread that enters sets a sample aside, with room for its registers and the innermost part of
-//!    its stack, and notes where its stack is (`sample.rs`).
+//! 1. A thread that enters sets a sample aside, with room for its registers and the innermost part
+//!    of its stack, and notes where its stack is (`sample.rs`).
 //! 2. The asker sees that what it asks about goes on, and sends the signal (`signal.rs`).
 //! 3. The handler copies registers and stack into the thread's sample, by loads and stores alone.
-//! 4. The asker waits for that, for [`PATIENCE`] at most, and sees that what it asks about still goes
-//!    on.
-//! 5. The asker unwinds the copy with the unwind tables of the program's modules, which it copies as
-//!    well (`unwind.rs`), and looks the symbols up (`symbols.rs`). The thread has long gone on.
+//! 4. The asker waits for that, for [`PATIENCE`] at most, and sees that what it asks about still
+//!    goes on.
+//! 5. The asker unwinds the copy with the unwind tables of the program's modules, which it copies
+//!    as well (`unwind.rs`), and looks the symbols up (`symbols.rs`). The thread has long gone on.
 //!
 //! **Why it is of that very step.** The thread writes that a step is over before it begins another.
-//! The handler's last store is a Release. The asker looks at the step after the Acquire that pairs with
-//! it, and so sees what had happened before the copy was made.
+//! The handler's last store is a Release. The asker looks at the step after the Acquire that pairs
+//! with it, and so sees what had happened before the copy was made.
 
 mod sample;
 mod signal;
 mod symbols;
 mod unwind;
 
-use crate::sampler::{Entered, Sampler, SamplerError};
+use crate::sampler::{Entered, Sampler, SamplerError, WithId};
 use sample::{Copied, Sample};
 use std::fmt;
 use std::marker::PhantomData;
@@ -38,11 +38,11 @@ use std::time::Duration;
 /// How long the thread has for its answer. A thread that is not given a processor may take longer.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Takes backtraces of threads in slots from 0 to below `slots`, by that real-time signal, or by the
-/// last but one.
+/// Takes backtraces of threads in slots from 0 to below `slots`, by that real-time signal, or by
+/// the last but one.
 ///
-/// A backtrace ends at the first function whose name contains one of `ends`. The signal's handler is
-/// the whole program's, and it stays.
+/// A backtrace ends at the first function whose name contains one of `ends`. The signal's handler
+/// is the whole program's, and it stays.
 ///
 /// # Errors
 /// When the signal is no real-time signal, or another part of the program uses it.
@@ -130,7 +130,7 @@ impl Sampler for Backtraces {
         &self,
         slot: usize,
         is_current: &dyn Fn() -> bool,
-        with_thread: &dyn Fn(&dyn Fn(u32) -> bool) -> bool,
+        with_thread: &dyn Fn(&WithId<'_>) -> bool,
     ) -> Option<Arc<str>> {
         let send = || with_thread(&|id| signal::send(self.signal, id));
         self.text(&self.copy(slot, is_current, send)?)

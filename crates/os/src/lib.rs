@@ -18,5 +18,5 @@ mod system;
 
 pub use backtraces::backtraces;
 pub use pinning::{PinError, Pinning, Pins, Ranges};
-pub use sampler::{Entered, Sampler, SamplerError};
+pub use sampler::{Entered, Sampler, SamplerError, WithId};
 pub use system::{computed, is_asleep, thread_id};

@@ -11,7 +11,8 @@ pub fn thread_id() -> u32 {
     gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not say.
+/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not
+/// say.
 #[must_use]
 pub fn is_asleep(thread: u32) -> Option<bool> {
     let account = read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;

@@ -1,4 +1,5 @@
-//! No backtraces: without the feature, and on systems where a thread can't be asked for its registers.
+//! No backtraces: without the feature, and on systems where a thread can't be asked for its
+//! registers.
 
 use crate::sampler::{Sampler, SamplerError};
 use std::io;

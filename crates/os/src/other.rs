@@ -9,7 +9,8 @@ pub fn thread_id() -> u32 {
     0
 }
 
-/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not say.
+/// Whether the thread sleeps at this moment, in whatever call; `None` where the system does not
+/// say.
 #[must_use]
 pub fn is_asleep(_: u32) -> Option<bool> {
     None

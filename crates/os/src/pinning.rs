@@ -1,30 +1,32 @@
 //! Which cores threads run on.
 //!
-//! **Problem.** The system moves threads between cores, and the contents of the caches stay behind. A
-//! program that has cores to itself may want each worker to keep one. But a thread that is held up
-//! still computes on its core, and the thread in its place would get half of it.
+//! **Problem.** The system moves threads between cores, and the contents of the caches stay behind.
+//! A program that has cores to itself may want each worker to keep one. But a thread that is held
+//! up still computes on its core, and the thread in its place would get half of it.
 //!
-//! **Rejected.** Spare threads that are never pinned: workers and spares change places, so that soon no
-//! pinned thread would be active. Spares that share the core of the thread that they replace.
+//! **Rejected.** Spare threads that are never pinned: workers and spares change places, so that
+//! soon no pinned thread would be active. Spares that share the core of the thread that they
+//! replace.
 //!
-//! **Rule.** A core belongs to a place, not to a thread. A thread that takes a place is pinned to its
-//! core. A thread that is released may run on all cores that the process had when [`Pins`] was made.
+//! **Rule.** A core belongs to a place, not to a thread. A thread that takes a place is pinned to
+//! its core. A thread that is released may run on all cores that the process had when [`Pins`] was
+//! made.
 
 use crate::system::{allow_cores, allowed_cores};
 use std::{fmt, io};
 
 /// Which cores a scheduler's workers run on.
 ///
-/// Cores have the numbers that the system gives them: on Linux those of `processor` in `/proc/cpuinfo`,
-/// from 0 up.
+/// Cores have the numbers that the system gives them: on Linux those of `processor` in
+/// `/proc/cpuinfo`, from 0 up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Pinning {
     /// The system decides, and moves them as it likes.
     #[default]
     Off,
-    /// One core for each worker, in turn, out of those that the thread that builds the scheduler may
-    /// use: its affinity mask, which the system keeps within the cgroup's cpuset.
+    /// One core for each worker, in turn, out of those that the thread that builds the scheduler
+    /// may use: its affinity mask, which the system keeps within the cgroup's cpuset.
     RoundRobin,
     /// These cores for the workers in turn; from the first again when there are more workers.
     Cores(Vec<usize>),
@@ -94,7 +96,8 @@ impl Pins {
 
     /// Lets a thread run on all cores: one that is alive, or with 0 the calling one.
     pub fn release(&self, thread: u32) {
-        // Should the process have lost all of these cores, the system has moved its threads already.
+        // Should the process have lost all of these cores, the system has moved its threads
+        // already.
         let _ = allow_cores(thread, &self.allowed);
     }
 }

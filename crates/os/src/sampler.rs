@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::{fmt, io};
 
+/// What is done with a thread's id, while that thread can't end; it says whether it was done.
+pub type WithId<'a> = dyn Fn(u32) -> bool + 'a;
+
 /// Says where threads are: one for each slot.
 pub trait Sampler: fmt::Debug + Send + Sync {
-    /// The calling thread, which has that slot, can be asked where it is, until the result is dropped.
+    /// The calling thread, which has that slot, can be asked where it is, until the result is
+    /// dropped.
     fn enter(&self, slot: usize) -> Box<dyn Entered + '_>;
 
     /// Where the thread with that slot is: a line for each function, the innermost first.
@@ -16,7 +20,7 @@ pub trait Sampler: fmt::Debug + Send + Sync {
         &self,
         slot: usize,
         is_current: &dyn Fn() -> bool,
-        with_thread: &dyn Fn(&dyn Fn(u32) -> bool) -> bool,
+        with_thread: &dyn Fn(&WithId<'_>) -> bool,
     ) -> Option<Arc<str>>;
 }
 
@@ -42,8 +46,8 @@ pub enum SamplerError {
         /// The signal.
         signal: i32,
     },
-    /// The system can't interrupt a thread to see where it is: it is not Linux on x86-64 or AArch64, or
-    /// the crate was built without the feature `backtraces`.
+    /// The system can't interrupt a thread to see where it is: it is not Linux on x86-64 or
+    /// AArch64, or the crate was built without the feature `backtraces`.
     #[error("the system can't interrupt a thread to see where it is: {0}")]
     System(io::Error),
 }

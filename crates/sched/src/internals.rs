@@ -1,11 +1,11 @@
 //! What the benchmarks of this workspace measure of the inside. It is no part of the interface: it may
 //! change or go in any version.
 
-use crate::cell::ProcessCell;
-use crate::handle::Handle;
-use crate::home::Home;
-use crate::registry::Registry;
-use crate::state::{Begin, Leave, State, Waiting, Wake};
+use crate::api::handle::Handle;
+use crate::core::cell::ProcessCell;
+use crate::core::registry::Registry;
+use crate::process::home::Home;
+use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use crate::still::Still;
 use ganger_proc_api::Pid;
 use std::cell::Cell;

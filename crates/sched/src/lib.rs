@@ -2,67 +2,28 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(not(feature = "sim"))]
-#[path = "accounts_off.rs"]
+#[path = "accounts/off.rs"]
 mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
+mod api;
+mod base;
 mod blocking;
-mod builder;
-mod cell;
 #[cfg(not(feature = "check"))]
-#[path = "check_off.rs"]
+#[path = "check/off.rs"]
 mod check;
-mod clock;
-mod commands;
-mod config;
-mod contain;
 mod core;
-mod delivery;
-mod dispatch;
-mod dump;
-mod exit_slot;
-mod factories;
-mod finish;
-mod forced;
-mod frames;
-mod handle;
-mod home;
-mod idle;
-mod lanes;
-mod late;
-mod local;
-mod long_steps;
-mod names;
-mod nodes;
-mod outstanding;
-mod pool;
-mod process_handle;
+mod handlers;
+mod limits;
+mod process;
 mod progress;
-mod registry;
-mod room;
-mod routing;
-mod run;
-mod scheduler;
-mod send_all;
-mod sending;
-mod shared;
-mod shown;
-mod slots;
-mod small_box;
-mod state;
-mod stats;
+mod queues;
+mod send;
 #[cfg(any(all(test, not(loom)), feature = "internals"))]
 mod still;
 mod stop;
-mod submit;
-mod threads;
-mod token;
-mod turns;
-mod upgrade;
-mod waiters;
-mod watchers;
+mod turn;
 mod worker;
-mod worker_slots;
 
 #[cfg(feature = "check")]
 #[doc(hidden)]
@@ -76,22 +37,19 @@ mod models;
 #[doc(hidden)]
 pub mod sim;
 
-pub use builder::Builder;
-pub use commands::{CommandRegistry, RegisterError, RegisterErrorKind};
-pub use config::BuildError;
-pub use dump::{Dump, ProcessDump, WorkerDump};
-pub use factories::{Factory, FactoryError};
+pub use api::builder::Builder;
+pub use api::dump::{Dump, ProcessDump, WorkerDump};
+pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
+pub use api::process_handle::{Address, ProcessHandle};
+pub use api::scheduler::{Scheduler, StartError};
+pub use api::send_all::SendAllError;
+pub use api::sending::SendAsync;
+pub use base::config::BuildError;
+pub use base::long_steps::{LongStep, LongStepKind};
+pub use base::stats::{Stats, WorkerStats};
 pub use ganger_os::Pinning;
 pub use ganger_proc_api::NotFound;
-pub use handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
-pub use long_steps::{LongStep, LongStepKind};
-pub use process_handle::{Address, ProcessHandle};
-pub use scheduler::{Scheduler, StartError};
-pub use send_all::SendAllError;
-pub use sending::SendAsync;
-pub use state::ProcessState;
-pub use stats::{Stats, WorkerStats};
-pub use stop::{StopError, StopReport};
-
-/// A process, shared by registry and handles.
-type Task = std::sync::Arc<cell::ProcessCell>;
+pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
+pub use handlers::factories::{Factory, FactoryError};
+pub use process::state::ProcessState;
+pub use progress::report::{StopError, StopReport};

@@ -3,7 +3,7 @@
 use crate::strategy::Strategy;
 use fastrand::Rng;
 
-/// A decision that has been made: one of so many.
+/// A decision that has been made: which of `of` alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) of: u32,
@@ -14,9 +14,9 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Seed(u64),
-    /// After these everybody moves in turn, and all else is the first of whatever there is.
+    /// After these the actors move in turn, and every other decision takes the first alternative.
     Given(Vec<u32>),
-    /// After these, all is the first of whatever there is: the first of the ways that begin so.
+    /// After these every decision takes the first alternative: the first of the runs that begin so.
     FirstAfter(Vec<u32>),
 }
 
@@ -25,16 +25,17 @@ pub(crate) struct Choices {
     given: Vec<u32>,
     made: Vec<Decision>,
     order: Order,
-    /// Who moves after what is given: everybody in turn.
+    /// Beyond the given decisions the actors move in turn.
     in_turn: bool,
-    /// Nothing goes wrong any more.
+    /// From here on nothing goes wrong.
     is_calm: bool,
 }
 
-/// Who moves next, where chance decides.
+/// How chance picks the actor that moves next.
 enum Order {
     Any,
-    /// Of each actor, the higher the sooner; and when the first one falls behind all others.
+    /// The actor with the highest priority moves; the first one falls behind the others at each of
+    /// the `falls`.
     Priorities {
         of: Vec<u64>,
         falls: Vec<u64>,
@@ -43,7 +44,7 @@ enum Order {
 }
 
 impl Choices {
-    /// For that many actors.
+    /// Decisions for that many actors.
     pub(crate) fn new(source: Source, strategy: Strategy, actors: usize) -> Self {
         let in_turn = matches!(source, Source::Given(_));
         let (rng, given) = match source {
@@ -69,12 +70,12 @@ impl Choices {
         choices
     }
 
-    /// One of so many, which are alike.
+    /// One of `of` alternatives, each as likely as the others.
     pub(crate) fn choose(&mut self, of: usize) -> usize {
         self.decide(of, 0, |rng, of| rng.u32(..of))
     }
 
-    /// Whether something happens that does so many times in a thousand.
+    /// Whether something happens that happens `per_mille` times in a thousand.
     pub(crate) fn happens(&mut self, per_mille: u32) -> bool {
         if per_mille == 0 || self.is_calm {
             return false;
@@ -82,7 +83,7 @@ impl Choices {
         self.decide(2, 0, |rng, _| u32::from(rng.u32(..1_000) < per_mille)) == 1
     }
 
-    /// One of these actors, for the move of that number; the place in the list.
+    /// Picks the actor for move `nth`; returns its place in `actors`.
     pub(crate) fn actor(&mut self, actors: &[usize], nth: u64) -> usize {
         let Order::Priorities { of, falls, lowest } = &mut self.order else {
             return self.decide(actors.len(), nth, |rng, of| rng.u32(..of));
@@ -93,7 +94,7 @@ impl Choices {
                 .unwrap_or(0)
         };
         let mut place = first(of);
-        // Each falls once, however often somebody is asked for in the same move.
+        // Each fall counts once, even if one move asks for several actors.
         while let Some(fall) = falls.iter().position(|&fall| fall == nth) {
             falls.swap_remove(fall);
             *lowest -= 1;
@@ -104,7 +105,7 @@ impl Choices {
         self.decide(actors.len(), nth, |_, _| place)
     }
 
-    /// Without chance, and nothing given, it is the place `beyond`, counted round.
+    /// Without chance and without a given decision, the result is `beyond` modulo `of`, or 0.
     fn decide(
         &mut self,
         of: usize,
@@ -127,7 +128,7 @@ impl Choices {
         chose as usize
     }
 
-    /// From now on nothing goes wrong.
+    /// From here on nothing goes wrong.
     pub(crate) fn calm_down(&mut self) {
         self.is_calm = true;
     }
@@ -173,7 +174,7 @@ mod tests {
         let moves: Vec<_> = (0..50).map(|nth| choices.actor(&[0, 1, 2], nth)).collect();
         let changes = moves.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert_eq!(changes, 2, "{moves:?}");
-        // Who can't move is passed over.
+        // An actor that can't move is passed over.
         assert_eq!(choices.actor(&[2], 50), 0);
     }
 }

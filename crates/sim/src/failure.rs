@@ -1,4 +1,5 @@
-//! A run that has failed: whether it does again, the simplest that fails like it, and what there is to say.
+//! A run that has failed: whether it fails again, the simplest run that fails like it, and the
+//! report.
 
 use crate::choices::Decision;
 use crate::shrink::shrink;
@@ -12,26 +13,27 @@ pub(crate) const SEED: &str = "GANGER_SIM_SEED";
 /// The decisions to make, in the environment: numbers with commas between them.
 pub(crate) const DECISIONS: &str = "GANGER_SIM_DECISIONS";
 
-/// How many runs may be spent on a simpler one that fails.
+/// How many runs the search for a simpler run may take.
 const TRIES: u64 = 2_000;
 
-/// How many moves these may have in all.
+/// How many moves these runs may have in all.
 const MOVES: u64 = 2_000_000;
 
-/// With fewer tries than this hardly anything becomes simpler.
+/// With fewer runs than this hardly any run becomes simpler.
 const FEW: u64 = 10;
 
-/// How many lines of moves a report of a failure shows.
+/// How many lines of moves the report of a failure shows.
 const SHOWN: usize = 60;
 
-/// How many lines of what goes wrong.
+/// How many lines of faults the report shows.
 const WRONG: usize = 20;
 
-/// What a failure ends with when it is that.
+/// The end of the reason when the run is stuck: no actor can move, and the test still waits.
 pub(crate) const STUCK: &str = "nothing moves any more";
 
 /// What may be the reason for that.
-const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: use `rt.clock().after`.";
+const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: \
+                    use `rt.clock().after`.";
 
 /// What became of a run.
 pub(crate) struct Outcome {
@@ -48,15 +50,15 @@ pub(crate) struct Failure {
     pub(crate) why: String,
     /// Where the panic was.
     pub(crate) place: String,
-    /// It is the simulation that has failed the run, at the place in the test that called it.
+    /// The simulation has failed the run itself; `place` is the call in the test.
     pub(crate) given_up: bool,
-    /// What the scheduler looked like, if it was that nothing moved any more.
+    /// The scheduler's dump, when the run is stuck.
     pub(crate) stuck: Option<Dump>,
 }
 
 impl Failure {
-    /// Whether the other is one of the same kind: what failed is in the same place, and what the simulation
-    /// says of it is the same but for numbers and details.
+    /// Whether both failures are of the same kind. They are when they have the same place, and the
+    /// simulation gives the same reason but for numbers and details.
     fn is_like(&self, other: &Self) -> bool {
         self.place == other.place && self.kind() == other.kind()
     }
@@ -79,7 +81,7 @@ impl Outcome {
         self.made.iter().map(|it| it.chose).collect()
     }
 
-    /// What goes wrong, the last moves, and what is left when nothing moves any more.
+    /// The faults, the last moves, and for a stuck run the processes that are left.
     pub(crate) fn shown(&self) -> String {
         let mut shown = String::new();
         let wrong = self.trace.wrong();
@@ -107,11 +109,11 @@ impl Outcome {
     }
 }
 
-/// Says what there is to say about a run that has failed with that seed, or in one of the ways that there are.
+/// Reports the failure of one run: of that seed, or of one of the explored ways.
 ///
-/// It is `announce`d at once, since the rest may take a while: the same decisions are made once more, to see
-/// whether they decide all that matters, and then the run is made simpler. `attempt` is a run with these
-/// decisions, of so many moves at the most.
+/// The failure is `announce`d at once, because the rest may take a while. The same decisions are
+/// made once more, which shows whether they decide all that matters. Then the run is made simpler.
+/// `attempt` makes a run of these decisions, of at most that many moves.
 #[track_caller]
 pub(crate) fn fail(
     seed: Option<u64>,
@@ -125,7 +127,7 @@ pub(crate) fn fail(
         None => "one of the ways fails".to_owned(),
     };
     let moves = outcome.moves;
-    // With simpler decisions it may take longer, but not much.
+    // A simpler run may take longer, but not much.
     let most = 2 * moves + 1;
     let again = |decisions: &[u32]| attempt(decisions, most);
     let tries = match MOVES / most {
@@ -148,8 +150,9 @@ pub(crate) fn fail(
         let shown = outcome.shown();
         panic!(
             "{what}: {failure}\n\n\
-             It did not fail again when the same decisions were made once more: something in the test is not \
-             decided by the seed (threads, the machine's clock, randomness, state that is kept between runs).\n\n\
+             It did not fail again when the same decisions were made once more: something in the \
+             test is not decided by the seed (threads, the machine's clock, randomness, state that \
+             is kept between runs).\n\n\
              {shown}"
         );
     }
@@ -171,9 +174,9 @@ pub(crate) fn fail(
     panic!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
 }
 
-/// Decisions, as the environment has them.
+/// Decisions, in the form that the environment variable has.
 fn list(decisions: &[u32]) -> String {
-    // None at all would be no setting.
+    // An empty list would count as no setting.
     if decisions.is_empty() {
         return "0".to_owned();
     }
@@ -181,14 +184,15 @@ fn list(decisions: &[u32]) -> String {
     list.join(",")
 }
 
-/// What to call to repeat a run.
+/// The command that repeats a run.
 fn program() -> String {
     let current = thread::current();
-    // A test's thread has its name; where tests have none of their own, it can't be known.
+    // A test's thread has the test's name; where tests have no thread of their own, the name is
+    // unknown.
     match current.name() {
         None | Some("main") => "(the same program again)".to_owned(),
         Some(test) => {
-            // Cargo sets it for what it runs.
+            // Cargo sets this variable for the programs that it runs.
             let package =
                 env::var("CARGO_PKG_NAME").map_or(String::new(), |it| format!("-p {it} "));
             format!("cargo test {package}-- --exact {test}")
@@ -219,7 +223,7 @@ mod tests {
         }
     }
 
-    /// The report of a run with these decisions, and what has been announced.
+    /// The report of a run with these decisions, and the announcement.
     fn report(
         moves: u64,
         decisions: &[u32],
@@ -257,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fail_again_is_not_said_to_be_repeatable() {
-        // It passes; it fails, but goes another way; it fails twice, and not a third time.
+        // The second run passes; it fails in another way; it fails twice, and not a third time.
         for kind in 0..3 {
             let runs = Cell::new(0);
             let (report, _) = report(10, &[1, 2, 3], |decisions, _| {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// How often what goes wrong, in times out of a thousand; nothing, by default.
+/// How often each fault happens, in times out of a thousand. By default there are no faults.
 ///
-/// # Moments
-/// What others do happens before any move, and in the middle of some: while a process is being submitted,
-/// before and after a step, while a process ends.
+/// # Moments A fault that comes from outside of the scheduler happens before any move, and in the
+/// middle of some: while a process is being submitted, before and after a step, while a process
+/// ends.
 ///
 /// ```
 /// use ganger_sim::Faults;
@@ -17,65 +17,67 @@ use std::time::Duration;
 pub struct Faults {
     /// A worker that could steal finds nothing.
     pub steal_fails: u32,
-    /// A worker stands still for up to a hundred moves of others, as a thread does that the system has
+    /// A worker stands still for up to a hundred moves of others, like a thread that the system has
     /// taken off its processor.
     pub worker_stalls: u32,
     /// The clock jumps forward, by up to [`JUMP`].
     pub clock_jumps: u32,
     /// A step panics before it has done anything.
     pub step_panics: u32,
-    /// A step blocks its thread for up to 100 ms before it does anything. A spare may take its worker's place
-    /// meanwhile, where there are [spares](crate::Sim::spares).
+    /// A step blocks its thread for up to 100 ms before it does anything. Where there are
+    /// [spares](crate::Sim::spares), a spare may take its worker's place meanwhile.
     pub step_blocks: u32,
-    /// The answer of a handler that was registered with [`Rt::register`](crate::Rt::register) comes later, by up
-    /// to [`LATE`].
+    /// The answer of a handler that was registered with [`Rt::register`](crate::Rt::register) comes
+    /// later, by up to [`LATE`].
     pub handler_is_late: u32,
     /// Such a handler is not called: its completer is dropped.
     pub handler_drops: u32,
     /// Such a handler is not called: the command fails.
     pub handler_fails: u32,
-    /// Such a handler is called, and reports an error beside: its answer comes later, and is refused, because
-    /// the error has been the answer.
+    /// Such a handler is called and reports an error as well. The error is the answer; the
+    /// handler's own answer comes later and is refused.
     pub handler_answers_twice: u32,
-    /// At a [moment](Self#moments), some process is asked to be upgraded, to what one of the factories makes
-    /// that were registered with [`Rt::register_upgrade`](crate::Rt::register_upgrade).
+    /// At a [moment](Self#moments), some process is asked to upgrade itself. A factory that was
+    /// registered with [`Rt::register_upgrade`](crate::Rt::register_upgrade) makes the new process.
     pub process_is_upgraded: u32,
     /// Such a factory panics.
     pub upgrade_fails: u32,
-    /// A package that the scheduler's [router](crate::Rt::router) gets from it is refused, and comes back.
+    /// The scheduler's [router](crate::Rt::router) refuses a package that the scheduler sends; it
+    /// comes back.
     pub package_is_refused: u32,
-    /// Such a package arrives later, by up to [`LATE`], and those of the same sender for the same receiver
-    /// behind it. Should it be refused then, its sender does not hear of it: see
+    /// Such a package arrives later, by up to [`LATE`]. Later packages of the same sender for the
+    /// same receiver stay behind it. If it is refused on arrival, its sender is not told: see
     /// [`Rt::returned`](crate::Rt::returned).
     pub package_is_late: u32,
-    /// Before a move, some host or peer of the router is not to be found for up to [`LATE`].
+    /// Before a move, some host or peer of the router disappears for up to [`LATE`].
     pub place_disappears: u32,
-    /// At a [moment](Self#moments), a worker that sleeps is woken though there is nothing to do, as when a
-    /// wake-up comes twice. (One that comes late is one whose worker stands still.)
+    /// At a [moment](Self#moments), a sleeping worker is woken without work, as when a wake-up
+    /// comes twice. (For a wake-up that comes late see `worker_stalls`.)
     pub worker_wakes_in_vain: u32,
-    /// At a [moment](Self#moments), one of those acts that were registered with
+    /// At a [moment](Self#moments), one of the acts happens that were registered with
     /// [`Rt::meanwhile`](crate::Rt::meanwhile).
     pub others_act: u32,
     /// At a [moment](Self#moments), some process is terminated.
     pub process_is_terminated: u32,
     /// At a [moment](Self#moments), some process is cancelled.
     pub process_is_cancelled: u32,
-    /// At a [moment](Self#moments), the scheduler begins to shut down, with a deadline of up to [`LATE`].
+    /// At a [moment](Self#moments), the scheduler begins to shut down, with a deadline of up to
+    /// [`LATE`].
     pub shutdown_begins: u32,
-    /// At a [moment](Self#moments), the deadline of a shutdown that has begun passes. When that is so the
-    /// workers leave only some moves later, as they do after a time of grace.
+    /// At a [moment](Self#moments), the deadline of a shutdown that has begun passes. With this
+    /// fault the workers leave some moves after the deadline, as they do after a time of grace.
     pub shutdown_is_forced: u32,
 }
 
-/// How far the clock jumps, at the most.
+/// How far the clock jumps at most.
 pub const JUMP: Duration = Duration::from_secs(60);
 
-/// How late an answer comes, at the most.
+/// How late an answer comes at most.
 pub const LATE: Duration = Duration::from_millis(100);
 
 impl Faults {
-    /// Those that a program has to live with wherever it runs, each now and then: no panics, and nobody is
-    /// terminated or cancelled.
+    /// The faults that a program has to live with wherever it runs, each at times: no panics, no
+    /// terminations, no cancellations.
     #[must_use]
     pub const fn some() -> Self {
         Self {

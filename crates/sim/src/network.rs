@@ -1,5 +1,5 @@
-//! What is beyond a simulated scheduler: its node, a router with peers, and a way there on which packages are
-//! refused or late.
+//! The world beyond a simulated scheduler: its node, a router with peers, and a link to them that
+//! refuses or delays packages.
 
 use crate::faults::LATE;
 use crate::rt::Rt;
@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The node that the scheduler is on.
+/// The node of the scheduler.
 pub(crate) const NODE: &str = "simulated";
-/// The host that it is.
+/// The scheduler's host name.
 pub(crate) const HOST: &str = "sim";
 
 pub(crate) struct Network {
@@ -22,7 +22,7 @@ pub(crate) struct Network {
     pub(crate) clock: SimClock,
 }
 
-/// In front of the router.
+/// The link between the scheduler and the router.
 #[derive(Clone)]
 pub(crate) struct Way(Arc<Inner>);
 
@@ -32,17 +32,17 @@ struct Inner {
     traffic: Mutex<Traffic>,
 }
 
-/// Packages of one sender for one receiver, of one kind: they stay in order.
+/// Packages of one sender for one receiver, of one kind. They stay in order.
 type Stream = (Option<Pid>, Pid, bool);
 
 #[derive(Default)]
 struct Traffic {
-    /// How many are on their way, and when the last one arrives.
+    /// How many packages are on their way, and when the last one arrives.
     late: HashMap<Stream, (usize, Duration)>,
     returned: Vec<SendError>,
 }
 
-/// What is not to be found for a while.
+/// A host or peer that disappears for a while.
 #[derive(Clone, Copy)]
 enum Place {
     Host(HostName),
@@ -144,25 +144,28 @@ impl Receiver for Way {
 }
 
 impl Rt<'_> {
-    /// The router behind the scheduler, whose local node `simulated` has the scheduler as its host `sim`: for
-    /// other hosts, and peers. What the scheduler's processes send there may be refused or late, and any of
-    /// these places may not be found for a while: see [`Faults`](crate::Faults). What is sent to the router
-    /// itself is neither.
+    /// The router behind the scheduler. Its local node `simulated` has the scheduler as its host
+    /// `sim`; a test adds other hosts, and peers.
     ///
-    /// Not in use when the simulation's [`builder`](crate::Sim::builder) sets a router of its own.
+    /// Packages that the scheduler's processes send through it may be refused or late, and any of
+    /// its hosts and peers may disappear for a while: see [`Faults`](crate::Faults). Packages that
+    /// the test sends to the router itself are neither refused nor late.
+    ///
+    /// The router is unused when the simulation's [`builder`](crate::Sim::builder) sets another
+    /// one.
     #[must_use]
     pub fn router(&self) -> &Arc<Router> {
         &self.network.router
     }
 
-    /// The packages that came late and were refused then, since the last call: their senders do not hear of
-    /// it, as in a network.
+    /// The packages that came late and were then refused, since the last call. As in a network,
+    /// their senders are not told.
     #[must_use]
     pub fn returned(&self) -> Vec<SendError> {
         std::mem::take(&mut self.network.way.0.traffic().returned)
     }
 
-    /// Some host or peer is not to be found for a while; returns its name.
+    /// Removes some host or peer for a while; returns its name.
     pub(crate) fn lose_a_place(&self) -> Option<&'static str> {
         let router = self.router();
         let hosts = router.local().hosts().into_iter().map(Place::Host);
@@ -176,7 +179,7 @@ impl Rt<'_> {
         let away = Duration::from_micros(self.choose(micros) as u64);
         let receiver = place.remove(router)?;
         let router = Arc::clone(router);
-        // Somebody else may have taken the place by then.
+        // Another receiver may have taken the name by then; `add` then fails, which is fine.
         self.clock.after(away, move || place.add(&router, receiver));
         Some(place.name())
     }

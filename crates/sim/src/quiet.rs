@@ -1,4 +1,4 @@
-//! Panics of which nobody needs to hear yet, and where they were.
+//! Panics that stay silent for the moment, and their places.
 
 use std::cell::{Cell, RefCell};
 use std::panic;
@@ -6,17 +6,17 @@ use std::sync::Once;
 
 thread_local! {
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-    /// Where the last panic was.
+    /// The place of the last panic.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Has the places of panics noted from now on.
+/// Notes the places of panics from here on.
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let others = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            // It may be gone at the end of a thread.
+            // The thread-local may be gone at the end of a thread.
             let _gone = PLACE.try_with(|place| {
                 *place.borrow_mut() = info.location().map(ToString::to_string);
             });
@@ -27,12 +27,12 @@ pub(crate) fn install() {
     });
 }
 
-/// Where the last panic of this thread was, once.
+/// Takes the place of this thread's last panic.
 pub(crate) fn place() -> Option<String> {
     PLACE.take()
 }
 
-/// Calls `f`, whose panics the panic hook does not show: they come back in what `f` returns.
+/// Calls `f` without the panic hook's output for the panics in it.
 pub(crate) fn quietly<R>(f: impl FnOnce() -> R) -> R {
     struct Loud(bool);
     impl Drop for Loud {

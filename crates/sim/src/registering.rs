@@ -1,4 +1,4 @@
-//! Handlers and factories with which something may go wrong, and what others do.
+//! Handlers and factories that may fail, and acts from outside of the scheduler.
 
 use crate::faults::LATE;
 use crate::rt::Rt;
@@ -11,8 +11,8 @@ use ganger_sched::{FactoryError, RegisterError};
 use std::time::Duration;
 
 impl Rt<'_> {
-    /// Registers a handler, as [`Handle::register`](ganger_sched::Handle::register), with which something may
-    /// go wrong: see [`Faults`](crate::Faults).
+    /// Registers a handler like [`Handle::register`](ganger_sched::Handle::register); the handler
+    /// may fail, as [`Faults`](crate::Faults) says.
     ///
     /// # Errors
     /// [`RegisterError`] when the id is taken, or something has moved already.
@@ -47,9 +47,11 @@ impl Rt<'_> {
         self.handle().register(id, name, faulty)
     }
 
-    /// Registers a way to create processes, as
-    /// [`Handle::register_factory`](ganger_sched::Handle::register_factory): any process may be upgraded to one
-    /// of these at any time, with that method, and the factory may panic: see [`Faults`](crate::Faults).
+    /// Registers a factory like
+    /// [`Handle::register_factory`](ganger_sched::Handle::register_factory).
+    ///
+    /// Any process may be upgraded at any time to a process of this factory, with that method, and
+    /// the factory may panic: see [`Faults`](crate::Faults).
     ///
     /// # Errors
     /// [`FactoryError`], when the name is taken.
@@ -68,11 +70,11 @@ impl Rt<'_> {
         Ok(())
     }
 
-    /// Registers what another thread does while the scheduler works: it is done at any
-    /// [moment](crate::Faults#moments), again and again, as often as [`Faults::others_act`](crate::Faults) says.
-    /// What several senders send in this way arrives in the middle of moves.
+    /// Registers an act of another thread: `act` is called at any [moment](crate::Faults#moments),
+    /// again and again, as often as [`Faults::others_act`](crate::Faults) says. Messages that it
+    /// sends arrive in the middle of moves.
     ///
-    /// It is dropped when the run is over.
+    /// `act` is dropped when the run is over.
     pub fn meanwhile(&self, act: impl Fn() + 'static) {
         sim::offer_act(act);
     }
@@ -85,7 +87,7 @@ fn panic_at_times() {
     }
 }
 
-/// A completer whose answer comes some time later, for a handler of that name.
+/// A completer for the handler `name`, whose answer comes some time later.
 fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     let Some(pid) = completer.pid() else {
         return completer;

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// For how many moves a worker stands still, at the most.
+/// For how many moves a worker stands still at most.
 const STALL: usize = 100;
 
-/// A scheduler in a simulation. Nothing moves but when it is told to: see [`settle`](Self::settle) and
-/// [`wait`](Self::wait).
+/// A scheduler in a simulation, as its test sees it. Actors move only inside of the test's calls:
+/// see [`settle`](Self::settle) and [`wait`](Self::wait).
 ///
-/// It dereferences to the scheduler's [`Handle`], with all that it does. What would block the thread is
-/// refused with a panic, because nobody else is there that could move: `ProcessHandle::wait` of a process that
-/// has not ended and `Handle::stop`, which have their counterparts here, and a send that waits for room.
+/// It dereferences to the scheduler's [`Handle`]. A call that would block the thread panics,
+/// because no other thread moves the actors. These are a send that waits for room, `Handle::stop`,
+/// and `ProcessHandle::wait` of a live process. The last two have counterparts here.
 pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,
@@ -41,18 +41,18 @@ pub struct Rt<'a> {
     moves: Cell<u64>,
     /// After how many of them the promises could be checked.
     pub(crate) audits: Cell<u64>,
-    /// For how long processes have waited behind steps that block, since a worker has moved.
+    /// For how long processes have waited behind blocking steps since a worker has last moved.
     kept: Cell<Duration>,
     limit: u64,
-    /// Why it has failed the run.
+    /// Why the simulation has failed the run.
     pub(crate) given_up: RefCell<Option<String>>,
 }
 
-/// How long a turn takes, by the clock of the simulation: so that time passes beside processes that never
-/// wait.
+/// How long a turn takes by the clock of the simulation. With it, time passes even beside processes
+/// that never wait.
 pub const TURN: Duration = Duration::from_micros(1);
 
-/// A [`Machine`], whatever it borrows.
+/// A [`Machine`] without its lifetime.
 pub(crate) trait Moves {
     fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
 }
@@ -123,10 +123,10 @@ impl<'a> Rt<'a> {
         self.moves.get()
     }
 
-    /// One of so many, by the seed.
+    /// A number below `of`, decided by the seed.
     ///
     /// # Panics
-    /// When there are none.
+    /// When `of` is zero.
     #[must_use]
     #[track_caller]
     pub fn choose(&self, of: usize) -> usize {
@@ -134,8 +134,8 @@ impl<'a> Rt<'a> {
         self.choices.borrow_mut().choose(of)
     }
 
-    /// One move of whoever is next. Returns whether there was one: if not, nobody can move, and nothing is
-    /// due any more.
+    /// One move of the next actor. Returns false when no actor can move and no timer is set any
+    /// more.
     ///
     /// # Panics
     /// When a promise of the scheduler is broken, or the run takes more moves than it may.
@@ -178,10 +178,11 @@ impl<'a> Rt<'a> {
         true
     }
 
-    /// Goes on until nobody can move and nothing is due any more: all processes that are there wait.
+    /// Goes on until no actor can move and no timer is set any more: all live processes wait.
     ///
-    /// A process that wakes itself again and again, by the clock say, never lets this return: the run fails after
-    /// [`Sim::max_moves`](crate::Sim::max_moves). Use [`run_for`](Self::run_for) beside such a process.
+    /// With a process that wakes itself again and again, by the clock for example, this does not
+    /// return: the run fails after [`Sim::max_moves`](crate::Sim::max_moves). Use
+    /// [`run_for`](Self::run_for) beside such a process.
     ///
     /// # Panics
     /// As [`step`](Self::step).
@@ -198,16 +199,16 @@ impl<'a> Rt<'a> {
     pub fn run_for(&self, time: Duration) {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
-        // Ordering: Relaxed, here and below: there is one thread.
+        // Ordering: Relaxed, for both accesses: one thread makes them.
         self.clock
             .after(time, move || over.store(true, Ordering::Relaxed));
         while !is_over.load(Ordering::Relaxed) && self.step() {}
     }
 
-    /// Goes on until the process has ended; says how.
+    /// Goes on until the process has ended; returns how it ended.
     ///
     /// # Panics
-    /// When nobody can move and it has not, and as [`step`](Self::step).
+    /// When no actor can move and the process has not ended, and as [`step`](Self::step).
     #[track_caller]
     pub fn wait(&self, process: ProcessHandle) -> ExitReason {
         while !process.is_finished() {
@@ -228,7 +229,7 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// Fails the run, where the test has called what can't go on.
+    /// Fails the run, at the call in the test that can't go on.
     #[track_caller]
     pub(crate) fn fail(&self, why: String) -> ! {
         self.given_up.replace(Some(why.clone()));
@@ -255,12 +256,12 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// Forgets what was to happen later: whoever waits for it is in it, and so is the scheduler.
+    /// Forgets all timers: their actions hold completers, and these hold the scheduler.
     pub(crate) fn forget_timers(&self) {
         self.clock.clear();
     }
 
-    /// What may go wrong before a move.
+    /// Lets faults happen before a move.
     #[track_caller]
     fn inject(&self) {
         if self.happens(self.faults.clock_jumps) {
@@ -282,7 +283,8 @@ impl<'a> Rt<'a> {
         self.choices.borrow_mut().happens(per_mille)
     }
 
-    /// Who moves next. Lets time pass when nobody can move; none when nothing is due either.
+    /// The actor that moves next. Lets time pass when none can move; returns none when no timer is
+    /// set either.
     #[track_caller]
     fn next_actor(&self) -> Option<Actor> {
         loop {
@@ -291,7 +293,7 @@ impl<'a> Rt<'a> {
             let mut awake = able.clone();
             awake.retain(|actor| !self.is_stalled(*actor, nth));
             if awake.is_empty() && !able.is_empty() {
-                // There is nobody to wait for.
+                // No other actor can move, so the stalls end.
                 self.stalled.borrow_mut().fill(0);
                 awake = able;
             }
@@ -331,10 +333,10 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// Nobody moves for so long.
+    /// No actor moves for that long.
     ///
     /// # Panics
-    /// When a process has waited for too long behind steps that block, though there is a spare.
+    /// When processes have waited for too long behind blocking steps although there is a spare.
     #[track_caller]
     fn keep_waiting(&self, time: Duration) {
         let Some(patience) = self.machine(|machine| machine.patience()) else {
@@ -344,7 +346,8 @@ impl<'a> Rt<'a> {
         self.kept.set(kept);
         if kept > patience {
             self.fail(format!(
-                "G6 is broken: processes wait behind steps that block for {kept:?}, and a spare is left"
+                "G6 is broken: processes wait behind steps that block for {kept:?}, and a spare \
+                 is left"
             ));
         }
     }

@@ -1,7 +1,7 @@
 //! Making a failing run simpler.
 
-/// Looks for fewer and smaller decisions with which `fails` still holds, for at most `tries` tries. The
-/// result is one with which it does.
+/// Looks for fewer and smaller decisions with which `fails` still holds, in at most `tries` tries.
+/// It holds for the result.
 pub(crate) fn shrink(
     decisions: Vec<u32>,
     mut tries: u64,
@@ -48,7 +48,7 @@ pub(crate) fn shrink(
             }
             size = size.div_ceil(2);
         }
-        // What is left out at the end is not always zero: see `Source::Given`.
+        // A decision that is left out at the end is not always zero: see `Source::Given`.
         let end = best.iter().rposition(|&it| it > 0).map_or(0, |at| at + 1);
         let trimmed = best[..end].to_vec();
         let _ = attempt(&mut best, trimmed);

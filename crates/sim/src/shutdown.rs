@@ -1,8 +1,9 @@
 //! The shutdown of a simulated scheduler, which goes on beside all other moves.
 //!
-//! It begins when the test says so, between any two moves, or at some place in the middle of one. From then on
-//! each move is followed by a look at how far it has come: all have ended, or the deadline has passed and what
-//! is left is forced to end. Then the workers leave.
+//! A shutdown begins when the test asks for it, between two moves or in the middle of one. From
+//! then on the simulation checks before each move how far it has come. Once all processes have
+//! ended, the workers leave. When the deadline passes first, the processes that are left are forced
+//! to end.
 
 use crate::failure::STUCK;
 use crate::faults::LATE;
@@ -11,7 +12,7 @@ use ganger_sched::StopReport;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// How far it has come.
+/// How far the shutdown has come.
 #[derive(Default)]
 pub(crate) struct Shutdown {
     /// The deadline, once it has begun.
@@ -20,10 +21,12 @@ pub(crate) struct Shutdown {
 }
 
 impl Rt<'_> {
-    /// Stops the scheduler: as [`Handle::stop`](ganger_sched::Handle::stop), by the clock of the simulation.
+    /// Stops the scheduler like [`Handle::stop`](ganger_sched::Handle::stop), by the clock of the
+    /// simulation.
     ///
     /// # Panics
-    /// As [`step`](Self::step); and when a process is left that has neither ended nor is inside a call.
+    /// As [`step`](Self::step); and when a process is left that has not ended and is not inside of
+    /// a call.
     #[track_caller]
     pub fn stop(&self, deadline: Duration) -> StopReport {
         if !self.machine(|machine| machine.is_stopping()) {
@@ -52,7 +55,7 @@ impl Rt<'_> {
             self.set_end(deadline);
         }
         let end = self.shutdown.end.get().unwrap_or_else(|| {
-            // It has begun by itself.
+            // The shutdown has begun as a fault, without a deadline.
             let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
             self.set_end(Duration::from_micros(self.choose(micros) as u64))
         });
@@ -71,7 +74,7 @@ impl Rt<'_> {
         self.machine(|machine| machine.halt());
     }
 
-    /// Sets the deadline, which may come earlier by that; returns it.
+    /// Sets the deadline, unless an earlier one is set; returns the earlier of both.
     fn set_end(&self, deadline: Duration) -> Duration {
         let end = self.now().saturating_add(deadline);
         let end = self
@@ -81,18 +84,18 @@ impl Rt<'_> {
             .map_or(end, |before| before.min(end));
         self.shutdown.end.set(Some(end));
         if end > self.now() {
-            // Something that is due then, so that time goes on.
+            // A timer without an action, so that time goes on until then.
             self.clock.after(end.saturating_sub(self.now()), || {});
         }
         end
     }
 
-    /// Whether those who are forced to end have more time before the workers leave.
+    /// Whether processes that are forced to end have more time before the workers leave.
     fn has_grace(&self) -> bool {
         self.is_faulty() && !self.happens(self.faults.shutdown_is_forced)
     }
 
-    /// Whether a deadline may pass at any moment, still.
+    /// Whether the fault of an early deadline can still happen.
     fn is_faulty(&self) -> bool {
         self.faults.shutdown_is_forced > 0 && !self.choices.borrow().is_calm()
     }

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::{env, fmt, mem};
 
-/// A simulation: a scheduler whose workers are no threads, and what chance makes of it.
+/// A simulation: a scheduler whose workers are no threads, and the decisions of a seed.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
@@ -61,8 +61,8 @@ pub struct Report {
     pub trace: Trace,
     /// The decisions that have been made, for [`Sim::replay`].
     pub decisions: Vec<u32>,
-    /// After how many moves all promises could be checked, because no worker was about to look or to wake
-    /// somebody.
+    /// After how many moves all promises could be checked: those after which no worker was about to
+    /// search or to wake another.
     pub audits: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct Report {
 pub struct Explored {
     /// How many runs there were.
     pub runs: u64,
-    /// There are no other runs than these.
+    /// Whether these are all the runs that there are.
     pub is_complete: bool,
 }
 
@@ -101,14 +101,15 @@ impl Sim {
         Self { workers, ..self }
     }
 
-    /// How many spares there are at the most, which take the places of workers whose steps block. Default: 0.
+    /// How many spares there are at most, which take the places of workers whose steps block.
+    /// Default: 0.
     ///
-    /// One that nobody needs ends after [`Builder::keep_spares`]; [`Rt::settle`] goes on until then.
+    /// An idle spare ends after [`Builder::keep_spares`]; [`Rt::settle`] goes on until then.
     pub fn spares(self, spares: usize) -> Self {
         Self { spares, ..self }
     }
 
-    /// How it is decided who moves next. Default: [`Strategy::Random`].
+    /// How the simulation picks the actor that moves next. Default: [`Strategy::Random`].
     pub fn strategy(self, strategy: Strategy) -> Self {
         Self { strategy, ..self }
     }
@@ -123,8 +124,8 @@ impl Sim {
         Self { max_moves, ..self }
     }
 
-    /// A run fails when the scheduler's memory is not freed after it: because something has been lost that
-    /// keeps it, or the test has kept something itself, a handle or a completer say.
+    /// The run fails when the scheduler's memory is not freed after it: either a lost value keeps
+    /// it alive, or the test has kept a handle or a completer itself.
     pub fn must_free(self) -> Self {
         Self {
             must_free: true,
@@ -132,8 +133,8 @@ impl Sim {
         }
     }
 
-    /// Settings of the scheduler: what `set` makes of a builder. There are as many workers and spares
-    /// as the simulation has, whatever it says.
+    /// Settings of the scheduler: `set` changes its builder. The numbers of workers and spares are
+    /// always those of the simulation.
     pub fn builder(self, set: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let set = Some(Arc::new(set) as Arc<_>);
         Self { set, ..self }
@@ -141,19 +142,19 @@ impl Sim {
 
     /// Runs `test` once, with the seed.
     ///
-    /// When it returns, the scheduler is stopped: processes that are still there are cancelled and, when they
-    /// do not end by that, terminated.
+    /// When it returns, the scheduler is stopped: live processes are cancelled and, if that does
+    /// not end them, terminated.
     ///
     /// # Panics
-    /// When `test` does, or a promise is broken: with the moves before that.
+    /// When `test` does, or a promise is broken. The text has the moves before that.
     #[track_caller]
     pub fn run(&self, test: impl FnOnce(&Rt<'_>)) -> Report {
         let outcome = self.attempt(Source::Seed(self.seed), test);
         self.report(outcome)
     }
 
-    /// Runs `test` once, with the decisions of another run. Where there are none, the first of whatever
-    /// there is is taken.
+    /// Runs `test` once with the decisions of another run. Beyond these the actors move in turn,
+    /// and every other decision takes the first alternative.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -175,13 +176,13 @@ impl Sim {
 
     /// Runs `test` with that many seeds, from this simulation's on.
     ///
-    /// With `GANGER_SIM_SEED` in the environment it runs that seed alone, and with `GANGER_SIM_DECISIONS`
-    /// these decisions alone; so does every other check of the same program.
+    /// With `GANGER_SIM_SEED` in the environment only that seed runs, with `GANGER_SIM_DECISIONS`
+    /// only these decisions. That holds for every check of the same program.
     ///
-    /// # Panics
-    /// When a run fails: with the lines that repeat it, and the last moves of the simplest run that fails like
-    /// it. That the seed fails is written to standard error at once, because it may take a while to find that
-    /// run. When the same decisions do not fail again, the message says so instead.
+    /// # Panics When a run fails. The text has the lines that repeat it, and the last moves of the
+    /// simplest run that fails like it. The seed is written to standard error at once, because the
+    /// search for that run may take a while. When the same decisions do not fail again, the text
+    /// says so instead.
     #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
         if let Some(given) = given() {
@@ -206,10 +207,10 @@ impl Sim {
         }
     }
 
-    /// Runs `test` in every way there is, or in that many: for small cases without faults, since the ways
-    /// are very many soon.
+    /// Runs `test` in every way there is, or in the first `max_runs` of them. It is meant for small
+    /// cases without faults, because the number of ways grows fast.
     ///
-    /// With `GANGER_SIM_DECISIONS` in the environment it runs these decisions alone.
+    /// With `GANGER_SIM_DECISIONS` in the environment only these decisions run.
     ///
     /// # Panics
     /// When a run fails, as [`check_seeds`](Self::check_seeds).
@@ -245,7 +246,7 @@ impl Sim {
         }
     }
 
-    /// Says what there is to say about a run that has failed.
+    /// Reports a run that has failed.
     #[track_caller]
     fn fail(
         &self,
@@ -254,7 +255,7 @@ impl Sim {
         failure: &Failure,
         test: &impl Fn(&Rt<'_>),
     ) -> ! {
-        // Past the capture of tests' output, which would keep it until the end.
+        // Straight to standard error: the test harness would capture `eprintln!` until the end.
         let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
         failure::fail(seed, outcome, failure, announce, |decisions, most| {
             let short = self.clone().max_moves(self.max_moves.min(most));
@@ -287,10 +288,10 @@ impl Sim {
         quietly(|| self.play(built, source, test))
     }
 
-    /// What a run needs.
+    /// The parts of a run.
     ///
     /// # Panics
-    /// When a scheduler can't have these settings.
+    /// When the scheduler can't be built with these settings.
     #[track_caller]
     fn build(&self) -> (Network, Scheduler) {
         let network = match Network::new() {
@@ -317,7 +318,7 @@ impl Sim {
         source: Source,
         test: impl FnOnce(&Rt<'_>),
     ) -> Outcome {
-        // Workers, spares, the monitor, and timers.
+        // The workers, the spares, the monitor and the timer.
         let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
         let driver = Chance {
@@ -361,7 +362,7 @@ impl Sim {
                 });
                 (trace, moves, audits) = (rt.trace.take(), rt.moves(), rt.audits.get());
                 made = rt.choices.borrow().made().to_vec();
-                // What has failed may be in any state, and need not come to an end.
+                // A failed scheduler may be in any state, and may not come to an end.
                 let end = || quietly(|| catch_unwind(AssertUnwindSafe(|| rt.finish())));
                 is_clean = failure.is_none() || end().is_ok();
                 let forgotten = catch_unwind(AssertUnwindSafe(|| rt.forget_timers()));
@@ -383,7 +384,7 @@ impl Sim {
                 });
             }
         } else {
-            // To drop it would be to wait for processes that nobody runs.
+            // A drop would wait for processes, and no worker moves them any more.
             mem::forget(scheduler);
         }
         Outcome {
@@ -407,7 +408,7 @@ impl fmt::Debug for Sim {
     }
 }
 
-/// What the scheduler leaves to chance.
+/// The decisions that the scheduler leaves to chance.
 struct Chance {
     choices: Rc<RefCell<Choices>>,
     faults: Faults,
@@ -447,7 +448,7 @@ impl Driver for Chance {
     }
 }
 
-/// The decisions of the next way after that one, if there is another.
+/// The decisions of the next way, if there is one.
 fn successor(made: &[Decision]) -> Option<Vec<u32>> {
     let last = made.iter().rposition(|it| it.chose + 1 < it.of)?;
     let mut next: Vec<_> = made[..=last].iter().map(|it| it.chose).collect();

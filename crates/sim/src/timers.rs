@@ -1,10 +1,10 @@
-//! What is to happen later, by the clock of the simulation.
+//! Timers, by the clock of the simulation.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, mem};
 
-/// How often it may be asked for more while what waits is forgotten.
+/// How often a dropped action may set further timers while all are forgotten.
 const ROUNDS: usize = 1_000;
 
 type Action = Box<dyn FnOnce() + Send>;
@@ -12,13 +12,13 @@ type Action = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Timers {
     now: Duration,
-    /// The last is the next.
+    /// The last one is due next.
     waiting: Vec<(Duration, u64, Action)>,
     set: u64,
 }
 
-/// The clock of a simulation, for processes and handlers: it stands still while anybody can move, and goes
-/// on at once to the next thing that somebody waits for.
+/// The clock of a simulation, for processes and handlers. It stands still while an actor can move,
+/// and then jumps to the next timer.
 #[derive(Clone, Default)]
 pub struct SimClock(Arc<Mutex<Timers>>);
 
@@ -29,7 +29,8 @@ impl SimClock {
         self.timers().now
     }
 
-    /// Calls `action` that much later; what is due at the same time, in the order in which it was asked for.
+    /// Calls `action` after `delay`. Actions that are due at the same time are called in the order
+    /// of these calls.
     pub fn after(&self, delay: Duration, action: impl FnOnce() + Send + 'static) {
         let mut timers = self.timers();
         let due = timers.now.saturating_add(delay);
@@ -49,7 +50,7 @@ impl SimClock {
         self.timers().now = now;
     }
 
-    /// Does what is due next, if that is so by now.
+    /// Calls the next action, if it is due.
     pub(crate) fn fire(&self) {
         let mut timers = self.timers();
         let is_due = timers
@@ -63,14 +64,14 @@ impl SimClock {
         }
     }
 
-    /// Forgets what is waiting, and what that asks for when it is dropped.
+    /// Forgets all timers, and those that their actions set when they are dropped.
     pub(crate) fn clear(&self) {
         for _ in 0..ROUNDS {
             let waiting = mem::take(&mut self.timers().waiting);
             if waiting.is_empty() {
                 return;
             }
-            // With users' values in it, and not under the lock.
+            // The drop runs users' code, so the lock is not held.
             drop(waiting);
         }
     }

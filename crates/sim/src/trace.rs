@@ -1,24 +1,26 @@
-//! What has happened in a run.
+//! The moves of a run.
 
 use ganger_sched::sim::{Did, Given, Note};
 use std::fmt;
 
-/// Who moves.
+/// The actor that moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Actor {
     Worker(usize),
     Monitor,
     Timer,
-    /// Somebody who is none of them, at any moment.
+    /// None of the others, at any moment.
     Outside,
 }
 
-/// The moves of a run, in order, and what has happened in each of them and before it: faults, what a step was
-/// given, what it has yielded, how a process has ended. The same seed gives the same: as text, byte for byte.
+/// The moves of a run, in order, each with its notes: faults, the events of a step, the commands
+/// that it yields, the ends of processes.
+///
+/// The same seed gives the same trace: as text, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace(Vec<Entry>);
 
-/// A move, or something beside all moves.
+/// A move, or something that happens between two moves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     actor: Actor,
@@ -32,7 +34,7 @@ impl Trace {
         self.0.push(Entry { actor, did, notes });
     }
 
-    /// What has happened between two moves.
+    /// Adds what has happened between two moves.
     pub(crate) fn add_between(&mut self, notes: Vec<Note>) {
         for note in notes {
             match note {
@@ -42,26 +44,26 @@ impl Trace {
         }
     }
 
-    /// How many moves there are, with what has happened between them.
+    /// How many entries there are: moves, and what has happened between them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing has moved.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The last so many moves, as text; what is the same several times in a row is one line.
+    /// The last `moves` entries as text; equal lines in a row become one line.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
         let last = Self(self.0[self.len().saturating_sub(moves)..].to_vec());
         last.folded().concat()
     }
 
-    /// That many lines at the end, where what is the same several times in a row is one.
+    /// The last `lines` lines, where equal lines in a row become one line.
     pub(crate) fn last_lines(&self, lines: usize) -> String {
         let folded = self.folded();
         folded[folded.len().saturating_sub(lines)..].concat()
@@ -77,7 +79,7 @@ impl Trace {
         lines.chunk_by(|a, b| a == b).map(fold).collect()
     }
 
-    /// The lines of all that the simulation has let go wrong, and of what others have done.
+    /// The lines of all faults, and of all acts from outside.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let text = self.to_string();
         let lines = text.lines().map(str::trim_start);
@@ -127,7 +129,7 @@ fn write_given(f: &mut fmt::Formatter<'_>, given: &Given) -> fmt::Result {
     }
 }
 
-/// Something that has happened, as text.
+/// A note, as text.
 struct Happens<'a>(&'a Note);
 
 impl fmt::Display for Happens<'_> {

@@ -1,14 +1,15 @@
-//! The account of a scheduler's life: what was put in is what has come out, to the last message.
+//! The account of a scheduler's life: all that went in has come out, to the last message.
 //!
-//! Workloads count what they do and what they see; the scheduler counts for itself. When nothing is alive
-//! any more the two have to agree, in the equations of [`Account::settle`]. What is wrong at once, such as a
-//! step after a close, is written down as a fault where it is seen: a panic would be contained by the very
-//! scheduler that is on trial.
+//! The workloads count what they do and see; the scheduler counts for itself. When no process is
+//! alive any more, both must agree, in the equations of [`Account::settle`]. An error that shows at
+//! once, such as a step after a close, is noted as a fault where it shows. A panic would not do:
+//! the scheduler on trial would contain it.
 //!
 //! | written by | fields |
 //! |---|---|
 //! | the processes | `inits`, `closes`, `handled`, `asked`, `answered`, `panics`, `replacements` |
-//! | whoever makes, sends or drops | `made`, `dropped`, `accepted`, `returned`, `parcels`, `parcels_dropped`, `lost` |
+//! | constructors and destructors | `made`, `dropped`, `parcels`, `parcels_dropped`, `lost` |
+//! | senders | `accepted`, `returned` |
 //! | the handlers | `commands`, `extra_answers`, `panics` |
 //! | the hooks | `started`, `refused_starts`, the exits |
 
@@ -26,15 +27,15 @@ const MOST_FAULTS: usize = 20;
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// One more.
+    /// Adds one.
     pub fn bump(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
-        // Ordering: Release pairs with the Acquire in `get`: who sees a process ended, or a parcel gone, sees
-        // all that it had counted before.
+        // Ordering: Release pairs with the Acquire in `get`: a reader that sees a process ended, or
+        // a parcel gone, sees all that was counted before.
         self.0.fetch_add(count, Ordering::Release);
     }
 
@@ -68,7 +69,7 @@ macro_rules! counts {
         }
 
         impl Totals {
-            /// The sum of all: it grows with whatever happens.
+            /// The sum of all: it grows with every event.
             #[must_use]
             pub fn sum(&self) -> u64 {
                 0 $(+ self.$name)+
@@ -92,7 +93,7 @@ counts! {
     inits,
     /// Calls of `close`.
     closes,
-    /// Processes that were not started, and said so to whoever submitted them.
+    /// Processes that were not started; their submitters were told so.
     refused,
     /// Processes that the hook has let start.
     started,
@@ -116,7 +117,7 @@ counts! {
     parcels_dropped,
     /// Parcels that a send has taken.
     accepted,
-    /// Parcels that a send has given back, and nobody has sent again.
+    /// Parcels that a send has given back, and that were not sent again.
     returned,
     /// Parcels that a step has taken, or a mailbox outside.
     handled,
@@ -126,7 +127,7 @@ counts! {
     asked,
     /// Commands that handlers were given.
     commands,
-    /// Commands that nobody handles.
+    /// Commands without a handler.
     unknown_commands,
     /// Completions that steps have taken.
     answered,
@@ -145,7 +146,7 @@ counts! {
 }
 
 impl Account {
-    /// Writes down what is wrong.
+    /// Notes an error.
     pub fn fault(&self, what: impl Into<String>) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         if faults.len() < MOST_FAULTS {
@@ -156,7 +157,8 @@ impl Account {
     /// How many parcels are on their way.
     #[must_use]
     pub fn on_their_way(&self) -> u64 {
-        // The dropped ones first: one that is made in between counts as one too many, not as one too few.
+        // The dropped ones first: a parcel made in between counts as one too many, not as one too
+        // few.
         let dropped = self.parcels_dropped.get();
         self.parcels.get() - dropped
     }
@@ -186,10 +188,10 @@ impl Account {
         }
     }
 
-    /// Whether everything adds up, when no process is alive, no completer is left, and nobody sends.
+    /// Checks that everything adds up, once no process is alive, no completer is left, and no
+    /// thread sends.
     ///
-    /// # Errors
-    /// What does not, a line each.
+    /// # Errors The equations that do not hold, a line each.
     pub fn settle(&self, stats: &WorkerStats) -> Result<(), String> {
         let own = self.totals();
         let exits = own.done + own.failed + own.panicked + own.terminated + own.upgrades_failed;

@@ -1,8 +1,9 @@
-//! The process that all workloads are made of: it keeps the account of its own calls, and leaves what it is
-//! for to a [`Behaviour`].
+//! The process that all workloads are made of. It keeps the account of its own calls, and leaves
+//! its work to a [`Behaviour`].
 //!
-//! It counts what it is given before it looks at it, so that a step that panics on the way has been counted.
-//! Its calls never overlap and come in an order; that is what it checks, by a word of its own that it swaps.
+//! It counts its events before it looks at them, so that they are counted even if the step panics.
+//! Its calls must come one at a time and in order. It checks that with a word of its own that it
+//! swaps.
 
 use crate::account::Account;
 use crate::commands::Ask;
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The most events that a step of an actor takes when it leaves some.
 const FEW: usize = 3;
 
-/// What comes to a process.
+/// An event of a process.
 #[derive(Debug)]
 pub(crate) enum Mail {
     Parcel(Parcel),
@@ -45,7 +46,7 @@ pub(crate) trait Behaviour: Send + 'static {
     /// Takes what has come. The first turn may have nothing.
     ///
     /// # Errors
-    /// Whatever ends the process.
+    /// The error that ends the process.
     fn turn(&mut self, mail: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError>;
 }
 
@@ -55,7 +56,7 @@ impl Behaviour for Box<dyn Behaviour> {
     }
 }
 
-/// What is needed to make actors of one account.
+/// The tools for making actors of one account.
 #[derive(Debug, Clone)]
 pub(crate) struct Kit {
     pub(crate) account: Arc<Account>,
@@ -63,7 +64,7 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
-    /// A process of that behaviour, with chances of its own from that seed.
+    /// An actor with that behaviour, and with a random generator of that seed.
     pub(crate) fn actor(&self, behaviour: impl Behaviour, seed: u64) -> Actor {
         self.boxed(Box::new(behaviour), seed, false)
     }
@@ -98,7 +99,7 @@ impl Kit {
     }
 }
 
-/// Ids below are chosen by users, who may choose them again.
+/// Ids below are chosen by users, and may be chosen again.
 const FIRST_COUNTED_ID: u64 = 1 << 32;
 
 /// How far a process is in its life.
@@ -116,7 +117,7 @@ pub(crate) struct Actor {
     behaviour: Box<dyn Behaviour>,
     ctx: Option<ProcessContext>,
     life: Life,
-    /// Whether somebody is inside of a call, seen by another who should not be.
+    /// Whether a call is under way; a second call that sees it is an error.
     is_inside: AtomicBool,
     order: Order,
     sender: Sender,
@@ -126,7 +127,7 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Checks that the call comes in its order, and alone.
+    /// Checks that the call is the one that is due, and the only one.
     fn enter(&self, call: &str, due: Life) {
         // Ordering: AcqRel: pairs with itself and with the store in `leave`.
         let overlaps = self.is_inside.swap(true, Ordering::AcqRel);
@@ -205,7 +206,7 @@ impl Actor {
             asks: Vec::new(),
         };
         let next = self.behaviour.turn(mail, &mut turn);
-        // What is yielded is carried out, even if the step has failed.
+        // Commands are carried out even if the step that yields them fails.
         for ask in mem::take(&mut turn.asks) {
             let tag = ask.yield_to(out);
             self.kit.account.asked.bump();
@@ -215,7 +216,7 @@ impl Actor {
             self.asked.insert(tag, ask);
         }
         match next? {
-            // What was left would not wake it.
+            // The events that were left would not wake it.
             Next::GoOn => out.go_on(),
             Next::Wait if has_left => out.go_on(),
             Next::Wait if self.asked.is_empty() => out.idle(),

@@ -1,5 +1,5 @@
-//! Terminations, cancellations, upgrades and control messages that come from outside, at any time, to
-//! processes that did not expect them.
+//! Terminations, cancellations, upgrades and control messages from outside, at any time, to
+//! processes that do not expect them.
 
 use crate::faults::Faults;
 use crate::parcel::{Lane, Sender};
@@ -11,11 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long the next attacks are put off for, at the most, in microseconds.
+/// The longest pause before the next attacks, in microseconds.
 const LONGEST: u64 = 300;
 
-/// How often it attacks, at the most: while it does something always moves, and a process that nobody else
-/// wakes would never be seen to stand still.
+/// How often it attacks at most. While it attacks something always moves, and a process that has
+/// lost its wake-up would never be seen to stand still.
 const MOST: u32 = 5_000;
 
 /// Processes that may be attacked.

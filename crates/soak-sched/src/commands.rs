@@ -1,9 +1,9 @@
-//! Commands, and all ways in which a handler can answer one: at once, later from another thread, with an
-//! error, with a panic, twice, or not at all.
+//! Commands, and all ways in which a handler can answer one: at once, later from another thread,
+//! with an error, with a panic, twice, or not at all.
 //!
-//! Threads of the site's have the completers that are answered later. They take one of those that they have
-//! at random, so that answers overtake one another. What is never answered is kept until nobody is left who
-//! could wait for it.
+//! The site's threads hold the completers that are answered later. They answer them in random
+//! order, so that answers overtake one another. A completer that is never answered is kept until no
+//! process is alive that could wait for it.
 
 use crate::account::Account;
 use crate::faults::ON_PURPOSE;
@@ -42,7 +42,7 @@ pub(crate) enum Ask {
     FailAndAnswer,
     /// Not before the process has ended.
     Never,
-    /// Nobody handles it.
+    /// No handler carries it out.
     Unknown,
 }
 
@@ -83,7 +83,7 @@ impl Ask {
         CommandId::new(u16::try_from(number).unwrap_or_default())
     }
 
-    /// Yields it, with a tag that no other yield has.
+    /// Yields the command, with a tag of its own.
     pub(crate) fn yield_to(self, out: &mut StepOutput) -> Tag {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Ordering: Relaxed: only that no two are the same matters.
@@ -116,7 +116,7 @@ struct Open {
     tag: Tag,
     completer: Completer,
     account: Arc<Account>,
-    /// How many such there are.
+    /// How many open completers there are.
     count: Arc<AtomicU64>,
 }
 
@@ -137,13 +137,14 @@ impl Open {
         if ask == Ask::FailAndAnswer {
             account.extra_answers.bump();
         }
-        // Ordering: Release pairs with the Acquire in `Answerers::are_idle`: what has been counted of the
-        // answer is seen by whoever settles the account.
+        // Ordering: Release pairs with the Acquire in `Answerers::are_idle`: the thread that
+        // settles the account sees what was counted of the answer.
         count.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// Those who answer later, and what is not to be answered yet. They end when the last handler is gone.
+/// The threads that answer later, and the completers that are kept. The threads end when the last
+/// handler is gone.
 pub(crate) struct Answerers {
     kept: Arc<Mutex<Vec<Open>>>,
     /// Completers that are with them.
@@ -153,7 +154,7 @@ pub(crate) struct Answerers {
 }
 
 impl Answerers {
-    /// Starts so many threads, with chances from that seed.
+    /// Starts that many threads, with random generators of that seed.
     pub(crate) fn start(threads: usize, seed: u64) -> Self {
         let (inbox, receiver) = channel();
         let receiver = Arc::new(Mutex::new(receiver));
@@ -189,7 +190,8 @@ impl Answerers {
                     account.fault(format!("the command of {tag} came with another's value"));
                 }
                 let open = |completer| {
-                    // Ordering: Relaxed: who waits for none to be left has seen the process end that asked.
+                    // Ordering: Relaxed: the thread that waits for zero has seen the asking process
+                    // end.
                     count.fetch_add(1, Ordering::Relaxed);
                     Open {
                         ask,
@@ -206,7 +208,7 @@ impl Answerers {
         Ok(())
     }
 
-    /// Answers what was never to be answered while anybody was alive.
+    /// Answers the completers that were to stay open while any process was alive.
     pub(crate) fn answer_kept(&self) {
         let kept = mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
         kept.into_iter().for_each(Open::answer);
@@ -267,7 +269,7 @@ fn handle(
     Ok(())
 }
 
-/// Answers what comes, in any order, until nobody can send any more.
+/// Answers completers in any order, until the last sender is gone.
 fn answer_all(receiver: &Mutex<Receiver<Open>>, mut random: Rng) {
     let mut waiting = Vec::new();
     loop {
@@ -275,7 +277,7 @@ fn answer_all(receiver: &Mutex<Receiver<Open>>, mut random: Rng) {
             let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
             receiver.recv().ok()
         } else {
-            // Somebody who has nothing to answer may wait inside of the lock.
+            // A thread that has nothing to answer may wait inside of the lock.
             receiver.try_lock().ok().and_then(|it| it.try_recv().ok())
         };
         match next {

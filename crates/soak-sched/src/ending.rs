@@ -1,4 +1,4 @@
-//! The end of a scheduler with processes alive, and its report beside what became of them.
+//! The end of a scheduler with live processes: its report is compared with what has become of them.
 
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::commands::Ask;
@@ -38,7 +38,7 @@ impl Behaviour for Stubborn {
     }
 }
 
-/// Does not leave its step before it is let go.
+/// Stays in its step until the gate opens.
 struct Stuck(Arc<Gate>);
 
 impl Behaviour for Stuck {
@@ -81,7 +81,7 @@ impl Gate {
     }
 }
 
-/// Starts what is to be alive, stops the scheduler, and sees what has become of everybody. The account is
+/// Starts the processes, stops the scheduler, and checks the end of each process. The account is
 /// settled after that.
 pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), String> {
     let gate = Arc::<Gate>::default();
@@ -98,7 +98,8 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     handles.extend(submit_all(&mut random, plan.stubborn, &|| {
         Box::new(Stubborn)
     }));
-    // Where a step that blocks has nobody to take its worker's place, the second may never get there.
+    // Without a spare for a blocking step's worker, the second stuck process may never start its
+    // step.
     let stuck = submit_all(&mut random, plan.stuck, &|| {
         Box::new(Stuck(Arc::clone(&gate)))
     });
@@ -108,7 +109,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     }
     handles.extend(stuck);
     if plan.by_drop {
-        // Whoever drops the scheduler waits for all of them.
+        // The caller drops the scheduler, which waits for all of them.
         return Ok(());
     }
     let alive = handles.len() as u64;
@@ -144,7 +145,7 @@ pub(crate) fn run(site: &Site, watch: &Watch, plan: &Ending) -> Result<(), Strin
     Ok(())
 }
 
-/// Compares the report with what has become of everybody.
+/// Compares the report with the ends of the processes.
 fn check(
     report: &StopReport,
     alive: u64,
@@ -160,7 +161,7 @@ fn check(
     if report.completed + report.forced + stuck != alive {
         return fault("the report does not add up");
     }
-    // Who goes on may count as stuck, and end in one way or the other.
+    // A process in the middle of a step may count as stuck, and end in either way.
     let is_exact = report.closing == 0 && report.stuck.iter().all(|pid| held.contains(pid));
     let others = exits.iter().filter(|(pid, _)| !report.stuck.contains(pid));
     let done = others.filter(|(_, exit)| exit.is_done()).count() as u64;
@@ -179,7 +180,7 @@ mod tests {
         format!("{{main|{id}}}").parse().unwrap()
     }
 
-    /// Two that have finished, one that was forced, one that was stuck.
+    /// Two processes that finished, one that was forced, and one that was stuck.
     fn exits() -> Vec<(Pid, ExitReason)> {
         let done = |id| (pid(id), ExitReason::Done(Payload::UNIT));
         let ended = |id| (pid(id), ExitReason::Terminated);

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose: how rarely, and that it is counted before it does.
+//! Faults on purpose: how rare they are, and that each is counted before it happens.
 
 use crate::account::Account;
 use fastrand::Rng;
@@ -35,7 +35,7 @@ impl Faults {
         }
     }
 
-    /// Those that end nobody: for workloads that count on everybody.
+    /// The faults that end no process, for workloads that need all of theirs.
     pub(crate) fn harmless(self) -> Self {
         Self {
             close_panics: self.close_panics,

@@ -1,5 +1,4 @@
-//! A crowd: threads submit until the scheduler has as many processes as it may have, which is a number that
-//! has to be met exactly.
+//! A crowd: threads submit until the scheduler has exactly as many processes as it may have.
 
 use crate::plan::CROWDS;
 use crate::site::Site;
@@ -9,7 +8,8 @@ use fastrand::Rng;
 use ganger::prelude::{ProcessHandle, SubmitErrorKind};
 use std::thread;
 
-/// Fills a scheduler that nobody is alive in, if it has a limit, and has all of them finish.
+/// Fills a scheduler without live processes up to its limit, if it has one, and lets all of them
+/// finish.
 pub(crate) fn run(site: &Site, watch: &Watch, max: Option<usize>, seed: u64) -> Result<(), String> {
     let Some(max) = max else {
         return Ok(());

@@ -1,11 +1,13 @@
 //! Whether the program's memory grows without an end.
 //!
-//! **Problem.** Rounds differ, an allocator keeps what it has had, and the largest round so far makes a step
-//! that stays: a limit, or a comparison of the first sample with the last, would cry wolf, or never.
+//! **Problem.** Rounds differ, an allocator keeps memory, and the largest round so far leaves a
+//! step that stays. A fixed limit, or a comparison of the first sample with the last, would give
+//! false alarms, or none.
 //!
-//! **Rule.** What comes first is warming up. The rest is cut into blocks, each of which stands for itself by
-//! its median. Memory grows without an end when almost every block is above the one before, the growth is
-//! more than a tolerance, and a good part of it is in the second half: a step, however large, is not.
+//! **Rule.** The first samples are warming up. The rest is cut into blocks, and each block has its
+//! median. Memory grows without an end when three things hold: almost every block is above the one
+//! before, the growth exceeds a tolerance, and a good part of it is in the second half. A single
+//! step, however large, does not count.
 
 use ganger::prelude::Scheduler;
 use serde::Serialize;
@@ -25,25 +27,25 @@ const RISES: usize = BLOCKS - 2;
 /// Growth up to this, and up to this part of the first block in 100, is none.
 const TOLERANCE: u64 = 8 * MIB;
 const TOLERANCE_PART: u64 = 15;
-/// The most samples that are kept; from then on every other one is.
+/// The most samples that are kept. Beyond that, every second one is dropped.
 const MOST: usize = 1 << 14;
 
 /// What has been sampled.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     samples: Vec<(Duration, u64)>,
-    /// One in so many is kept, as a power of two.
+    /// One sample in that many is kept; a power of two.
     rarely: u32,
     seen: u64,
 }
 
-/// What is made of the samples.
+/// The judgement on the samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Growth {
     /// Megabytes of resident memory after the last round, where the system says so.
     pub last_mib: Option<f64>,
-    /// Megabytes of resident memory, by the medians of blocks of equal length, after warming up; none when
-    /// the soak was too short, or the system does not say.
+    /// Megabytes of resident memory: the medians of blocks of equal length, after warming up. None
+    /// when the soak was too short, or the system gives no figure.
     pub blocks_mib: Vec<f64>,
     /// How much the last is above the first, by the time between them.
     pub kib_per_minute: Option<f64>,
@@ -52,7 +54,7 @@ pub struct Growth {
 }
 
 impl Memory {
-    /// Looks at what the program has at that time, when what the allocator keeps has been given back.
+    /// Notes the program's memory at that time, after the allocator has given back what it can.
     pub(crate) fn sample(&mut self, time: Duration) {
         if let Ok(scheduler) = Scheduler::builder().workers(1).build() {
             scheduler.release_memory();
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
     use fastrand::Rng;
 
-    /// A sample a second for so many seconds.
+    /// A sample a second for that many seconds.
     fn memory(seconds: u64, mut bytes: impl FnMut(u64) -> u64) -> Memory {
         let mut memory = Memory::default();
         for second in 0..seconds {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 /// The soak of Ganger's scheduler: workloads on real threads, with faults and exact accounts
 ///
-/// Rounds that a seed draws, until the time is over: a scheduler with one to four times as many workers as
-/// there are cores, waves of workloads (mesh, ring, fan-in, fan-out, storms of processes, commands, steps that
-/// block) with terminations, cancellations and upgrades in between, and a stop with processes alive. After
-/// each wave everything has to add up. When nothing moves for a while, every worker, every process and every
-/// thread is shown. Ctrl-C ends it after the round, a second one at once.
+/// Rounds that a seed draws, until the time is over. A round is a scheduler with one to four times
+/// as many workers as there are cores. It has waves of workloads (mesh, ring, fan-in, fan-out,
+/// storms of processes, commands, steps that block), with terminations, cancellations and upgrades
+/// in between, and a stop with processes alive. After each wave everything has to add up. When
+/// nothing moves for a while, every worker, every process and every thread is shown. Ctrl-C ends it
+/// after the round, a second one at once.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "ganger-soak", max_term_width = 100)]
 pub struct Options {

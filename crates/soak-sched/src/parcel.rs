@@ -1,5 +1,5 @@
-//! What the soak's processes send to one another: each parcel is accounted for wherever it ends, and shows
-//! when it overtakes another of its sender's.
+//! The parcels that the soak's processes send. Each is accounted for wherever it ends, and shows
+//! when it overtakes another of its sender.
 
 use crate::account::Account;
 use ganger::prelude::{Message, Payload, Payloads, Pid, SendError};
@@ -36,8 +36,8 @@ pub(crate) struct Parcel {
     /// How often it is to be sent on.
     pub(crate) hops: u32,
     fate: Fate,
-    /// What follows from the number, on the heap: a torn, stale or doubled copy shows. There until the
-    /// destructor.
+    /// The number's complement, on the heap: with it a torn, stale or doubled copy shows. Present
+    /// until the destructor.
     inverse: Option<Box<u64>>,
 }
 
@@ -78,7 +78,7 @@ impl Drop for Parcel {
         let inverse = self.inverse.take();
         if inverse.as_deref() != Some(&!self.number) {
             self.account.fault(format!("a torn parcel: {self:?}"));
-            // The box may be freed already, or be somebody else's.
+            // The box may be freed already, or belong to another parcel.
             std::mem::forget(inverse);
         }
         match self.fate {
@@ -109,8 +109,8 @@ impl Sender {
         }
     }
 
-    /// Sends a new parcel by that call, as a message. Returns whether it was taken; if it was not, it counts
-    /// as returned.
+    /// Sends a new parcel as a message, with that call. Returns whether it was taken; a refused
+    /// parcel counts as returned.
     pub(crate) fn send(
         &mut self,
         to: Pid,
@@ -143,11 +143,11 @@ impl Sender {
     }
 }
 
-/// What a receiver has seen of its senders.
+/// The parcels that a receiver has seen of its senders.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     next: HashMap<(u64, Lane), u64>,
-    /// It has the PID that another has had, who may have seen the first ones.
+    /// Its PID belonged to another process before, which may have seen the first parcels.
     is_heir: bool,
 }
 
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!((own.handled, own.returned, own.lost), (2, 1, 1));
     }
 
-    /// What a scheduler would do that loses a message and says nothing.
+    /// A scheduler that loses a message in silence leaves such an account.
     #[test]
     fn a_parcel_that_is_lost_silently_is_told() {
         let account = Arc::new(Account::default());

@@ -1,20 +1,22 @@
-//! For how long nothing has moved, and for how long a round goes on, by looks at the clock and at counts.
+//! How long nothing has moved, and how long a round goes on, as regular looks at the clock and at
+//! counts tell.
 //!
-//! **Problem.** A machine that is suspended, or a program that is stopped for a while, makes no progress, and is
-//! not to blame: but when it goes on, the clock has moved. **Rule.** Looks come at short intervals. When there
-//! is much more time between two of them, whoever looks was stopped as well, and so was, for all that it
-//! knows, everything else: it counts as little more than a look that is somewhat late. Where only the others
-//! stand still, looks go on, and their time adds up.
+//! **Problem.** A suspended machine, or a stopped program, makes no progress and is not to blame.
+//! But when it goes on, the clock has moved.
 //!
-//! **Rejected.** Asking the system whether it slept: a program that is stopped by a signal, or on a virtual
-//! machine that is, sees nothing of it.
+//! **Rule.** Looks come at short intervals. When two looks are much further apart, the watcher was
+//! stopped as well, and perhaps everything else. Such a gap counts as little more than a late look.
+//! When only the others stand still, looks go on, and their time adds up.
+//!
+//! **Rejected.** To ask the system whether it slept. A program that a signal stops, or a virtual
+//! machine that is stopped, sees nothing of it.
 
 use std::time::{Duration, Instant};
 
-/// Between two looks, at the most.
+/// The most time between two looks.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// As what more time between two looks counts, at the most.
+/// A longer gap between two looks counts as this.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// How long things may take.
@@ -32,7 +34,7 @@ impl Limits {
         INTERVAL.min(self.patience / 10)
     }
 
-    /// As what more time between two looks counts: so that no single one of them passes a limit.
+    /// A longer gap between two looks counts as this, so that a single gap passes no limit.
     fn longest_look(self) -> Duration {
         LONGEST_LOOK.min(self.patience.min(self.round) / 2)
     }
@@ -112,7 +114,7 @@ mod tests {
     };
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    /// A clock that the test sets, and one who looks at it.
+    /// A clock that the test sets, and a watcher that looks at it.
     struct Bench {
         now: Instant,
         patience: Patience,

@@ -68,7 +68,7 @@ impl Kind {
         Self::Blocking,
     ];
 
-    /// What the summary calls it.
+    /// Its name in the summary.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Mesh => "mesh",
@@ -87,7 +87,7 @@ impl Kind {
 pub(crate) struct Wave {
     pub(crate) jobs: Vec<JobPlan>,
     pub(crate) faults: Faults,
-    /// How often somebody is terminated, cancelled or upgraded from outside, in 100; 0: never.
+    /// How often a process is terminated, cancelled or upgraded from outside, in 100; 0: never.
     pub(crate) chaos: u32,
     pub(crate) chaos_seed: u64,
 }
@@ -97,11 +97,11 @@ pub(crate) struct Wave {
 pub(crate) struct JobPlan {
     pub(crate) kind: Kind,
     pub(crate) seed: u64,
-    /// From 1 up: how much there is of it.
+    /// How large the workload is, from 1 up.
     pub(crate) size: usize,
 }
 
-/// How a scheduler comes to its end, with processes alive.
+/// How a scheduler ends while processes are alive.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) seed: u64,
@@ -146,8 +146,8 @@ impl SitePlan {
         }
     }
 
-    /// The scheduler that lives for as long as the soak does: what leaks in a scheduler, and is gone with
-    /// it, shows there alone.
+    /// The scheduler that lives as long as the soak does. It alone shows a leak inside of a
+    /// scheduler that ends with it.
     pub(crate) fn veteran(seed: u64) -> Self {
         Self {
             seed,
@@ -212,7 +212,7 @@ impl Ending {
         ending
     }
 
-    /// Whether nobody has to be forced.
+    /// Whether every process ends without being forced.
     pub(crate) fn is_bound_to_end(&self) -> bool {
         self.stubborn == 0 && self.stuck == 0
     }

@@ -1,4 +1,4 @@
-//! A round: a scheduler from its start to its end, with waves of workloads in between, and its account.
+//! A round: a scheduler from its start to its end, with waves of workloads and its account.
 
 use crate::account::Totals;
 use crate::chaos::{self, Targets};
@@ -69,7 +69,7 @@ impl Tally {
 /// Runs the round of that seed.
 ///
 /// # Errors
-/// What is wrong, with the round's plan.
+/// The error, with the round's plan.
 pub fn run(seed: u64, watch: &Watch) -> Result<Tally, String> {
     let plan = Plan::new(seed);
     watch.begin(format!("round with seed {seed}: {plan:#?}"));
@@ -109,10 +109,10 @@ impl Veteran {
         Site::start(&SitePlan::veteran(seed), watch).map(Self)
     }
 
-    /// Has a wave, drawn from that seed.
+    /// Runs one wave, drawn from that seed.
     ///
     /// # Errors
-    /// What is wrong, with what the wave did.
+    /// The error, with the plan of the wave.
     pub fn wave(&self, seed: u64, watch: &Watch) -> Result<Tally, String> {
         let wave = Wave::new(&mut Rng::with_seed(seed));
         watch.begin(format!("a wave of the veteran with seed {seed}: {wave:#?}"));
@@ -123,10 +123,9 @@ impl Veteran {
             .map_err(|what| format!("{what}{wave:#?}\n"))
     }
 
-    /// Ends it. Its account is in the tally.
+    /// Ends it; its account is in the tally.
     ///
-    /// # Errors
-    /// What is wrong.
+    /// # Errors The account's error.
     pub fn end(self, watch: &Watch) -> Result<Tally, String> {
         let account = Arc::clone(&self.0.account);
         let stats = self.0.end(watch)?;
@@ -171,7 +170,7 @@ pub(crate) fn run_wave(site: &Site, watch: &Watch, wave: &Wave) -> Result<(), St
             });
             result = result.and(joined);
         }
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: it only ends the attacks.
         is_over.store(true, Ordering::Relaxed);
         result
     });

@@ -1,5 +1,5 @@
-//! A scheduler with all that a soak needs around it: handlers, those who answer later, hooks, factories, and
-//! the account.
+//! A scheduler with all that a soak needs around it: handlers, answering threads, hooks, factories,
+//! and the account.
 
 use crate::account::Account;
 use crate::actor::{Actor, Behaviour, Kit};
@@ -28,7 +28,7 @@ pub(crate) struct Site {
     answerers: Answerers,
 }
 
-/// What every process goes through.
+/// The hooks that every process passes.
 struct Hooks {
     account: Arc<Account>,
     max_processes: Option<usize>,
@@ -66,7 +66,7 @@ impl Lifecycle for Hooks {
 }
 
 impl Hooks {
-    /// How many are alive, if nobody ends meanwhile.
+    /// How many processes are alive; none if one ends meanwhile.
     fn alive(&self) -> Option<u64> {
         let before = self.account.exits();
         let started = self.account.started.get();
@@ -176,8 +176,8 @@ impl Site {
             .collect()
     }
 
-    /// Asks all who are alive to finish. Nobody waits for them, and an attack has put some in the place of
-    /// others who would have ended by themselves.
+    /// Asks all live processes to finish. No driver waits for them: attacks have put some of them
+    /// in the place of processes that would have ended by themselves.
     pub(crate) fn finish_rest(&self) {
         for process in self.runtime.processes() {
             if self.runtime.cancel(process.pid, "the wave is over").is_ok() {
@@ -186,13 +186,13 @@ impl Site {
         }
     }
 
-    /// Waits until nobody is alive and nothing is to be answered, and settles the account.
+    /// Waits until no process is alive and no completer is open, and settles the account.
     pub(crate) fn settle(&self, watch: &Watch) -> Result<(), String> {
         settle(&self.runtime, &self.account, &self.answerers, watch)
     }
 
-    /// Drops the scheduler, waits for its processes, settles the account, and waits for all threads. Returns
-    /// what the scheduler has counted.
+    /// Drops the scheduler, waits for its processes, settles the account, and waits for all
+    /// threads. Returns the scheduler's own counts.
     pub(crate) fn end(self, watch: &Watch) -> Result<WorkerStats, String> {
         let Self {
             runtime,

@@ -15,7 +15,7 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often there is a line where there is no terminal to show a live one on.
+/// How often a line is printed when there is no terminal for a live one.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 /// At every how many-th round the veteran has a wave.
@@ -30,13 +30,13 @@ struct Soak {
     live: ProgressBar,
 }
 
-/// Runs round after round, at least one, until the time is over, somebody interrupts it, or something is
-/// wrong. The program ends by itself, with an error, when nothing moves any more.
+/// Runs round after round, at least one, until the time is over, the user interrupts, or there is
+/// an error. When nothing moves any more, the program ends itself with an error.
 ///
 /// `round` runs the round of a seed.
 ///
 /// # Errors
-/// What is wrong, and how to repeat it.
+/// The error, and how to repeat it.
 pub fn soak(
     options: &Options,
     watch: &Arc<Watch>,
@@ -121,7 +121,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Judges what is to be judged at the end, and tells the result.
+    /// Makes the checks at the end, and reports the result.
     fn finish(&self, result: Result<(), String>, memory: &Memory) -> Result<Summary, String> {
         let growth = memory.growth();
         let result = result.and(match growth.grows {
@@ -160,7 +160,7 @@ impl Soak {
         let repeat = again(summary.next_seed);
         summary.failure = Some(what);
         let what = summary.failure.as_deref().unwrap_or_default();
-        // Where nobody listens, the exit code has to do.
+        // If standard error is closed, the exit code has to do.
         let _told = writeln!(io::stderr(), "error: {what}{repeat}");
         self.write(&summary);
         process::exit(1);

@@ -1,4 +1,4 @@
-//! What a soak has come to, for people and for programs.
+//! The result of a soak, for people and for programs.
 
 use crate::memory::Growth;
 use crate::round::Tally;
@@ -30,7 +30,7 @@ pub enum Outcome {
 pub struct Summary {
     /// How it ended.
     pub outcome: Outcome,
-    /// What is wrong, if something is.
+    /// The error, if there is one.
     pub failure: Option<String>,
     /// The seed of the first round.
     pub seed: u64,
@@ -42,7 +42,7 @@ pub struct Summary {
     pub asked_seconds: f64,
     /// How many threads the machine runs at once.
     pub cores: usize,
-    /// The longest time in which nothing moved, in milliseconds, as far as somebody looked.
+    /// The longest time in which nothing moved, in milliseconds, as far as the watchdog saw.
     pub longest_standstill_ms: u64,
     /// What has been done.
     #[serde(flatten)]

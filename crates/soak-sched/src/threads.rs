@@ -1,12 +1,13 @@
-//! Where all threads of a program are that does not go on: their names, their states, and their backtraces.
+//! The places at which the program's threads stand still: their names, states and backtraces.
 //!
-//! Each thread is sent a signal, one after the other, and notes in the handler where it is. That the
-//! handler unwinds is not among the things that a handler may do: a thread that was in the dynamic linker,
-//! or in the unwinder itself, may stand still in it for ever. For a program that stands still already, and
-//! is about to end, that is no loss: such a thread has no backtrace, and the others have.
+//! Each thread in turn is sent a signal, and its handler notes where the thread is.
 //!
-//! Each question has a slot of its own, which is never freed, so that an answer that comes too late does no
-//! harm.
+//! A signal handler must not unwind, and this one does: a thread inside of the dynamic linker, or
+//! of the unwinder itself, may hang in it for ever. A program that stands still already, and is
+//! about to end, loses nothing by that. Such a thread has no backtrace, and the others have.
+//!
+//! Each question has a slot of its own, which is never freed. So an answer that comes too late does
+//! no harm.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -30,11 +31,11 @@ const MOST: usize = 100;
 struct Slot {
     thread: libc::pid_t,
     frames: [AtomicUsize; MOST],
-    /// How many there are, and one; 0 before there is an answer.
+    /// The number of frames plus one; 0 before there is an answer.
     answered: AtomicUsize,
 }
 
-/// What is asked at this moment.
+/// The question that is open at this moment.
 static ASKED: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
 /// A paragraph for each thread but the calling one.
@@ -123,7 +124,7 @@ fn ask(thread: libc::pid_t, signal: libc::c_int) -> Option<Vec<usize>> {
     }
 }
 
-/// Notes where the thread is. See the module's header for what is wrong with it.
+/// Notes where the thread is. The module's header says what is wrong with that.
 extern "C" fn on_signal(_: libc::c_int) {
     // Ordering: Acquire pairs with the Release in `ask`.
     let asked = ASKED.load(Ordering::Acquire);
@@ -145,8 +146,8 @@ extern "C" fn on_signal(_: libc::c_int) {
         count.set(nth + 1);
         nth + 1 < MOST
     };
-    // SAFETY: it has to be called by one thread at a time, and one thread is asked at a time. One that stands
-    // still in it has been given up.
+    // SAFETY: one thread at a time may call it, and one thread at a time is asked. A thread that
+    // hangs in it has been given up.
     unsafe { backtrace::trace_unsynchronized(note) };
     // Ordering: Release pairs with the Acquire in `ask`.
     slot.answered.store(count.get() + 1, Ordering::Release);
@@ -165,7 +166,7 @@ fn text(frames: &[usize]) -> String {
     lines.fold(String::new(), |text, line| text + "    " + &line + "\n")
 }
 
-/// What is at the address: a function, and those that it is inlined into.
+/// The function at that address, and the functions that it is inlined into.
 fn symbols(frame: usize) -> Vec<String> {
     let mut lines = Vec::new();
     // The address before a return address means its call.

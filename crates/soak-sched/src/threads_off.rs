@@ -1,4 +1,4 @@
-//! What is left of `threads` on a system where a thread can't be asked where it is.
+//! The counterpart of `threads` for systems on which a thread can't be asked where it is.
 
 /// That there is nothing to report.
 pub(crate) fn report() -> String {

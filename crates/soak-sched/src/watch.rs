@@ -1,7 +1,7 @@
 //! What the drivers of a soak wait for, and whether anything moves.
 //!
-//! The watchdog looks at it from a thread of its own. It asks for no more than a few counts, so that the
-//! soak is not slowed down by being watched.
+//! The watchdog reads it from a thread of its own. It reads a few counts only, so that it does not
+//! slow the soak down.
 
 use crate::account::Account;
 use ganger::prelude::WeakHandle;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often somebody who waits gives way before they sleep for a moment between two looks.
+/// How often a waiting thread yields before it sleeps for a moment between two looks.
 const YIELDS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 
@@ -26,7 +26,7 @@ pub struct Watch {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is going on, for people: the round's plan, and the seed that repeats it.
+    /// What is under way, for people: the round's plan, and the seed that repeats it.
     round: String,
     schedulers: Vec<(WeakHandle, Arc<Account>)>,
     /// What each driver waits for.
@@ -51,7 +51,8 @@ impl Watch {
         state.schedulers.push((scheduler, Arc::clone(account)));
     }
 
-    /// Waits until `condition` holds, for ever if need be: the watchdog ends the soak when nothing moves.
+    /// Waits until `condition` holds. It may wait for ever: the watchdog ends the soak when nothing
+    /// moves.
     pub fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         if condition() {
             return;
@@ -69,7 +70,7 @@ impl Watch {
         }
     }
 
-    /// Says what somebody waits for, until the guard is dropped.
+    /// Names what a thread waits for, until the guard is dropped.
     pub fn wait(&self, what: String) -> Waits<'_> {
         let mut state = self.state();
         let number = state.next_wait;
@@ -81,16 +82,16 @@ impl Watch {
         }
     }
 
-    /// Somebody wants the soak to end.
+    /// The user wants the soak to end.
     pub fn interrupt(&self) {
-        // Ordering: Relaxed: nothing follows from it but an end between two rounds.
+        // Ordering: Relaxed: it only ends the soak between two rounds.
         self.is_interrupted.store(true, Ordering::Relaxed);
     }
 
     /// Whether the soak is to end.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the flag publishes nothing else.
         self.is_interrupted.load(Ordering::Relaxed)
     }
 

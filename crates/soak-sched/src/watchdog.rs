@@ -1,9 +1,9 @@
-//! The watchdog: a thread that sees when nothing moves, tells everything that can be known, and ends the
-//! program.
+//! The watchdog: a thread that notices when nothing moves, reports all that can be known, and ends
+//! the program.
 //!
-//! Nobody else could: whoever waits for a wake-up that is lost waits for ever, and says nothing. It looks
-//! several times within its patience (`patience.rs`), and only at counts. It shows the live line as well, because a round may
-//! take its time.
+//! No other thread could: one that waits for a lost wake-up waits for ever, in silence. The
+//! watchdog looks several times within its patience (`patience.rs`), and only at counts. It shows
+//! the live line as well, because a round may take long.
 
 use crate::patience::{Limits, Patience, Verdict};
 #[cfg(all(
@@ -22,7 +22,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two reports of what moves, and does not come to an end.
+/// The time between the two reports on a round that moves and does not end.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
 /// The thread. It ends when this is dropped.
@@ -32,8 +32,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts to watch. Calls `tick` at each look, with how long nothing has moved, and `bark` once, with
-    /// what is to be told when a limit has passed.
+    /// Starts to watch. Calls `tick` at each look, with how long nothing has moved. Calls `bark`
+    /// once, with the report, when a limit has passed.
     pub(crate) fn start(
         watch: &Arc<Watch>,
         limits: Limits,
@@ -74,7 +74,7 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // Its panic has been reported when it happened.
+            // A panic of the thread has been reported when it happened.
             let _ended = thread.join();
         }
     }
@@ -84,7 +84,8 @@ fn standstill(watch: &Watch, still: Duration) -> String {
     let seconds = still.as_secs_f64();
     let (report, threads) = (watch.report(), threads::report());
     format!(
-        "nothing has moved for {seconds:.1} s: no worker has begun a turn, and no step has returned\n\
+        "nothing has moved for {seconds:.1} s: no worker has begun a turn, and no step has \
+             returned\n\
          {report}{threads}"
     )
 }
@@ -95,6 +96,7 @@ fn endless(watch: &Watch, lasts: Duration) -> String {
     thread::sleep(BETWEEN_REPORTS);
     let (second, threads) = (watch.report(), threads::report());
     format!(
-        "the round does not end: {seconds:.1} s\n{first}\n{BETWEEN_REPORTS:?} later\n{second}{threads}"
+        "the round does not end: {seconds:.1} s\n{first}\n{BETWEEN_REPORTS:?} later\n\
+             {second}{threads}"
     )
 }

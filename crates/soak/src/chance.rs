@@ -13,7 +13,7 @@ pub fn seed() -> u64 {
     environment::number(environment::SEED).unwrap_or_else(|| fastrand::u64(..))
 }
 
-/// The seed of the round that comes after the one with this seed.
+/// The seed of the next round.
 #[must_use]
 pub fn next_seed(seed: u64) -> u64 {
     Rng::with_seed(seed).u64(..)

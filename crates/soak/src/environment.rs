@@ -1,4 +1,4 @@
-//! What a soak is told from outside.
+//! The settings of a soak in the environment.
 
 use std::env;
 

@@ -1,7 +1,7 @@
 //! The account of a stress test: each item ends exactly once, and as it was made.
 //!
-//! What is wrong is written down and reported when all threads have ended. A destructor that
-//! panicked instead would say less: the process aborts when a panic meets another.
+//! Errors are noted, and reported when all threads have ended. A panic in a destructor would say
+//! less: the process aborts when a panic meets another.
 
 use std::fmt::Write as _;
 use std::mem;
@@ -18,8 +18,8 @@ pub struct Ledger {
     faults: Mutex<Vec<String>>,
 }
 
-/// An item whose destructor enters it into the ledger. Its identity is in it and, the other way
-/// round, on the heap, so that a torn or stale copy shows.
+/// An item whose destructor enters it into the ledger. It holds its id, and on the heap the id's
+/// complement, so that a torn or stale copy shows.
 #[derive(Debug)]
 pub struct Item<'a> {
     id: usize,
@@ -58,10 +58,10 @@ impl Ledger {
         ends.fetch_add(1, Ordering::Relaxed) == 0
     }
 
-    /// Writes down what else is wrong.
+    /// Notes another error.
     pub fn fault(&self, what: impl Into<String>) {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
-        // One more than is listed shows that the list is not all of it.
+        // One more than is listed shows that the list is incomplete.
         if faults.len() <= MOST_LISTED {
             faults.push(what.into());
         }
@@ -79,10 +79,10 @@ impl Ledger {
         *seen == self.ends.len()
     }
 
-    /// The account, when all threads have ended and the items with the ids `made` have been made.
+    /// Settles the account, when all threads have ended, and items with the ids `made` have been
+    /// made.
     ///
-    /// # Errors
-    /// What is wrong, a line a kind.
+    /// # Errors The errors, one line for each kind.
     ///
     /// # Panics
     /// If one of `made` is not below the number of items.
@@ -141,7 +141,7 @@ fn list(report: &mut String, what: &str, entries: impl Iterator<Item = String>) 
 }
 
 impl Item<'_> {
-    /// Which one it is.
+    /// The item's id.
     #[must_use]
     pub fn id(&self) -> usize {
         self.id
@@ -157,7 +157,7 @@ impl Drop for Item<'_> {
         }
         let is_first = self.ledger.enter(self.id);
         if !(is_whole && is_first) {
-            // The box may be freed already, or be somebody else's.
+            // The box may be freed already, or belong to another item.
             mem::forget(inverse);
         }
     }
@@ -195,7 +195,8 @@ mod tests {
         ledger.enter(4);
         let report = ledger.settle(0..2).unwrap_err();
         let expected = "lost (1): 0\nmore than once (2): 1, 3\nnever made (2): 2, 3\n\
-                        other faults (2): item 3 is torn, an item with id 4, which nobody has made\n";
+                        other faults (2): item 3 is torn, \
+                        an item with id 4, which nobody has made\n";
         assert_eq!(report, expected);
     }
 

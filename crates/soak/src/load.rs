@@ -1,4 +1,5 @@
-//! What a soak moves: things of different sizes, each of which shows when it is torn or doubled.
+//! The values that a soak moves: of different sizes, each of which shows when it is torn or
+//! doubled.
 
 use crate::{Item, Ledger};
 
@@ -28,20 +29,20 @@ impl Kind {
 
 /// What a queue can move.
 pub trait Load<'a>: Send + Sized {
-    /// Whether its destructor enters it into the ledger, so that it may be left in what is dropped.
+    /// Whether its destructor enters it into the ledger, so that a dropped queue may still hold it.
     const ENTERS_ITSELF: bool;
 
-    /// Makes the one with that id.
+    /// Makes the value with that id.
     fn new(ledger: &'a Ledger, id: usize) -> Self;
 
-    /// Which one it is, unless all are the same.
+    /// Its id, unless all values are alike.
     fn id(&self) -> Option<usize>;
 
-    /// The end of one that somebody took.
+    /// Ends a value that a thread has taken.
     fn end(self, ledger: &'a Ledger);
 }
 
-/// A word without a destructor: the id, and what follows from it.
+/// A word without a destructor: the id, and bits that follow from it.
 #[derive(Debug)]
 pub struct Word(u64);
 
@@ -142,7 +143,7 @@ impl<'a> Load<'a> for Nothing {
 mod tests {
     use super::*;
 
-    /// Makes and ends items of one kind, and returns what is wrong afterwards.
+    /// Makes and ends values of one kind; returns the errors.
     fn end<'a, L: Load<'a>>(ledger: &'a Ledger) -> Result<(), String> {
         for id in [0, 2] {
             let item = L::new(ledger, id);

@@ -1,4 +1,4 @@
-//! What a thread said when it panicked.
+//! The message of a thread's panic.
 
 use std::any::Any;
 

@@ -14,16 +14,16 @@ pub trait Plan: Debug {
 
 /// What a round, or a whole soak, has done.
 pub trait Tally: Default + AddAssign {
-    /// For one line, of what took that long.
+    /// One line about what was done in that time.
     fn describe(&self, time: Duration) -> String;
 }
 
-/// Runs round after round, at least one, until `GANGER_SOAK_SECONDS` have passed. Shows a line each
-/// second, with the seed of the round that comes next: a round that ends the process can be repeated
+/// Runs round after round, at least one, until `GANGER_SOAK_SECONDS` have passed. Each second it
+/// prints a line with the seed of the next round: a round that ends the process can be repeated
 /// from there.
 ///
-/// # Panics
-/// If a round returns what is wrong: with that, its plan, and the seed that repeats it first.
+/// # Panics If a round returns an error. The text has the error, its plan, and the seed that
+/// repeats it first.
 pub fn run<P: Plan, T: Tally>(name: &str, round: impl FnMut(&P) -> Result<T, String>) {
     let seconds = environment::number(environment::SECONDS).unwrap_or(1);
     let start = Instant::now();

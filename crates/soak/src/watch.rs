@@ -1,15 +1,15 @@
 //! A limit for a round, and what its threads were doing when they reached it.
 //!
-//! **Problem.** A wake-up that is lost is a thread that waits for ever, and a test that waits for it
-//! says nothing.
+//! **Problem.** A lost wake-up is a thread that waits for ever, and a test that waits for that
+//! thread says nothing.
 //!
-//! **Rejected.** Deadlines for all that waits: they are wake-ups, and hide the one that is lost. A lock
-//! around what a thread is doing: a processor orders its accesses at every lock, and hides what is
-//! wrong without.
+//! **Rejected.** Deadlines for everything that waits: they are wake-ups, and hide the lost one. A
+//! lock around the note of what a thread does: a processor orders its accesses at every lock, which
+//! hides missing orderings.
 //!
-//! **Protocol.** A round runs on a thread of its own. Each of its threads notes what it is about to do:
-//! a plain store. When the limit is reached, the watcher reads these notes twice, and leaves the threads
-//! to themselves.
+//! **Protocol.** A round runs on a thread of its own. Each of its threads notes what it is about to
+//! do, with a plain store. When the limit is reached, the watcher reads these notes twice, and
+//! leaves the threads to themselves.
 
 use crate::panic::message;
 use std::fmt::Write as _;
@@ -42,8 +42,8 @@ const INDEX: u32 = 8;
 /// Runs `round` on a thread of its own, and waits for it until `limit` has passed.
 ///
 /// # Errors
-/// What the round returns; that it has panicked; or that it is not over, with what each of its threads
-/// is doing. The threads go on then, so the process had better end.
+/// The round's own error; a panic; or that the round is not over, with what each of its threads
+/// does. In the last case the threads go on, so the process had better end.
 pub fn within<T: Send + 'static>(
     limit: Duration,
     round: impl FnOnce(&Watch) -> Result<T, String> + Send + 'static,
@@ -52,7 +52,7 @@ pub fn within<T: Send + 'static>(
     let (sender, result) = channel();
     let watched = Arc::clone(&watch);
     let thread = thread::spawn(move || {
-        // Nobody waits for it when the limit has passed.
+        // The receiver is gone when the limit has passed.
         let _ = sender.send(round(&watched));
     });
     let result = match result.recv_timeout(limit) {
@@ -67,7 +67,7 @@ pub fn within<T: Send + 'static>(
 }
 
 impl Watch {
-    /// A thread that does one of these things at a time; the first, until it says otherwise.
+    /// A thread that does one of these things at a time. It starts with the first.
     ///
     /// # Panics
     /// If there are none, or more than 256.
@@ -103,7 +103,7 @@ impl Watch {
 impl Doing {
     /// Notes that the thread begins with the thing of that index.
     pub fn begins(&self, index: usize) {
-        // Ordering: Relaxed, here and below: nothing follows from it.
+        // Ordering: Relaxed: only this thread writes the note, and it publishes nothing else.
         let count = self.note.load(Ordering::Relaxed) >> INDEX;
         let note = (count + 1) << INDEX | index as u64;
         self.note.store(note, Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl Doing {
 
     /// How many things it has begun, and the last.
     fn look(&self) -> (u64, usize) {
-        // Ordering: Relaxed, as above.
+        // Ordering: Relaxed: the note is all that is read.
         let note = self.note.load(Ordering::Relaxed);
         let index = note.to_le_bytes()[0].into();
         (note >> INDEX, index)

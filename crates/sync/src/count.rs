@@ -1,19 +1,19 @@
 //! Counts that a thread can wait for, until few enough are left.
 //!
 //! **Problem.** Many threads begin and end something, and a few threads wait until little of it is
-//! left. Counting has to stay cheap while no thread waits. And one counter for all threads is a cache
-//! line that each of them has to fetch from another.
+//! left. Counting has to stay cheap while no thread waits. And one counter for all threads is a
+//! cache line that each of them has to fetch from another.
 //!
 //! **Rejected.** A lock around the count: each thread that counts would take it.
 //!
-//! **Protocol of waiting.** A thread that *leaves* counts, makes a light fence, and then looks whether
-//! a thread waits. A thread that *waits* says so, makes a heavy fence, and then reads the count, under
-//! the lock that the leaving thread takes before it signals. So one of the two sees the other, and no
-//! signal falls between a look at the count and the sleep that follows it.
+//! **Protocol of waiting.** A thread that *leaves* counts, makes a light fence, and then looks
+//! whether a thread waits. A thread that *waits* says so, makes a heavy fence, and then reads the
+//! count, under the lock that the leaving thread takes before it signals. So one of the two sees
+//! the other, and no signal falls between a look at the count and the sleep that follows it.
 //!
 //! **Shards.** Each shard has two counters: what has entered there, and what has left there. What
-//! enters at one shard may leave at another. A reader reads all that have left, and then all that have
-//! entered. What it sees leave has entered before, so the reader overlooks nothing.
+//! enters at one shard may leave at another. A reader reads all that have left, and then all that
+//! have entered. What it sees leave has entered before, so the reader overlooks nothing.
 
 use crate::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Condvar, Mutex, lock};
@@ -50,8 +50,8 @@ impl WaitableCount {
     #[must_use]
     pub fn enter_below(&self, limit: usize) -> bool {
         let add_one = |count: usize| (count < limit).then_some(count + 1);
-        // Ordering: AcqRel, as a lock: Acquire pairs with the Release in `leave`, so that the one that
-        // takes a place sees the end of the one that has left it.
+        // Ordering: AcqRel, as a lock: Acquire pairs with the Release in `leave`, so that the one
+        // that takes a place sees the end of the one that has left it.
         self.count
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, add_one)
             .is_ok()
@@ -120,12 +120,12 @@ impl ShardedCount {
         }
     }
 
-    /// How many have entered and not left, and perhaps some that entered or left just before. A thread
-    /// that sees one leave sees what it did before. O(shards).
+    /// How many have entered and not left, and perhaps some that entered or left just before. A
+    /// thread that sees one leave sees what it did before. O(shards).
     #[must_use]
     pub fn get(&self) -> usize {
-        // Ordering: Acquire pairs with the Release in `add_one`: what is seen to have left has entered
-        // before.
+        // Ordering: Acquire pairs with the Release in `add_one`: what is seen to have left has
+        // entered before.
         let left = self.sum(|shard| shard.left.load(Ordering::Acquire));
         // Ordering: Relaxed, because the loads above order these.
         let entered = self.sum(|shard| shard.entered.load(Ordering::Relaxed));
@@ -137,16 +137,16 @@ impl ShardedCount {
         counts.fold(0, usize::wrapping_add)
     }
 
-    /// Counts one more, on the thread that owns that shard, or on one that owns none. For a thread that
-    /// makes a heavy fence between a store and [`get`](Self::get), what the caller loads after this comes
-    /// after it.
+    /// Counts one more, on the thread that owns that shard, or on one that owns none. For a thread
+    /// that makes a heavy fence between a store and [`get`](Self::get), what the caller loads after
+    /// this comes after it.
     pub fn enter(&self, owner: Option<usize>) {
         add_one(&self.shard(owner).entered, owner.is_some());
         fence::light();
     }
 
-    /// Counts one less, on the thread that owns that shard, or on one that owns none; and signals the
-    /// threads that wait.
+    /// Counts one less, on the thread that owns that shard, or on one that owns none; and signals
+    /// the threads that wait.
     pub fn leave(&self, owner: Option<usize>) {
         add_one(&self.shard(owner).left, owner.is_some());
         self.waiters.note_change();
@@ -178,7 +178,8 @@ fn add_one(counter: &AtomicUsize, is_own: bool) {
         // Ordering: Release pairs with the Acquire in `get`.
         counter.store(next, Ordering::Release);
     } else {
-        // Ordering: Release pairs with the Acquire in `get`, through the additions of other threads.
+        // Ordering: Release pairs with the Acquire in `get`, through the additions of other
+        // threads.
         counter.fetch_add(1, Ordering::Release);
     }
 }
@@ -273,8 +274,11 @@ mod tests {
         let (sharded, single) = (ShardedCount::new(1), WaitableCount::default());
         sharded.enter(Some(0));
         single.enter();
-        let start = std::time::Instant::now();
-        let remaining = || Duration::from_millis(1).saturating_sub(start.elapsed());
+        let looks = std::cell::Cell::new(0);
+        let remaining = || {
+            looks.set(looks.get() + 1);
+            Duration::from_millis(u64::from(looks.get() == 1))
+        };
         assert!(!sharded.wait(|| 0, remaining) && !single.wait(|| 0, remaining));
         assert!(sharded.wait(|| 1, remaining) && single.wait(|| 1, remaining));
     }

@@ -1,7 +1,8 @@
 //! A lock that no thread waits for: a thread that finds it taken does something else.
 //!
-//! **Problem.** A few threads share something that each of them can do without. To use it should cost
-//! one read-modify-write, and a thread that is suspended while it has the lock should stop no other.
+//! **Problem.** A few threads share something that each of them can do without. To use it should
+//! cost one read-modify-write, and a thread that is suspended while it has the lock should stop no
+//! other.
 //!
 //! **Rejected.** `Mutex::try_lock` of the standard library: its unlock takes a read-modify-write as
 //! well, for the threads that might wait.
@@ -41,10 +42,11 @@ impl<T> TryLock<T> {
     /// Calls `f` with the value. O(1) besides; never blocks. A panic in `f` unlocks it.
     ///
     /// # Errors
-    /// Gives `f` back when another call has the lock: another thread's, or one that this call is inside.
+    /// Gives `f` back when another call has the lock: another thread's, or one that this call is
+    /// inside.
     pub fn try_with<R, F: FnOnce(&mut T) -> R>(&self, f: F) -> Result<R, F> {
-        // Ordering: Acquire pairs with the Release in `Release`: this thread sees what the holder before it
-        // did to the value. Relaxed where the lock is held: nothing is read then.
+        // Ordering: Acquire pairs with the Release in `Release`: this thread sees what the holder
+        // before it did to the value. Relaxed where the lock is held: nothing is read then.
         let change =
             self.is_held
                 .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
@@ -52,8 +54,8 @@ impl<T> TryLock<T> {
             return Err(f);
         }
         let _release = Release(&self.is_held);
-        // SAFETY: this thread has exchanged `false` for `true`: no other reaches the value until `Release`
-        // is dropped.
+        // SAFETY: this thread has exchanged `false` for `true`: no other reaches the value until
+        // `Release` is dropped.
         Ok(self.value.with_mut(|value| f(unsafe { &mut *value })))
     }
 }

@@ -1,6 +1,6 @@
-//! Valgrind's tools that count what a program executes, and show what it touches. Only user code counts,
-//! so the same program gives nearly the same counts again; what differs are the few steps at which
-//! threads meet.
+//! Valgrind's tools, which count the instructions of a program and trace what it touches. Only user
+//! code counts. So the same program gives nearly the same counts again, but for the few steps at
+//! which threads meet.
 
 use super::profile::Profile;
 use crate::Failure;
@@ -14,8 +14,8 @@ pub(super) struct Callgrind {
 }
 
 impl Callgrind {
-    /// Whether it is there; the error says what is missing. A run leaves its counts in the file `out`,
-    /// until they have been read.
+    /// Whether it is there; the error says what is missing. A run leaves its counts in the file
+    /// `out`, until they have been read.
     pub(super) fn find(out: PathBuf) -> Result<Self, String> {
         let output = Command::new("valgrind").arg("--version").output();
         let output = output.map_err(|error| {
@@ -29,8 +29,8 @@ impl Callgrind {
         }
     }
 
-    /// Whether it can run a program that works without it: processors have instructions that an older
-    /// valgrind does not know. The error says what it complains about.
+    /// Whether it can run a program that works without it: processors have instructions that an
+    /// older valgrind does not know. The error says what it complains about.
     pub(super) fn try_out(&self, program: &Path) -> Result<(), String> {
         let output = self.command(program, &["--list"]).output();
         let output = output.map_err(|error| error.to_string())?;

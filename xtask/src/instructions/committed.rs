@@ -1,6 +1,6 @@
-//! The counts that are committed, each set with the machine that it is of. Another compiler makes
-//! other code, and another C library allocates and copies with other code: sets are compared with
-//! counts of their own kind of machine alone.
+//! The committed counts, each set with its kind of machine. Another compiler makes other code, and
+//! another C library allocates and copies in another way. So a set is compared with counts of its
+//! own kind of machine only.
 
 use super::cost::{Cost, Kind};
 use crate::Failure;
@@ -31,7 +31,8 @@ pub(super) struct Machine {
 pub(super) struct Committed {
     /// How far above a count of the program's own instructions a new one may be, as a part of it.
     tolerance: f64,
-    /// The same of all instructions: the allocator's differ from run to run where threads meet there.
+    /// The same, of all instructions: the allocator's count differs from run to run where threads
+    /// meet in it.
     tolerance_with_libraries: f64,
     /// How far above any other count a new one may be.
     slack: f64,
@@ -166,7 +167,7 @@ impl Committed {
         let slack = match kind {
             Kind::Own => before * self.tolerance,
             Kind::Instructions => before * self.tolerance_with_libraries,
-            // Where memory lies, and who meets whom in the allocator, is left to chance.
+            // Chance decides where memory lies, and which threads meet in the allocator.
             Kind::Lines | Kind::LibraryRmws => return Verdict::Fine,
             _ => self.slack,
         };

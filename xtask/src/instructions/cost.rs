@@ -122,7 +122,8 @@ impl Act {
         })
     }
 
-    /// What a round takes: atomic instructions where there is a listing of them, and all but the lines.
+    /// The counts of a round: atomic instructions where there is a listing of them, and all but the
+    /// lines.
     pub(super) fn count(
         &self,
         callgrind: &Callgrind,
@@ -217,8 +218,8 @@ mod tests {
     fn a_round_costs_what_more_rounds_cost_more() {
         let profile = |instructions: u64, calls: u64, own: u64| {
             let text = format!(
-                "summary: {instructions}\nob=/a\n0 0 {own}\ncfn=(1) malloc\ncalls={calls} 0\n0 0 9\n\
-                 cfn=(2) free\ncalls=7 0\n0 0 9\nob=/b\n0 0 70\n"
+                "summary: {instructions}\nob=/a\n0 0 {own}\ncfn=(1) malloc\ncalls={calls} 0\n\
+                 0 0 9\ncfn=(2) free\ncalls=7 0\n0 0 9\nob=/b\n0 0 70\n"
             );
             Profile::parse(&text).unwrap()
         };

@@ -14,11 +14,11 @@ pub(super) struct Least {
     pub(super) why: &'static str,
 }
 
-/// A part of a batch of 64 messages: a push each, of which the first is a wake-up, the wake-up of the
-/// feeder, and the parks of both.
+/// Of a batch of 64 messages: a push for each, the first of which is a wake-up, the feeder's
+/// wake-up, and both parks.
 const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
 
-/// A process from outside: a push to the global queue, its part of a batch of 17 that is taken from there
+/// Of a process from outside: a push to the global queue, its part of a batch of 17 that is taken
 /// at once, the mailbox's end, the handle's, and the workload's own count.
 const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 
@@ -117,8 +117,8 @@ pub(super) const LEAST: [Least; 14] = [
         allocations: 0.0,
         why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
-              and one of the workload's own. Here such threads share two counts and take a cache as \
-              well, and the slot one more, as above.",
+              and one of the workload's own. Here such threads share two counts and take a cache \
+              as well, and the slot one more, as above.",
     },
     Least {
         act: "deque",

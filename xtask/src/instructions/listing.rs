@@ -1,5 +1,6 @@
-//! Which instructions of a program or a library are read-modify-writes and fences, as `objdump`
-//! disassembles them. Of x86-64 only: elsewhere a read-modify-write may be a loop of several instructions.
+//! Finds the read-modify-writes and the fences of a program or a library, in the disassembly by
+//! `objdump`. It knows x86-64 only: elsewhere a read-modify-write may be a loop of several
+//! instructions.
 
 use super::profile::Profile;
 use crate::Failure;

@@ -1,11 +1,11 @@
-//! Instructions in place of time: what decides between two versions of the code where times are lost
-//! in noise, and what the gate can hold the code to.
+//! Instructions in place of time. They decide between two versions of the code where times are lost
+//! in noise, and the gate can hold the code to them.
 //!
-//! Each act of the program `ganger-count` is counted twice, with few rounds and with many, on one
-//! worker: the difference is that of the rounds alone, without start and end. The program is built
-//! alone, for with another package beside it its dependencies could have other features.
+//! The program `ganger-count` does each act twice on one worker, with few rounds and with many. The
+//! difference is the cost of the rounds, without start and end. The program is built alone: beside
+//! another package its dependencies could have other features.
 //!
-//! Where it can be told which instructions are atomic, on x86-64, they are counted as well.
+//! On x86-64 the atomic instructions are counted as well.
 
 mod callgrind;
 mod committed;
@@ -36,12 +36,12 @@ const COMMITTED: &str = "benches/instructions.json";
 /// What a program exits with that can't do what it was told.
 const MISUSED: u8 = 2;
 
-/// Counts what a step, a send, a spawn, a command and the queues take, under callgrind: instructions,
-/// read-modify-writes, fences, allocations, cache lines, loads that wait for stores
+/// Counts what a step, a send, a spawn, a command and the queues take, under callgrind:
+/// instructions, read-modify-writes, fences, allocations, cache lines, loads that wait for stores
 ///
-/// All but the lines and what libraries do are compared with benches/instructions.json. Exits with 1
-/// when a count is above the committed one by more than is allowed there, and with 2 when it can't
-/// count or has nothing to compare with.
+/// All but the lines and what libraries do are compared with benches/instructions.json. Exits with
+/// 1 when a count is above the committed one by more than is allowed there, and with 2 when it
+/// can't count or has nothing to compare with.
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Options {
@@ -49,8 +49,8 @@ struct Options {
     #[arg(long, required = true)]
     instructions: bool,
 
-    /// Writes the counts to benches/instructions.json, for this machine's architecture, compiler and C
-    /// library, and the table of docs/PERFORMANCE.md
+    /// Writes the counts to benches/instructions.json, for this machine's architecture, compiler
+    /// and C library, and the table of docs/PERFORMANCE.md
     #[arg(long)]
     accept: bool,
 }
@@ -208,7 +208,8 @@ fn acts(program: &Path) -> Result<Vec<Act>, Failure> {
     acts.ok_or_else(|| format!("`{PACKAGE} --list` lists no acts: {list}").into())
 }
 
-/// Where cargo has put it, as callgrind calls it: the folder of the profile `bench` is that of `release`.
+/// The program's path as callgrind calls it; the profile `bench` builds into the folder of
+/// `release`.
 fn program() -> Result<PathBuf, Failure> {
     let folder = Tree::own().target.join("release");
     let program = folder.join(format!("{PACKAGE}{EXE_SUFFIX}"));
@@ -238,7 +239,8 @@ mod tests {
         assert_eq!(heading.find("what"), row.find("a step"));
         assert_eq!(
             row,
-            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   12.35    12.3    12.3  a step"
+            "step                     12.3    12.3   12.35   12.35   12.35   12.35   12.35   \
+             12.35    12.3    12.3  a step"
         );
     }
 

@@ -1,5 +1,5 @@
-//! What a run has executed: how often each instruction, and how often each function was called. Read
-//! from what callgrind writes with `--dump-instr=yes` (the format is in its manual, "Callgrind Format
+//! The counts of a run: of each instruction, and of each function's calls. They are read from
+//! callgrind's output with `--dump-instr=yes` (its manual has the format, "Callgrind Format
 //! Specification").
 
 use std::collections::HashMap;

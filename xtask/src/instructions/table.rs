@@ -1,4 +1,5 @@
-//! The table in `docs/PERFORMANCE.md`: what is committed, beside the least that the promises require.
+//! The table in `docs/PERFORMANCE.md`: the committed counts, beside the least that the promises
+//! require.
 
 use super::committed::Committed;
 use super::cost::{Cost, Kind};
@@ -14,8 +15,8 @@ pub(super) const DOCUMENT: &str = "docs/PERFORMANCE.md";
 const BEGIN: &str = "<!-- count:acts -->\n";
 const END: &str = "<!-- /count:acts -->";
 
-/// Replaces the table in the document by that of what is committed. Changes nothing where no committed
-/// set has everything.
+/// Replaces the table in the document by that of what is committed. Changes nothing where no
+/// committed set has everything.
 pub(super) fn update(path: &Path, committed: &Committed) -> Result<(), Failure> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|e| format!("can't read {shown}: {e}"))?;

@@ -1,10 +1,9 @@
-//! How many cache lines a round touches, the stack's included and the code's not, and how many loads of it
-//! wait for stores: counted in a trace of what the program reads and writes.
+//! How many cache lines of data a round touches, the stack's included, and how many of its loads
+//! wait for stores. Both are counted in a trace of the program's reads and writes.
 //!
-//! A round begins where an instruction is executed that is executed once in each. Which one that is
-//! the trace says: one that comes as often as there are rounds, and between two of which there are about as
-//! many instructions as a round has. The median over the rounds counts, so that what comes now and then
-//! does not.
+//! A round begins at an instruction that is executed once in each round. The trace shows which one
+//! that is: it occurs as often as there are rounds, about as many instructions apart as a round
+//! has. The median over the rounds counts, so that rare events do not.
 
 use super::callgrind::tracing;
 use super::waits::Stores;
@@ -15,8 +14,8 @@ use std::path::Path;
 
 const LINE_BITS: u32 = 6;
 
-/// How many periods are traced: as many as take no more than [`ROUNDS`]. Primes, because little else
-/// comes so often.
+/// How many periods are traced: as many as take no more than [`ROUNDS`]. Primes, because little
+/// else has such a period.
 const PERIODS: [u64; 3] = [251, 31, 7];
 const ROUNDS: u64 = 8_192;
 

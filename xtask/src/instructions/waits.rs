@@ -1,10 +1,10 @@
 //! Loads that have to wait for what was stored just before.
 //!
-//! A store leaves the processor's store buffer some time after it was executed. A load of all or a part of what
-//! one store wrote is served from there; a load of more than that waits until the store has arrived in the
-//! cache, and nothing behind it is finished meanwhile: as long as a short step takes. It happens where a
-//! value is put together in small pieces and moved in larger ones, which compilers do to each value that is
-//! handed over by reference. Some hundred instructions later nobody waits any more.
+//! A store leaves the processor's store buffer some time after it was executed. A load from the
+//! bytes of one store is served from the buffer. A load that needs more waits until the store has
+//! arrived in the cache, and no later instruction is finished meanwhile. It happens where code
+//! writes a value in small pieces and moves it in larger ones, as compilers do with values that are
+//! passed by reference. Some hundred instructions later no load waits for that store any more.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,8 @@ impl Stores {
         self.recent.push_back(Store { at, first, last });
     }
 
-    /// Whether one who reads those bytes has to wait: the newest store of any of them is not one of all.
+    /// Whether a load of these bytes has to wait: the newest store to any of them does not have all
+    /// of them.
     pub(super) fn has_to_wait(&self, first: u64, last: u64) -> bool {
         let mut stores = self.recent.iter().rev();
         let newest = stores.find(|store| store.first <= last && first <= store.last);

@@ -168,8 +168,8 @@ impl Reader<'_> {
         (name, last.to_owned())
     }
 
-    /// The first `{` or `;` from here that is not in brackets, or only `;` if that is asked for; the
-    /// end of what `at` is in if there is none.
+    /// The first `{` or `;` from here that is not in brackets, or only `;` if that is asked for;
+    /// the end of what `at` is in if there is none.
     fn until(&self, mut at: usize, what: &str) -> usize {
         while at < self.0.len() {
             match self.text(at) {

@@ -20,9 +20,9 @@ pub(crate) enum Kind {
     Fenced,
 }
 
-/// What a list names as a mutant's killer: a file in `tests` or `tests/it`, `unit`, or one test of it as
-/// `file::test`. Those whose name has `loom_` are meant as models unless `(std)` follows; with
-/// `(full fences)` others are meant with these. So it is what the table shows.
+/// What a list names as a mutant's killer: a file in `tests` or `tests/it`, `unit`, or one test of
+/// it as `file::test`. Those whose name has `loom_` are meant as models unless `(std)` follows;
+/// with `(full fences)` others are meant with these. So it is what the table shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Killer {
     pub(crate) kind: Kind,
@@ -62,7 +62,7 @@ impl Kind {
                 }
             }
         };
-        // Nobody attaches a debugger.
+        // No debugger will be attached.
         let call = call
             .env("CARGO_PROFILE_DEV_DEBUG", "none")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "none");

@@ -246,8 +246,8 @@ impl Mutant {
 /// Bytes, and what comes into their place.
 type Cut = (Range<usize>, String);
 
-/// The changed text; none if two cuts overlap. The lines that come in are lines of their own, so that
-/// neither a comment nor a name reaches into them.
+/// The changed text; none if two cuts overlap. The lines that come in are lines of their own, so
+/// that neither a comment nor a name reaches into them.
 fn cut(text: &str, mut cuts: Vec<Cut>) -> Option<String> {
     cuts.sort_by_key(|(range, _)| (range.start, range.end));
     let mut result = String::new();

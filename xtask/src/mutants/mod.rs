@@ -1,18 +1,18 @@
 //! The mutation check: each mutant of a list, alone, must make a test fail.
 //!
 //! A test suite that passes says little unless it would fail if the code were wrong. The lists in
-//! `xtask/mutants`, one a crate, are ways in which it could be: what a line of the protocol is for is
-//! known when the test is known that fails without it. A mutant names its place by an item and a few
-//! tokens; `deque.toml` says how.
+//! `xtask/mutants`, one a crate, are ways in which it could be: what a line of the protocol is for
+//! is known when the test is known that fails without it. A mutant names its place by an item and a
+//! few tokens; `deque.toml` says how.
 //!
 //! 1. The workspace is copied, once for each job, and the original must pass all the tests.
 //! 2. Each mutant is applied to a copy and built, and the tests are run until one fails: those that
 //!    the list names as its killer, the bounded loom models, all tests under `std`, and these again
 //!    with full fences where the crate can have free ones. A test that exceeds its time limit has
 //!    failed too. Examples in the documentation are not run: they show, they do not test.
-//! 3. A mutant that survives is an error, unless the list says that it is equivalent to the original
-//!    or why no test can show the difference. One that is killed although the list says so is an
-//!    error as well.
+//! 3. A mutant that survives is an error, unless the list says that it is equivalent to the
+//!    original or why no test can show the difference. One that is killed although the list says so
+//!    is an error as well.
 
 mod copy;
 mod items;
@@ -40,7 +40,7 @@ use verdict::{Row, aligned, summary, table};
 /// Where the lists are, called after the crates' folders.
 const LISTS: &str = "xtask/mutants";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Runs these mutants only
     #[arg(long, value_name = "NAME", value_delimiter = ',')]

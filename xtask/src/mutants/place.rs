@@ -1,8 +1,8 @@
 //! Finds the place that a mutant changes: an item by its name, and in it a row of tokens.
 //!
 //! A name and a few tokens outlive what a quotation of whole lines does not: a comment, the layout,
-//! another line beside it, a file that moves. What is found must be the only one, so a list that does
-//! not fit any longer shows at once, and the complaint names the places that could be meant.
+//! another line beside it, a file that moves. What is found must be the only one, so a list that
+//! does not fit any longer shows at once, and the complaint names the places that could be meant.
 
 use super::items::{Item, Outline, module};
 use super::tokens::tokens;
@@ -319,8 +319,8 @@ mod tests {
         let files = [
             (
                 "src/a.rs",
-                "mod tests;\nimpl A {\n    fn one(&self) {\n        // x = 1\n        let x = 1;\n        \
-                 f(x, x);\n    }\n}\nimpl Drop for A { fn drop(&mut self) { g(1) } }\n",
+                "mod tests;\nimpl A {\n    fn one(&self) {\n        // x = 1\n        let x = \
+                 1;\n        f(x, x);\n    }\n}\nimpl Drop for A { fn drop(&mut self) { g(1) } }\n",
             ),
             (
                 "src/b/c.rs",
@@ -422,8 +422,8 @@ mod tests {
     #[test]
     fn a_complaint_names_the_places_that_could_be_meant() {
         let error = found(&place("A::two", "f(x, x)")).unwrap_err();
-        let what = "crates/k has no item `A::two`: put its new name into `at`\n    `find` occurs in:\n      \
-                    `A::one` (crates/k/src/a.rs:3)";
+        let what = "crates/k has no item `A::two`: put its new name into `at`\n    `find` occurs \
+                    in:\n      `A::one` (crates/k/src/a.rs:3)";
         assert_eq!(error, what);
         let error = found(&place("C::one", "q")).unwrap_err();
         assert!(
@@ -432,8 +432,9 @@ mod tests {
             )
         );
         let error = found(&place("A::one", "g(1)")).unwrap_err();
-        let what = "`find` is not in `A::one`: mend `find`, or `at` if it has moved\n    looked for in:\n      \
-                    `A::one` (crates/k/src/a.rs:3)\n    `find` occurs in:\n      `A::drop` (crates/k/src/a.rs:9)";
+        let what = "`find` is not in `A::one`: mend `find`, or `at` if it has moved\n    looked \
+                    for in:\n      `A::one` (crates/k/src/a.rs:3)\n    `find` occurs in:\n      \
+                    `A::drop` (crates/k/src/a.rs:9)";
         assert_eq!(error, what);
     }
 

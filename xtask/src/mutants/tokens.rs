@@ -1,8 +1,8 @@
 //! Splits Rust text into tokens, so that neither comments nor the layout matter to a comparison.
 //!
-//! A parser such as `syn` reads whole items only, and what a mutant looks for may be half of one: the
-//! head of an `if`, or a closing brace with what follows. So this knows only where tokens begin and
-//! end.
+//! A parser such as `syn` reads whole items only, and what a mutant looks for may be half of one:
+//! the head of an `if`, or a closing brace with what follows. So this knows only where tokens begin
+//! and end.
 
 use std::ops::Range;
 

@@ -76,8 +76,8 @@ impl Trial {
         tests.any(|(kind, file, name)| *kind == killer.kind && killer.means(file, name))
     }
 
-    /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means, then
-    /// the models, then all others. Shows why it does not build if it does not.
+    /// Runs the tests on the mutant in `tree` until one fails: first those that `killer` means,
+    /// then the models, then all others. Shows why it does not build if it does not.
     pub(crate) fn of_mutant(
         &self,
         tree: &Tree,
@@ -107,7 +107,8 @@ impl Trial {
                 let mut run = test.run(&kind.env(), Some(limit));
                 let is_sure = is_killer && run.ending != Ending::Killed;
                 if run.ending != Ending::Passed && !is_sure {
-                    // One that no list names may have failed by chance, and the system may have meant another.
+                    // A test that no list names may have failed by chance, and the system may have
+                    // killed the wrong one.
                     run = test.run(&kind.env(), Some(limit));
                 }
                 let (by, hangs) = (kind.called(&test), run.ending == Ending::Hung);

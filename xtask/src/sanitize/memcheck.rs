@@ -1,7 +1,8 @@
-//! One program under valgrind's memcheck: the example of the facade, on the project's own documentation.
+//! One program under valgrind's memcheck: the facade's example, on the project's own documentation.
 //!
-//! It sees what AddressSanitizer does not: the use of memory that nobody has written; and the program as its users
-//! build it, with optimisations and an allocator that is not replaced. Of threads it runs one at a time.
+//! It finds what AddressSanitizer does not: reads of memory that was never written. It runs the
+//! program as users build it, optimised, and with the usual allocator. It runs one thread at a
+//! time.
 
 use crate::Failure;
 use crate::cargo::Cargo;
@@ -11,7 +12,8 @@ use std::process::Command;
 /// What valgrind ends with when it has found something.
 const FOUND: i32 = 99;
 
-/// Builds the program, and runs it; `None` when there was nothing to complain about, else why it could not run.
+/// Builds the program and runs it. Returns `None` when memcheck has no complaint, else why it could
+/// not run.
 pub(super) fn run() -> Result<Option<String>, Failure> {
     let version = Command::new("valgrind").arg("--version").output();
     let version = match version {

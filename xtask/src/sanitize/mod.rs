@@ -3,15 +3,16 @@
 //!
 //! | | looks for | does not see |
 //! |---|---|---|
-//! | AddressSanitizer | accesses outside of what is allocated or after it was freed, leaks | who orders what |
-//! | ThreadSanitizer | accesses that nothing orders | `atomic::fence`, so that it reports what only a fence orders; code that is not instrumented |
+//! | AddressSanitizer | accesses outside of allocated memory or after its end, leaks | orderings |
+//! | ThreadSanitizer | unordered accesses | `atomic::fence`, code that is not instrumented |
 //!
-//! Of threads that wait for locks ThreadSanitizer sees the order only in an instrumented standard library. Beside
-//! these, `--memcheck` runs a program under valgrind ([`memcheck`]).
+//! ThreadSanitizer therefore reports accesses that only a fence orders. It sees the order of
+//! threads that wait for locks only in an instrumented standard library. Beside these two,
+//! `--memcheck` runs a program under valgrind ([`memcheck`]).
 //!
-//! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build script
-//! turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it can be
-//! built anew, from rust-src. What is reported wrongly for either reason is in the lists of
+//! Where crossbeam-epoch relies on a fence it has a load for ThreadSanitizer, which its build
+//! script turns on (`crossbeam_sanitize_thread`). The standard library is instrumented only if it
+//! can be built anew, from rust-src. What is reported wrongly for either reason is in the lists of
 //! suppressions in `xtask/sanitize`.
 
 mod memcheck;
@@ -29,11 +30,12 @@ const NO_SOURCES: &str = "with an instrumented standard library: nightly has no 
                           `rustup component add rust-src --toolchain nightly`";
 
 /// The crates with code that threads share.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 8] = [
     "ganger-deque",
     "ganger-nodes",
     "ganger-mpsc",
     "ganger-os",
+    "ganger-slots",
     "ganger-sync",
     "ganger-relay",
     "ganger-sched",
@@ -43,7 +45,7 @@ const PACKAGES: [&str; 7] = [
 const LEFT_OUT: [&str; 1] =
     ["a_crowd_takes_what_is_promised_handles_every_message_and_leaves_nothing"];
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Counts what could not be run as an error
     #[arg(long)]
@@ -56,6 +58,24 @@ pub(crate) struct Options {
     /// `address` or `thread`, and crates, by package or by folder [default: all]
     #[arg(value_name = "SANITIZER|CRATE")]
     names: Vec<String>,
+}
+
+impl Options {
+    /// Every sanitizer, each crate.
+    pub(crate) fn strict() -> Self {
+        Self {
+            strict: true,
+            ..Self::default()
+        }
+    }
+
+    /// The example program under valgrind.
+    pub(crate) fn memcheck() -> Self {
+        Self {
+            memcheck: true,
+            ..Self::strict()
+        }
+    }
 }
 
 /// What became of the tests in one file.

@@ -124,8 +124,10 @@ mod tests {
 
     #[test]
     fn reports_are_counted() {
-        let text = "running 1 test\n==================\nWARNING: ThreadSanitizer: data race (pid=1)\n\
-                    SUMMARY: ThreadSanitizer: data race a.rs\nThreadSanitizer: reported 1 warnings\n\
+        let text = "running 1 test\n==================\n\
+                    WARNING: ThreadSanitizer: data race (pid=1)\n\
+                    SUMMARY: ThreadSanitizer: data race a.rs\n\
+                    ThreadSanitizer: reported 1 warnings\n\
                     ==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n\
                     ==7==ERROR: LeakSanitizer: detected memory leaks\n";
         assert_eq!(reports(text), 3);

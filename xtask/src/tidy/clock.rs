@@ -7,7 +7,7 @@ use super::source::Source;
 /// The clock module of the scheduler, the time-out of a channel that is used without one, and the wait
 /// for another thread's answer to a signal.
 const MAY_ASK_THE_CLOCK: [&str; 3] = [
-    "crates/sched/src/clock.rs",
+    "crates/sched/src/base/clock.rs",
     "crates/mpsc/src/channel/receiver.rs",
     "crates/os/src/backtraces/sample.rs",
 ];
@@ -73,7 +73,7 @@ mod tests {
             ]
         );
         for path in [
-            "crates/sched/src/clock.rs",
+            "crates/sched/src/base/clock.rs",
             "crates/sched/tests/a.rs",
             "crates/soak/src/a.rs",
             "crates/soak-sched/src/a.rs",
@@ -87,7 +87,7 @@ mod tests {
     fn chance_needs_a_seed() {
         let text = "random: fastrand::Rng,\nfastrand::Rng::with_seed(1);\nfastrand::usize(..4);\n\
                     fastrand::Rng::new();\nrand::thread_rng();\nuse fastrand::{shuffle};\n";
-        let lines = found(check, "crates/sched/src/clock.rs", text);
+        let lines = found(check, "crates/sched/src/base/clock.rs", text);
         let lines: Vec<_> = lines.iter().map(|line| &line[..1]).collect();
         assert_eq!(lines, ["3", "4", "5", "6"]);
     }

@@ -4,18 +4,21 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with those that it, or a test of it, may use.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
+    ("slots", &["sync"]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
     ("proc-api", &[]),
     ("relay", &["sync", "mpsc", "proc-api"]),
     (
         "sched",
-        &["sync", "deque", "nodes", "mpsc", "os", "proc-api", "relay"],
+        &[
+            "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
+        ],
     ),
     ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
     ("soak-sched", &["soak"]),

@@ -1,8 +1,8 @@
 //! The tests of a crate are one program: every file below `tests/it` is a module of it, and files
 //! of models are nowhere else in `tests`.
 //!
-//! Each program is linked with all that it depends on, which takes longer than its tests. What is not
-//! in the tree of modules is not built, so that a test in it passes for ever.
+//! Each program is linked with all that it depends on, which takes longer than its tests. What is
+//! not in the tree of modules is not built, so that a test in it passes for ever.
 
 use super::Finding;
 use super::source::Source;

@@ -1,5 +1,5 @@
-//! What docs.rs is told of a crate that is published: to document all features. Unless told, it leaves out
-//! what an optional one adds.
+//! The settings for docs.rs of a published crate: it must document all features. By default docs.rs
+//! leaves out what optional ones add.
 
 use super::Finding;
 use toml::Value;

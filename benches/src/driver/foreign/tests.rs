@@ -85,7 +85,8 @@ mod with_fakes {
     fn what_go_builds_is_run_with_the_job() {
         let go = "case $1 in\n\
                   env) echo go1.99.1 ;;\n\
-                  build) test -f main.go && test $GOPROXY = off && test $2 = -buildvcs=false && cp \"$0\" \"$4\" ;;\n\
+                  build) test -f main.go && test $GOPROXY = off && test $2 = -buildvcs=false && \
+                  cp \"$0\" \"$4\" ;;\n\
                   *) echo \"$@\" ;;\n\
                   esac";
         let (folder, target) = fakes(&[("go", go)]);

@@ -1,5 +1,5 @@
-//! A bar for each who has a figure: its length is the minimum, a line from the minimum to the
-//! maximum the spread, and a tick on it the median.
+//! A bar for each peer with a figure: its length is the minimum, a line from the minimum to the
+//! maximum is the spread, and a tick on it is the median.
 
 use super::markup::Escaped;
 use super::view::Row;

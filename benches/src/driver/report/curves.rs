@@ -1,5 +1,5 @@
-//! A line for each who has figures, over a quantity that doubles from point to point: both axes are
-//! logarithmic.
+//! A line for each peer with figures, over a quantity that doubles from point to point. Both axes
+//! are logarithmic.
 
 use super::markup::Escaped;
 use super::view::Plot;
@@ -155,7 +155,7 @@ fn draw(text: &mut String, peer: Peer, line: &[(f64, f64)], unit: &str, x: &Axis
     text.push_str("</g>");
 }
 
-/// Who has which colour.
+/// The peers and their colours.
 pub(super) fn legend(text: &mut String, peers: impl Iterator<Item = Peer>) {
     text.push_str("<div class=\"legend\">");
     for peer in peers {

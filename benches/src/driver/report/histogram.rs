@@ -1,4 +1,5 @@
-//! How latencies are spread: a strip for each who has them, over one logarithmic axis of time.
+//! How latencies are spread: a strip for each peer that has them, over one logarithmic axis of
+//! time.
 
 use super::markup::Escaped;
 use super::view::Row;
@@ -14,7 +15,7 @@ const AXIS: f64 = 24.0;
 /// How many columns the axis has: buckets of any width are put into them.
 const COLUMNS: usize = 70;
 
-/// The strips of a row; nothing when nobody has latencies.
+/// The strips of a row; none without latencies.
 pub(super) fn histogram(row: &Row<'_>) -> Option<String> {
     let figures: Vec<&Figure> = row.figures().filter(|f| !f.histogram.is_empty()).collect();
     let bounds = || {

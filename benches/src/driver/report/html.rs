@@ -1,5 +1,5 @@
-//! The page: one file, light or dark as the reader's system is, without scripts and without anything
-//! from outside.
+//! The page: one file, light or dark as the reader's system is, without scripts and without
+//! anything from outside.
 
 use super::bars::bars;
 use super::curves::curve;
@@ -16,9 +16,9 @@ use std::fmt::Write;
 const STYLE: &str = include_str!("style.css");
 
 /// How to read bars.
-const KEY: &str = "<p class=\"soft\">A bar is the minimum, the thin line reaches to the maximum, the \
-                   tick is the median. On the right: how many times Ganger's figure it is, pair by \
-                   pair.</p>\n";
+const KEY: &str = "<p class=\"soft\">A bar is the minimum, the thin line reaches to the maximum, \
+                   the tick is the median. On the right: how many times Ganger's figure it is, \
+                   pair by pair.</p>\n";
 
 /// The whole page.
 #[must_use]
@@ -95,8 +95,8 @@ fn summary(page: &mut String, view: &View<'_>) {
         tile(page, &format!("{of_what}, with idle loops"), &standing);
     }
     page.push_str(
-        "</div>\n<p class=\"soft\">Of every figure, less is better. The minimum of all repetitions. \
-         Below 1 ×, Ganger is ahead.</p>\n",
+        "</div>\n<p class=\"soft\">Of every figure, less is better. The minimum of all \
+         repetitions. Below 1 ×, Ganger is ahead.</p>\n",
     );
     for part in Part::ALL {
         let lines = lines(view, part);
@@ -106,7 +106,8 @@ fn summary(page: &mut String, view: &View<'_>) {
         let _ = writeln!(
             page,
             "<div class=\"card scroll\"><table class=\"standing\"><thead><tr><th>{}</th>\
-             <th>Ganger is</th><th>Ganger</th><th>best peer</th><th>target</th>{}</tr></thead><tbody>",
+             <th>Ganger is</th><th>Ganger</th><th>best \
+             peer</th><th>target</th>{}</tr></thead><tbody>",
             part.heading(),
             if has_loops(&lines) {
                 "<th>with idle loops</th>"
@@ -225,7 +226,7 @@ fn queues(page: &mut String, view: &View<'_>) {
             spec.name,
             Escaped(spec.what)
         );
-        // A figure that nobody else has, or that does not count, is in the table only.
+        // A figure of one peer only, or one that does not count, is in the table only.
         let is_drawn = |row: &&&Row<'_>| row.metric().is_some() && row.figures().count() > 1;
         for row in rows.iter().filter(is_drawn) {
             let _ = write!(
@@ -245,8 +246,10 @@ fn queues(page: &mut String, view: &View<'_>) {
 /// All that is known of the figures of some rows.
 fn table(page: &mut String, rows: &[&Row<'_>]) {
     page.push_str(
-        "<details><summary>All figures</summary><div class=\"scroll\"><table><thead><tr><th>peer</th>\
-         <th class=\"text\">figure</th><th>min</th><th>median</th><th>max</th><th>times Ganger's</th>\
+        "<details><summary>All figures</summary><div \
+         class=\"scroll\"><table><thead><tr><th>peer</th>\
+         <th class=\"text\">figure</th><th>min</th><th>median</th><th>max</th><th>times \
+         Ganger's</th>\
          <th>reps</th></tr></thead><tbody>\n",
     );
     for row in rows {
@@ -279,7 +282,8 @@ fn growth(page: &mut String, view: &View<'_>) {
     }
     page.push_str(
         "<section id=\"growth\"><h2>Growth</h2>\n<p class=\"soft\">Both axes are logarithmic; less \
-         is better. A curve over workers that stays low beyond the number of cores does not collapse; \
+         is better. A curve over workers that stays low beyond the number of cores does not \
+         collapse; \
          one over processes should rise only as caches overflow.</p><div class=\"grid2\">\n",
     );
     for plot in &view.curves {
@@ -294,8 +298,8 @@ fn latencies(page: &mut String, view: &View<'_>) {
         return;
     }
     page.push_str(
-        "<section id=\"latencies\"><h2>Latencies</h2>\n<p class=\"soft\">How often a latency was in \
-         a column, beside the most frequent; dashed: the median and the 99th percentile.</p>\
+        "<section id=\"latencies\"><h2>Latencies</h2>\n<p class=\"soft\">How often a latency was \
+         in a column, beside the most frequent; dashed: the median and the 99th percentile.</p>\
          <div class=\"grid2\">\n",
     );
     histograms
@@ -309,7 +313,8 @@ fn absences(page: &mut String, view: &View<'_>) {
         return;
     }
     page.push_str(
-        "<section id=\"absent\"><h2>What is not here</h2><div class=\"card scroll\"><table><thead><tr>\
+        "<section id=\"absent\"><h2>What is not here</h2><div class=\"card \
+         scroll\"><table><thead><tr>\
          <th>peer</th><th class=\"text\">what</th><th class=\"text\">why</th>\
          <th class=\"text\">workloads</th></tr></thead><tbody>\n",
     );
@@ -350,9 +355,10 @@ fn machine(page: &mut String, view: &View<'_>) {
         "<section id=\"machine\"><h2>Machine and method</h2>\n<p>Each run is a process of its own, \
          warmed up before it measures. The peers take turns within each repetition, so that what \
          disturbs the machine disturbs all alike. Compare minima; where a median is far above, \
-         something else was running. A virtual processor that halts is taken for one in use, and where \
-         threads run is left to chance; a loop of idle priority on each keeps them from halting, and \
-         takes no time from the workloads: hence the figures with idle loops.</p><div class=\"card scroll\"><table><tbody>\n",
+         something else was running. A virtual processor that halts is taken for one in use, and \
+         where threads run is left to chance; a loop of idle priority on each keeps them from \
+         halting, and takes no time from the workloads: hence the figures with idle loops.</p><div \
+         class=\"card scroll\"><table><tbody>\n",
     );
     for (name, fact) in facts {
         let _ = writeln!(

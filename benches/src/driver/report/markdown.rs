@@ -59,7 +59,8 @@ pub fn platform(view: &View<'_>) -> String {
         .map(|(name, v)| format!("{name} {v}"))
         .collect();
     format!(
-        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; `{}`. {}",
+        "{}, {} cores, {}, governor {}; {} workers; {}; allocator: {}; {}; commit {}; {} UTC; \
+         `{}`. {}",
         escaped(&machine.cpu),
         machine.cores,
         machine.kernel,
@@ -75,10 +76,10 @@ pub fn platform(view: &View<'_>) -> String {
     )
 }
 
-/// Figures as a table, a row a line and a peer a column: the minimum, and in brackets how many times
-/// the peer's Ganger's is, pair by pair. The best of several is bold. Where there are figures with idle
-/// loops, the last column has how many times the best peer's Ganger's is there. Empty when there are
-/// none.
+/// Figures as a table, a row a line and a peer a column. A cell has the minimum and, in brackets,
+/// Ganger's figure divided by the peer's, pair by pair. The best of several is bold. Where there
+/// are figures with idle loops, the last column has Ganger's ratio to the best peer there. Empty
+/// without figures.
 #[must_use]
 pub fn table(view: &View<'_>, is_in: impl Fn(&Row<'_>) -> bool) -> String {
     let rows: Vec<&Row<'_>> = view.rows.iter().filter(|row| is_in(row)).collect();

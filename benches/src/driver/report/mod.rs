@@ -2,7 +2,7 @@
 //! charts as files.
 //!
 //! ```text
-//! view                      who leads in what: the figures as the report needs them
+//! view                      which peer leads: the figures as the report needs them
 //! summary                   how it stands, in sentences and lines
 //! html, style.css, markup   the page
 //! modes                     in which states of the machine

@@ -1,5 +1,5 @@
-//! What the report says of the states of the machine: which there are figures of, whether others left
-//! it alone, and how Ganger stands with idle loops.
+//! What the report says of the states of the machine: which there are figures of, whether others
+//! left it alone, and how Ganger stands with idle loops.
 
 use super::view::{Lead, Row, View};
 use crate::driver::lines::{Absence, Reason};

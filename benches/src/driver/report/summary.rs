@@ -1,5 +1,5 @@
-//! The summary, the same on the page and as text: in how many figures Ganger is ahead, and a line for
-//! each figure that counts, beside the best peer and the target.
+//! The summary, the same on the page and as text: in how many figures Ganger is ahead, and a line
+//! for each figure that counts, beside the best peer and the target.
 
 use super::modes::cell;
 use super::view::{Lead, Row, Standing, View};
@@ -56,7 +56,7 @@ impl Part {
 pub(super) fn lines(view: &View<'_>, part: Part) -> Vec<Line> {
     let rows = view.rows.iter().filter(|row| part.has(row.id));
     let rows = rows.filter(|row| row.metric().is_some());
-    // Of Ganger's own ways to use a queue, those that somebody wants to be fast.
+    // Of Ganger's own variants of a queue, only those with a target.
     let rows = rows.filter(|row| !row.peers.is_empty() || !row.id.is_queue() || row.has_goals());
     rows.map(|row| Line::of(view, row)).collect()
 }

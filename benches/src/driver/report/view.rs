@@ -1,4 +1,4 @@
-//! Who leads in what: the figures as the report needs them.
+//! The figures as the report needs them: which peer leads, and by how much.
 
 use crate::driver::lines::{Absence, Figure, Machine, Point, Reason, Results};
 use crate::driver::plan::Curve;
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
         goals.filter_map(most).reduce(f64::min)
     }
 
-    /// What there is not, each reason once: who, in which workloads.
+    /// The reasons for missing figures, each once: its peer, and its workloads.
     #[must_use]
     pub fn reasons(&self) -> Vec<(Peer, Reason, &'a str, Vec<String>)> {
         let mut reasons: Vec<(Peer, Reason, &str, Vec<String>)> = Vec::new();
@@ -204,8 +204,8 @@ impl<'a> Row<'a> {
         self.ours.into_iter().chain(self.peers.iter().copied())
     }
 
-    /// Ganger beside the best peer, where they can be compared: a pure number that counts something
-    /// says nothing of who is better.
+    /// Ganger beside the best peer, where they can be compared: a pure count does not say which
+    /// peer is better.
     #[must_use]
     pub fn lead(&self) -> Option<Lead<'a>> {
         let ours = self.ours?;
@@ -229,8 +229,8 @@ impl<'a> Row<'a> {
         peers.min_by(|a, b| a.min.total_cmp(&b.min))
     }
 
-    /// The best peer of those that a target is of: Erlang wakes at once because it never sleeps, but
-    /// waits busily.
+    /// The best peer of those that a target is of: Erlang wakes at once because it never sleeps,
+    /// but waits busily.
     fn worthy(&self) -> Option<&'a Figure> {
         self.best(|peer| (self.id, peer) != (Id::W10, Peer::Erlang))
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mod       the runtime, with its workers
-//! alone     processes that talk to nobody: spawn, yield, block, race
+//! alone     processes that send no messages: spawn, yield, block, race
 //! tree      skynet
 //! pair      ping-pong
 //! ring      tokens

@@ -1,8 +1,8 @@
-//! A bounded number of buffers for what is read.
+//! A bounded number of buffers for chunks of files.
 //!
-//! Processes don't wait for memory, the threads that read for them do: a thread takes a buffer
-//! before it reads, and the buffer comes back when the process has dropped the chunk. So files may
-//! be as many as they like; what has been read and not yet counted fits a few megabytes.
+//! Processes never wait for memory; reader threads do. A reader takes a buffer before it reads, and
+//! the buffer comes back when the process has dropped the chunk. So the chunks that are read and
+//! not yet counted fit a few megabytes, however many files there are.
 
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -48,7 +48,7 @@ impl Buffers {
         })
     }
 
-    /// Waits for a buffer; `None` when there will be none any more.
+    /// Waits for a buffer; `None` when the pool is closed.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Chunk> {
         let mut state = self
             .changed

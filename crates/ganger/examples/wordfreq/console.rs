@@ -46,19 +46,19 @@ impl Console {
         Self { bar, files }
     }
 
-    /// Whether anybody sees the progress.
+    /// Whether the progress bar is visible.
     pub(crate) fn has_progress(&self) -> bool {
         !self.bar.is_hidden()
     }
 
-    /// There are so many bytes more to count.
+    /// Adds bytes that are still to be counted.
     pub(crate) fn expect(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc_length(bytes);
         }
     }
 
-    /// So many of the expected bytes have been dealt with.
+    /// Takes bytes off those that are still to be counted.
     pub(crate) fn advance(&self, bytes: u64) {
         if self.has_progress() {
             self.bar.inc(bytes);
@@ -87,7 +87,7 @@ pub(crate) fn say(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "wordfreq: {text}");
 }
 
-/// A path on one line, whatever characters are in it.
+/// A path on one line, with its control characters escaped.
 pub(crate) struct Shown<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for Shown<'_> {

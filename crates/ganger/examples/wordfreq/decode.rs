@@ -1,8 +1,8 @@
 //! UTF-8 chunk by chunk, with the result of `String::from_utf8_lossy` on the whole.
 //!
-//! A chunk may end inside a character. The bytes of it that are there, at most three, are kept
-//! and completed from the next chunk. Whatever is no UTF-8 is reported as such: the caller decides
-//! what the replacement character means to it.
+//! A chunk may end inside a character. Its bytes, at most three, are kept and completed from the
+//! next chunk. Invalid UTF-8 is reported as such: the caller decides what the replacement character
+//! means.
 
 use std::str;
 

@@ -17,7 +17,7 @@ use ganger::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file with a NUL among so many first bytes is binary.
+/// A file with a NUL among this number of first bytes is binary.
 const BINARY_BYTES: usize = 8 * 1024;
 
 const _: () = assert!(BINARY_BYTES <= CHUNK_BYTES);
@@ -25,7 +25,7 @@ const _: () = assert!(BINARY_BYTES <= CHUNK_BYTES);
 /// Counts the words of one file.
 pub(crate) struct FileCounter {
     path: Arc<Path>,
-    /// What the progress bar expects of the file, less what it has been told.
+    /// The bytes of this file that the progress bar still expects.
     expected_bytes: u64,
     aggregator: Pid,
     console: Arc<Console>,
@@ -203,7 +203,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A scheduler that keeps what is sent.
+    /// A stand-in for a scheduler that keeps all packages.
     #[derive(Default)]
     struct Recorder {
         sent: Mutex<Vec<Package>>,

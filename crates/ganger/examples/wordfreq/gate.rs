@@ -17,7 +17,7 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// The main thread sleeps until so many slots are free; 0 when it does not sleep.
+    /// The number of free slots that the main thread sleeps for; 0 when it is awake.
     wanted: usize,
     interrupted: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Slot(Arc<Gate>);
 pub(crate) struct Interrupted;
 
 impl Gate {
-    /// A gate for so many files at once.
+    /// A gate for that many files at once.
     pub(crate) fn new(slots: usize) -> Arc<Self> {
         let state = State {
             free: slots,

@@ -12,9 +12,9 @@
 //!        +------------------------ Aggregator
 //! ```
 //!
-//! **Bounds.** [`run::MAX_FILES`] files are on their way at most ([`gate`]), and 1 MiB of chunks for
-//! each worker ([`chunks`]). What has been begun is read before what has not ([`reads`]), so that few
-//! tables are half full; a file's last chunk goes with its report, so that few tables wait to be
+//! **Bounds.** At most [`run::MAX_FILES`] files are on their way ([`gate`]), with 1 MiB of chunks
+//! for each worker ([`chunks`]). Files that have been begun are read first ([`reads`]), so that few
+//! tables are half full. A file's last chunk goes with its report, so that few tables wait to be
 //! merged. A word is held in memory as a whole, a file never.
 //!
 //! **Nothing hangs.** A file's process reports exactly once: when it finishes, or in `close`, which
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         }
     };
     match print(&outcome, &options) {
-        // Whoever reads the output has seen enough.
+        // The program that reads the output has closed it.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         Err(error) => {
             say(format_args!("can't write the result: {error}"));

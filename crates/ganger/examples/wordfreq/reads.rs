@@ -65,7 +65,7 @@ struct Job {
 pub(crate) struct ReadHandler(Arc<Shared>);
 
 impl ReaderPool {
-    /// Starts the threads, for so many workers.
+    /// Starts the threads, for that many workers.
     pub(crate) fn start(workers: usize) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             queues: Mutex::default(),

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many files are on their way at most: enough to keep readers and workers busy, and a bound
-/// on the memory that files take which nobody has begun to read.
+/// How many files are on their way at most. It keeps readers and workers busy, and bounds the
+/// memory of files that are not yet read.
 pub(crate) const MAX_FILES: usize = 8192;
 
 /// How long cancelled processes may take for their reports.

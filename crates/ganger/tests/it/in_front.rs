@@ -1,4 +1,4 @@
-//! Channels and others in front of a scheduler, as the scheduler's own processes see them.
+//! Channels and other receivers in front of a scheduler, as its own processes see them.
 
 use crate::support::Echo;
 use ganger::prelude::*;
@@ -6,7 +6,7 @@ use ganger::relay::from_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// A scheduler on the node of its router, which does not know it yet.
+/// A scheduler on the node of its router, which does not know the scheduler yet.
 fn on_node(routes_unknown: bool) -> (Scheduler, Arc<Node>) {
     let node = Arc::new(Node::new(NodeName::new("here").unwrap()));
     let router = Arc::new(Router::new(Arc::clone(&node)));
@@ -19,7 +19,7 @@ fn mailbox_of(scheduler: &Scheduler, node: &Node) -> Mailbox<WeakHandle> {
     Mailbox::in_front_of(scheduler.downgrade(), node.name(), scheduler.host_name())
 }
 
-/// One with a mailbox in front of it.
+/// A scheduler with a mailbox in front of it.
 fn behind_a_mailbox() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
     let (scheduler, node) = on_node(true);
     let mailbox = Arc::new(mailbox_of(&scheduler, &node));
@@ -80,7 +80,7 @@ fn what_nobody_takes_is_not_found() {
     assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
 }
 
-/// Else it comes back to itself for ever.
+/// Otherwise the package would come back to the receiver for ever.
 // pins: R2
 #[test]
 fn who_is_in_front_may_ask_twice() {
@@ -122,7 +122,7 @@ fn who_is_in_front_may_send_to_another_there() {
     }
 }
 
-/// It would ask itself for ever.
+/// Otherwise the scheduler would ask itself for ever.
 // pins: R2
 #[test]
 fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
@@ -140,14 +140,14 @@ fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
             assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
             assert_refused(&scheduler, "{other|7}", SendErrorKind::HostNotFound);
         }
-        // Else it would keep itself.
+        // Otherwise the scheduler would keep itself alive.
         for name in node.hosts() {
             assert!(node.remove_host(name).is_some());
         }
     }
 }
 
-/// Each is where the other one's packages go.
+/// Each sends unknown packages on to the other.
 // pins: R2
 #[test]
 fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {

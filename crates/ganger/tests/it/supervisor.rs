@@ -1,4 +1,4 @@
-//! The example of a supervisor: how often it starts its child, and what is none of its business.
+//! The example of a supervisor: how often it starts its child, and which events it ignores.
 
 #[path = "../../examples/supervisor.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
@@ -35,13 +35,13 @@ struct Panics(Arc<AtomicU32>);
 
 impl Process for Panics {
     fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
-        // Ordering: Relaxed; who reads it has waited for the end of who has written.
+        // Ordering: Relaxed: the reader has waited for the end of the writing process.
         self.0.fetch_add(1, Ordering::Relaxed);
         panic!("on purpose");
     }
 }
 
-/// Waits until it is told to finish.
+/// Waits until it is cancelled.
 struct Waits;
 
 impl Process for Waits {

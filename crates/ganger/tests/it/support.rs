@@ -2,7 +2,7 @@
 
 use ganger::prelude::*;
 
-/// Answers each message to whom it is from, and ends.
+/// Answers a message to its sender, and ends.
 #[derive(Default)]
 pub(crate) struct Echo(Option<ProcessContext>);
 

@@ -1,4 +1,4 @@
-//! The example of a timer: nobody wakes before the time, or behind others that are due later.
+//! The example of a timer: no sleep ends early, or waits for one that is due later.
 
 #[path = "../../examples/timer.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
@@ -24,7 +24,7 @@ fn start(timer: &Timer) -> Scheduler {
 fn sleep(handler: &impl Handler, millis: u64, tag: Tag, answers: &Sender<Completion>) {
     let answers = answers.clone();
     let completer = Completer::from_fn("{test|1}".parse().unwrap(), tag, move |answer| {
-        // Whoever has seen enough does not listen any more.
+        // The receiver may have seen enough.
         let _ = answers.send(answer);
     });
     handler
@@ -48,7 +48,7 @@ fn a_process_wakes_as_often_as_it_sleeps_and_never_too_early() {
     assert!(begun.elapsed() >= Duration::from_millis(42));
 }
 
-/// Others may have come with it.
+/// Further messages may have come with it.
 #[test]
 fn a_cancelled_process_ends_whatever_else_has_come() {
     let mut process = Periodic::new("test", 7, 1);

@@ -25,7 +25,8 @@ fn connect(one: &Runtime, other: &Runtime) {
     add(other, one);
 }
 
-/// Sends its question with its own PID among the payloads, and ends with both when the answer is there.
+/// Sends its question with its own PID among the payloads, and ends with both when the answer
+/// comes.
 struct Asker {
     whom: Pid,
     context: Option<ProcessContext>,
@@ -62,8 +63,8 @@ impl Process for Asker {
 fn a_process_answers_one_of_another_node() {
     let (alpha, beta) = (node("alpha"), node("beta"));
     connect(&alpha, &beta);
-    // Both schedulers have the same name and count alike: would somebody answer to a PID without a node, a
-    // process of its own node would get the answer.
+    // Both schedulers have the same name and the same ids. If the answer went to a PID without a
+    // node, a process of the answering node would get it.
     let stranger = beta.submit(Echo::default(), "echo", ()).unwrap();
     let echo = beta.submit(Echo::default(), "echo", ()).unwrap();
     let whom = echo.pid().with_node(beta.node_name());

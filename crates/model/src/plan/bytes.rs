@@ -15,7 +15,7 @@ const STARTS: [Start; 8] = [
     Start::HookPanics,
 ];
 
-/// What is mixed in among the messages of several senders.
+/// What is sent between the messages of several senders.
 const MIXED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -27,7 +27,7 @@ const MIXED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// What is mixed in among the messages of several who wait for room.
+/// What is sent between the messages of several senders that wait for room.
 const PRESSED_IN: [Act; 8] = [
     Act::Note,
     Act::GoOn,
@@ -39,7 +39,7 @@ const PRESSED_IN: [Act; 8] = [
     Act::Panic,
 ];
 
-/// How a process comes to take them.
+/// When a process takes messages that wait for room.
 const WAYS: [Way; 8] = [
     Way::Open,
     Way::Then(Act::Release),
@@ -99,7 +99,7 @@ impl Op {
         }
     }
 
-    /// What has to do with others: several who send or submit, those who wait, and other
+    /// Operations on more than one process: several senders or submitters, waiting sends, and other
     /// places.
     fn among_others(op: u8, to: u8, what: u8, how: u8) -> Self {
         match op {

@@ -69,7 +69,8 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process is terminated; whether it can be. Handlers do that, too, while yields are being dispatched.
+    /// A process is terminated; returns whether it can be. Handlers do so as well, while yields are
+    /// dispatched.
     pub(crate) fn terminate(&mut self, pid: Pid) -> Result<bool, Broken> {
         let Some(life) = self.open(pid) else {
             return Ok(false);
@@ -78,7 +79,8 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process monitors another, or itself; whether that one is there. Else it is told of that at once.
+    /// A process monitors another or itself; returns whether the target is there. If not, a notice
+    /// comes at once.
     pub(crate) fn monitor(
         &mut self,
         watcher: Pid,
@@ -96,7 +98,7 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process takes a monitor back; nobody else has one with that tag.
+    /// A process takes a monitor back. Its tag is unique.
     pub(crate) fn demonitor(&mut self, target: Pid, tag: Number) -> Result<(), Broken> {
         self.end_dispatch()?;
         if let Some(life) = self.open(target) {
@@ -105,7 +107,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Those are told of an end who have not ended.
+    /// Notifies the watchers of an end that have not ended themselves.
     pub(super) fn tell_of_end(&mut self, watchers: Vec<(usize, Number)>, end: Option<End>) {
         for (watcher, tag) in watchers {
             let life = &mut self.lives[watcher];
@@ -140,7 +142,8 @@ impl Spec {
         self.finish_yield(yielded, how)
     }
 
-    /// The scheduler is stopped: every process is told, and those that go on after that time are forced to end.
+    /// The scheduler is stopped: every process is cancelled, and after the deadline the live ones
+    /// are forced to end.
     pub(crate) fn stop(&mut self, deadline: Duration) -> Result<(), Broken> {
         self.end_dispatch()?;
         if !self.is_stopping {
@@ -158,7 +161,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the scheduler may have nobody left to send to: it is being stopped.
+    /// Whether the receivers may have ended because the scheduler is being stopped.
     pub(crate) fn may_have_halted(&self) -> bool {
         self.is_stopping
     }
@@ -172,8 +175,8 @@ impl Spec {
             return Ok(());
         }
         Err(format!(
-            "reported: {completed} completed and {forced} forced of {all}, of whom {at_least} were forced, and \
-             {maybe} may have been (D3)"
+            "reported: {completed} completed and {forced} forced of {all}, of whom {at_least} \
+             were forced, and {maybe} may have been (D3)"
         ))
     }
 
@@ -189,12 +192,12 @@ impl Spec {
         }
     }
 
-    /// A process that takes what it is given.
+    /// The life of a process that still takes events.
     fn open(&mut self, pid: Pid) -> Option<&mut Life> {
         self.find(pid).ok().filter(|life| life.is_open())
     }
 
-    /// A yield has its completion; if nobody waits for it any more, it is stale.
+    /// A yield has its completion. Unless it is still outstanding, the completion is stale.
     pub(super) fn finish_yield(&mut self, yielded: Number, how: Finished) -> Result<(), Broken> {
         let yields = &self.yields;
         let &(nth, _) = (yields.get(&yielded)).ok_or_else(|| format!("no yield is {yielded}"))?;

@@ -1,5 +1,5 @@
-//! Several who submit at once: which of those that ask for one PID gets it, and who gets the last places, is left open,
-//! and told when all have submitted.
+//! Several threads that submit at once. Which of them gets a contested PID or the last place is
+//! left open, until all have reported their results.
 
 use super::life::{Life, Phase};
 use super::{Broken, Spec, Stage};
@@ -7,7 +7,7 @@ use crate::notes::{Number, Submitted};
 use crate::plan::Start;
 use ganger_proc_api::Pid;
 
-/// What one of them has submitted, and what has come of it.
+/// One submit of a thread, and its result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) process: Number,
@@ -25,14 +25,15 @@ impl Spec {
         Ok(())
     }
 
-    /// That has come of it, for each who has submitted in order. Nothing else was submitted meanwhile, and nothing has
-    /// ended.
+    /// Checks the results of all submitting threads, in the order of their submits. Meanwhile
+    /// nothing else was submitted, and no process has ended.
     pub(crate) fn crowd_over(&mut self, submitters: &[Vec<Asked>]) -> Result<(), Broken> {
         let limit = self.limits.processes.unwrap_or(usize::MAX);
         if self.visible.len() > limit {
             return Err(format!("{} live at once (P13)", self.visible.len()));
         }
-        // Who is refused in another way than for want of a place may have had one for a while, one at a time.
+        // A submit that is refused for another reason may have had a place for a while; a thread
+        // has one such at a time.
         let takes_a_place_for_a_while = |all: &&Vec<Asked>| {
             let had = |asked: &Asked| {
                 !matches!(asked.found, Submitted::Started | Submitted::LimitReached)
@@ -72,7 +73,7 @@ impl Spec {
                     && asked.chosen.is_none_or(|chosen| chosen == pid)
                     && self.visible.get(&pid) == Some(&nth)
             }
-            // Somebody has it, or had it and was refused in the end.
+            // Another process has the PID, or had it and was refused in the end.
             (Submitted::AlreadyExists, None) => asked.chosen.is_some_and(|chosen| {
                 let had = |life: &Life| {
                     life.pid == chosen && all.iter().flatten().any(|it| it.process == life.process)
@@ -87,7 +88,7 @@ impl Spec {
         }
     }
 
-    /// A process is being initialised under that PID: nobody else may have it (P14).
+    /// A process is being initialised under that PID: no other process may have it (P14).
     pub(super) fn claim(&mut self, pid: Pid) -> Result<(), Broken> {
         let is_starting = |life: &Life| {
             let is_open = matches!(self.processes.get(&life.process), Some(Stage::Open(_)));

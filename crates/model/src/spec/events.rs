@@ -53,7 +53,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The hook is told of a start: the process is there from now on.
+    /// The hook of a start is called: from now on the process is there.
     pub(super) fn started(&mut self, pid: Pid) -> Result<(), Broken> {
         let newest = self.lives.iter().rposition(|life| life.pid == pid);
         let nth = newest.filter(|&nth| self.lives[nth].phase == Phase::Starting);
@@ -86,7 +86,7 @@ impl Spec {
                 "{process} has been refused, and is not closed (P1)"
             ));
         }
-        // Another may have the PID by now.
+        // Another process may have the PID already.
         if self.visible.get(&pid) == Some(&nth) {
             self.visible.remove(&pid);
         }
@@ -179,7 +179,7 @@ impl Spec {
         }
     }
 
-    /// Something else happens: all that a step has yielded must have been dispatched.
+    /// Before anything else happens, all that a step has yielded must have been dispatched.
     pub(super) fn end_dispatch(&mut self) -> Result<(), Broken> {
         let Some(nth) = self.dispatching.take() else {
             return Ok(());
@@ -242,7 +242,7 @@ impl Spec {
         Ok(())
     }
 
-    /// The hook is told of an end: the PID is gone.
+    /// The hook of an end is called: the PID is free.
     pub(super) fn ended(&mut self, pid: Pid, end: End, now: Duration) -> Result<(), Broken> {
         let may_force = self.deadline.is_some_and(|deadline| deadline <= now);
         let life = self.find(pid)?;

@@ -1,4 +1,4 @@
-//! One process, as it has to be: what has arrived for it, and what it may be shown of that.
+//! One process, as it must be: the events that have arrived, and which of them a step may be shown.
 
 use super::Broken;
 use super::streams::Stream;
@@ -7,7 +7,8 @@ use crate::plan::Kind;
 use ganger_proc_api::Pid;
 use std::collections::{BTreeSet, VecDeque};
 
-/// After how many batches in a row in which system events have kept others out these come first.
+/// After that many batches in a row from which system events have displaced other events, these
+/// come first.
 const STREAK: u32 = 8;
 
 /// Something that has arrived.
@@ -18,7 +19,7 @@ pub(super) struct Arrived<T> {
     pub(super) it: T,
 }
 
-/// What is in the system lane.
+/// The events in the system lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum System {
     Event(Seen),
@@ -40,7 +41,7 @@ pub(super) enum Phase {
     Steps,
     /// A step has decided so.
     Becomes(Heir),
-    /// Its heir has been initialised; this one is to be closed.
+    /// Its heir is initialised; this process is still to be closed.
     Replaced(Number),
     /// It is to be closed, and to have that end.
     Ends(End),
@@ -62,11 +63,11 @@ pub(super) struct Life {
     pub(super) is_told: bool,
     /// Messages that wait for room.
     pub(super) waiting: VecDeque<Number>,
-    /// What each of several sends who send at once.
+    /// The messages of each of several senders that send at once.
     pub(super) streams: Vec<Stream>,
     /// Messages, and control messages, that no step has taken.
     pub(super) places: [usize; 2],
-    /// Who is to be told of its end, by which life that is, under which tag.
+    /// The watchers of its end: their lives, and their tags.
     pub(super) watchers: Vec<(usize, Number)>,
     /// Yields whose completions no step has been shown.
     pub(super) outstanding: BTreeSet<Number>,
@@ -199,7 +200,7 @@ impl Life {
         messages_among(&self.left)
     }
 
-    /// A step takes one of those that it has been shown.
+    /// A step takes one of the events that it has been shown.
     pub(super) fn take(&mut self, seen: Seen) -> Result<(), Broken> {
         let place = self.left.iter().position(|&it| it == seen);
         let place = place.ok_or_else(|| format!("{seen:?} is taken, and was not shown"))?;
@@ -212,7 +213,7 @@ impl Life {
         Ok(())
     }
 
-    /// The step is over: there is room again for as many as it has taken.
+    /// The step is over: the messages that it has taken leave room for others.
     pub(super) fn give_places(&mut self) {
         for (places, taken) in self.places.iter_mut().zip(&mut self.taken) {
             *places -= std::mem::take(taken);
@@ -241,7 +242,7 @@ impl Life {
         stale
     }
 
-    /// What it should have been stepped for, if there is anything.
+    /// The event that a step must still be made for, if there is one.
     pub(super) fn waiting_for_a_step(&self) -> Option<String> {
         if let Some(next) = self.system.front() {
             return Some(format!("{next:?}"));
@@ -255,7 +256,7 @@ impl Life {
         self.must_step.then(|| "it is to be stepped".to_owned())
     }
 
-    /// Messages, and completions, that nobody will see.
+    /// How many messages and completions no step will be shown.
     pub(super) fn unseen(&self) -> (u64, u64) {
         let system = self.system.iter().filter_map(|it| match it.it {
             System::Event(seen) => Some(seen),

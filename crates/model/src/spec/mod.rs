@@ -1,19 +1,21 @@
-//! A scheduler as it has to be, one thing after the other.
+//! A scheduler as it must be, one event after the other.
 //!
-//! **Problem.** A scheduler does many things at once, in whatever order; a test that knows one of the orders finds
-//! little, and one that waits until all is quiet misses what happens before that.
+//! **Problem.** A scheduler does many things at once, in any order. A test that knows one of the
+//! orders finds little. A test that waits for quiet misses what happens before.
 //!
-//! **Rejected.** To predict the order: the specification would be a second scheduler. To compare the results of calls
-//! alone: what a process sees is most of what is promised.
+//! **Rejected.** To predict the order: the specification would be a second scheduler. To compare
+//! the results of calls alone: what a process sees is most of what is promised.
 //!
-//! **Protocol.** Everything that is called and everything that happens to a process is told to the specification, in
-//! the order in which it is (there is one in a simulation). Before a call it says what that has to return (`calls`).
-//! Of what happens it says whether it may happen now (`events`); where several orders are right, what happens
-//! decides which it is. When nobody can move any more, nothing may be left that should have happened, and all that
-//! can be looked at has to be as it is here.
+//! **Protocol.** The specification is told every call and every event of a process, in their order
+//! (a simulation has one).
+//! 1. Before a call it says what the call must return (`calls`).
+//! 2. Of an event it says whether it may happen at this moment (`events`). Where several orders are
+//!    right, the event decides which it is.
+//! 3. When no actor can move any more, nothing that should have happened may be missing, and all
+//!    that can be looked at must agree.
 //!
-//! What several threads do at once on their own, they say when it is over (`streams`, `crowd`): which of them is accepted
-//! is left open until then, and whether that can be right is said then.
+//! Threads that act at once report when all are done (`streams`, `crowd`). Which of their messages
+//! and processes are accepted is left open until then, and checked then.
 
 mod calls;
 mod crowd;
@@ -33,7 +35,7 @@ use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// What is wrong.
+/// A broken promise, in words.
 pub(crate) type Broken = String;
 
 pub(crate) use crowd::Asked;
@@ -113,22 +115,22 @@ enum Stage {
 pub(crate) struct Spec {
     limits: Limits,
     lives: Vec<Life>,
-    /// Those that can be found.
+    /// The lives that their PIDs lead to.
     visible: HashMap<Pid, usize>,
     processes: HashMap<Number, Stage>,
-    /// Whose each yield is, and what its handler does.
+    /// The life that each yield belongs to, and what its handler does.
     yields: HashMap<Number, (usize, Kind)>,
-    /// To whom each message has been sent that had to wait.
+    /// The life that each waiting message is for.
     waits: HashMap<Number, usize>,
     pub(crate) routes: Routes,
-    /// The one whose yields are being dispatched.
+    /// The life whose yields are being dispatched.
     dispatching: Option<usize>,
     counts: Counts,
     is_stopping: bool,
     /// When processes may be forced to end.
     deadline: Option<Duration>,
-    /// Of those that were there when it was stopped: how many there were, how many were forced, and how many may
-    /// have been.
+    /// Of the processes that lived when the stop began: how many there were, how many were forced,
+    /// and how many may have been.
     told: [u64; 3],
     has_halted: bool,
 }
@@ -170,7 +172,7 @@ impl Spec {
         }
     }
 
-    /// Nobody can move any more.
+    /// No actor can move any more.
     pub(crate) fn settled(&mut self) -> Result<(), Broken> {
         self.end_dispatch()?;
         self.routes.settled()?;
@@ -191,7 +193,8 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether there is nothing to wait for; with threads, the last step may have its yields dispatched still.
+    /// Whether there is nothing to wait for. With threads, the yields of the last step may still be
+    /// on their way.
     pub(crate) fn is_settled(&mut self) -> bool {
         let dispatching = self.dispatching.map(|nth| &self.lives[nth].dispatching);
         let is_known = |&(_, kind): &(Number, Kind)| kind != Kind::Unknown;
@@ -210,8 +213,8 @@ impl Spec {
         }
     }
 
-    /// The live processes, once all is settled, by PID: how often each has been upgraded, whether it has been
-    /// cancelled, and whether yields are outstanding.
+    /// The live processes of a settled scheduler, by PID: how often each was upgraded, whether it
+    /// was cancelled, and whether it has outstanding yields.
     pub(crate) fn living(&self) -> Vec<(Pid, u32, bool, bool)> {
         let lives = self.visible.values().map(|&nth| &self.lives[nth]);
         let mut living: Vec<_> = lives

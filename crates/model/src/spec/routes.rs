@@ -1,4 +1,4 @@
-//! Packages to places beyond the scheduler: who has to get them, and in which order.
+//! Packages to places beyond the scheduler: which receiver must get them, and in which order.
 
 use super::Broken;
 use crate::notes::{Number, Sent};
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 /// Packages of one sender to one place, of one kind: they stay in order (R4).
 type Stream = (Pid, Place, bool);
 
-/// Which places there are, and what is on its way to them.
+/// The places that exist, and the packages on their way to them.
 #[derive(Debug)]
 pub(crate) struct Routes {
     there: [bool; 3],
@@ -21,7 +21,7 @@ pub(crate) struct Routes {
 struct Package {
     stream: Stream,
     is_refused: bool,
-    /// There was nobody to take it at some time since it was sent.
+    /// Its place had no receiver at some time since it was sent.
     may_miss: bool,
     stage: Stage,
 }
@@ -29,7 +29,7 @@ struct Package {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     OnItsWay,
-    /// A later one has arrived: it must have been refused on its way.
+    /// A later package of its stream has arrived: this one must have been refused on its way.
     Overtaken,
     Over,
 }
@@ -45,7 +45,8 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// Who takes what is sent to that place: itself; for a node that is no peer, who takes all others (R3).
+    /// The place whose receiver takes packages for `place`: the place itself or, for an unknown
+    /// peer, the receiver of all other nodes (R3).
     fn taker(&self, place: Place) -> Option<Place> {
         let places = match place {
             Place::Host => [Place::Host, Place::Host],
@@ -66,7 +67,7 @@ impl Routes {
         before != is_there
     }
 
-    /// A package is sent. What that returns, unless it is late and so accepted.
+    /// A package is sent. Returns the result, unless the package is late and so accepted.
     pub(crate) fn send(&mut self, source: Pid, number: Number, far: Far) -> Sent {
         let stream = (source, far.place, far.control);
         let taker = self.taker(far.place);
@@ -88,12 +89,12 @@ impl Routes {
         }
     }
 
-    /// Whether who gets that package refuses it.
+    /// Whether the receiver of that package refuses it.
     pub(crate) fn is_refused(&self, number: Number) -> bool {
         self.packages.get(&number).is_some_and(|it| it.is_refused)
     }
 
-    /// Somebody has taken a package.
+    /// A receiver has taken a package.
     pub(crate) fn arrived(
         &mut self,
         number: Number,
@@ -145,7 +146,7 @@ impl Routes {
         Ok(())
     }
 
-    /// Nothing is on its way any more.
+    /// No package is on its way any more.
     pub(super) fn settled(&self) -> Result<(), Broken> {
         let lost = self.packages.iter().find(|(_, it)| it.stage != Stage::Over);
         match lost {
@@ -160,7 +161,7 @@ impl Routes {
     }
 }
 
-/// What comes back when nobody is there.
+/// The result for a place without a receiver.
 fn nobody(place: Place) -> Sent {
     match place {
         Place::Host => Sent::NoHost,

@@ -1,7 +1,9 @@
-//! Several who send to one process at once: what each of them sends is in order, and there is no order between them.
+//! Several senders to one process at once: the messages of each are in order, and between the
+//! senders there is no order.
 //!
-//! Which of it is accepted is left open until they have sent, and is told then. Until then a step may be shown
-//! whatever of a sender's comes behind what it has been shown of that; what has been passed over must have been refused.
+//! Which messages are accepted is left open until the senders report. Until then a step may be
+//! shown any message of a sender that is behind the last one shown. The messages that were passed
+//! over must have been refused.
 
 use super::life::{Life, Phase};
 use super::{Broken, Spec};
@@ -9,7 +11,7 @@ use crate::notes::{Number, Seen};
 use ganger_proc_api::Pid;
 use std::collections::VecDeque;
 
-/// What one of them sends.
+/// What one sender sends.
 #[derive(Debug)]
 pub(super) struct Stream {
     /// How many there are.
@@ -20,7 +22,8 @@ pub(super) struct Stream {
 }
 
 impl Spec {
-    /// Several begin to send to a process, each these messages in this order; to whom, if it is there.
+    /// Several senders begin to send to a process, each these messages in this order. Returns the
+    /// receiver's life, if it is there.
     pub(crate) fn volley(
         &mut self,
         to: Pid,
@@ -62,7 +65,8 @@ impl Spec {
         Ok(())
     }
 
-    /// All is settled after that; `is_said_to_be_gone` says whether a sender was told that the process had ended.
+    /// All is settled after a volley; `is_said_to_be_gone` says whether a sender was told that the
+    /// process had ended.
     pub(crate) fn volley_over(
         &mut self,
         nth: usize,
@@ -88,7 +92,7 @@ impl Spec {
         waits.map_or(0, Life::messages_left)
     }
 
-    /// Of each of those who send the next message that no step has been shown.
+    /// Of each sender, the next message that no step has been shown.
     pub(crate) fn next_of_each(&self, nth: usize) -> Vec<Number> {
         let streams = self.lives[nth].streams.iter();
         streams
@@ -98,7 +102,7 @@ impl Spec {
 }
 
 impl Life {
-    /// Takes it out of the stream that it is in, and what was before it (P4, R4).
+    /// Takes an event out of its stream, with the messages before it (P4, R4).
     pub(super) fn take_from_a_stream(&mut self, seen: Seen) -> bool {
         let Seen::Message(number) = seen else {
             return false;
@@ -126,8 +130,8 @@ mod tests {
     use crate::spec::Limits;
     use ganger_proc_api::HostName;
 
-    /// Whether three may send 1 to 3, 4 and 5, and 6 to a process at once, which is shown these, while those are
-    /// refused.
+    /// Three senders send 1 to 3, 4 and 5, and 6 to a process at once. Whether the process may be
+    /// shown `shown` while `refused` are refused.
     fn is_right(shown: &[Number], refused: &[Number]) -> bool {
         let pid = Pid::new(HostName::new("main").unwrap(), 1);
         let mut spec = Spec::new(Limits {

@@ -1,4 +1,4 @@
-//! Who waits for room.
+//! Senders that wait for room.
 
 use super::life::Life;
 use super::{Broken, Spec};
@@ -6,7 +6,7 @@ use crate::notes::{Number, Seen, Sent};
 use ganger_proc_api::Pid;
 
 impl Spec {
-    /// A message is sent that waits where there is no room for it.
+    /// A message is sent; it waits if there is no room for it.
     pub(crate) fn wait_for_room(&mut self, to: Pid, number: Number) -> Result<Sent, Broken> {
         let sent = self.send(to, Seen::Message(number))?;
         if sent != Sent::Full {
@@ -28,7 +28,7 @@ impl Spec {
         }
     }
 
-    /// Whoever waited waits no more.
+    /// A sender gives up waiting.
     pub(crate) fn give_up(&mut self, number: Number) -> Result<(), Broken> {
         if let Some(&nth) = self.waits.get(&number) {
             self.lives[nth].waiting.retain(|&it| it != number);
@@ -38,7 +38,7 @@ impl Spec {
 }
 
 impl Life {
-    /// There is room for so many: those who have waited longest are accepted.
+    /// The messages that have waited longest are accepted, as long as there is room.
     pub(super) fn serve(&mut self, limit: Option<usize>) {
         while limit.is_some_and(|limit| self.places[0] < limit)
             && let Some(number) = self.waiting.pop_front()

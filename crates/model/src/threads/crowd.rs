@@ -1,4 +1,4 @@
-//! So many threads, each of which submits so many processes, some of them under the same PIDs.
+//! Several threads that submit several processes each, some of them under the same PIDs.
 
 use super::{at_once, end_all};
 use crate::actor::Actor;
@@ -12,13 +12,13 @@ use ganger_sched::Handle;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One that is to be submitted.
+/// A process to submit: its number, its start, and its PID.
 type Planned = (Number, Start, Option<Pid>);
 
-/// What came of it.
+/// The result of a submit.
 type Done = (Asked, Option<Submission>);
 
-/// So many threads submit so many processes each, of that nature; every third of all has that start.
+/// Several threads submit processes of that nature; every third process has that start.
 pub(super) fn submit(
     world: &Arc<World>,
     handle: &Handle,
@@ -29,7 +29,7 @@ pub(super) fn submit(
 ) {
     let limits = world.state().spec.limits();
     if limits.processes.is_some() {
-        // So that there are places to be had.
+        // Frees all places for the submits.
         end_all(world, handle);
     }
     let planned: Vec<Vec<Planned>> = (0..submitters)
@@ -84,7 +84,8 @@ fn submit_one(world: &Arc<World>, handle: &Handle, nature: Nature, planned: Plan
     (asked, submission.ok())
 }
 
-/// Remembers whether several have asked for one PID, or for the last places, and as many have got it as may.
+/// Remembers whether several threads have asked for one PID, or for the last places, with as many
+/// successes as there may be.
 fn look_who_got_it(world: &World, asked: &[Vec<Asked>]) {
     let mut of: HashMap<Pid, Vec<Submitted>> = HashMap::new();
     for asked in asked.iter().flatten() {

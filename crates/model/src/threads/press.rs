@@ -1,7 +1,8 @@
-//! So many threads, each of which sends so many messages to one process, and blocks where there is no room.
+//! Several threads that send several messages each to one process, and block where there is no
+//! room.
 //!
-//! Nobody may wait for ever. So the threads are none that this one has to join: it waits for what they have to say, and
-//! not for longer than anything may take.
+//! No sender may wait for ever. The threads are therefore never joined: this thread waits for their
+//! reports, for a bounded time.
 
 use super::{IN_VAIN, give_way, volley, wait_until_quiet};
 use crate::calls;
@@ -13,10 +14,10 @@ use ganger_sched::Handle;
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
-/// What one of them says in the end: which it is, and what has become of its messages.
+/// The report of one thread: its number, and what has become of its messages.
 type Said = (usize, Vec<(Number, Sent)>);
 
-/// So many threads send so many messages each.
+/// Several threads send several messages each.
 pub(super) fn send(
     world: &Arc<World>,
     handle: &Handle,
@@ -59,8 +60,8 @@ pub(super) fn send(
     volley::end(world, receiver, &sent);
 }
 
-/// Has a process take what it has left where it is, and whatever comes. What it has left may have it leave the rest, so
-/// that the last time is when nothing was left before.
+/// Makes a process take all messages that it has left in its mailbox. Such a message may make it
+/// leave the rest, so the last round is one that begins with none left.
 fn empty(world: &World, handle: &Handle, to: Pid) {
     let mut is_empty = false;
     while !is_empty && !world.is_broken() {
@@ -70,7 +71,7 @@ fn empty(world: &World, handle: &Handle, to: Pid) {
     }
 }
 
-/// Threads that send these, and say what has become of it.
+/// Starts the threads that send these messages and report their results.
 fn begin(
     world: &Arc<World>,
     handle: &Handle,
@@ -87,7 +88,7 @@ fn begin(
             let send = |package| handle.send_blocking(package);
             let what = "a send that blocks (R2, P13)";
             let sent = volley::send_in_order(&world, to, &stream, what, send);
-            // Who has been waited for in vain is not listened to any more.
+            // The receiver may have given up on this thread.
             let _ = say.send((nth, sent));
         });
     }
@@ -95,8 +96,8 @@ fn begin(
     said
 }
 
-/// Blocks until there is no room for more in the mailbox of a process that takes nothing, or all of so many messages
-/// are in it; whose turn it is then of those who send.
+/// Blocks until the mailbox of a process that takes nothing is full, or holds all messages. Returns
+/// the next message of each sender.
 fn fill(world: &World, to: Pid, nth: usize, all: usize) -> Vec<Number> {
     let limit = world.state().spec.limits().mailbox;
     let full = limit.map_or(all, |limit| limit.min(all));
@@ -104,14 +105,14 @@ fn fill(world: &World, to: Pid, nth: usize, all: usize) -> Vec<Number> {
         let broken = format!("there is room, and not {full} arrive (P5, P13)");
         world.tell("threads send", |_| Err(broken));
     }
-    // Else who has found no room may not wait yet when that changes.
+    // Half of the time, gives senders that have found no room the time to start waiting.
     if world.number().is_multiple_of(2) {
         give_way();
     }
     world.state().spec.next_of_each(nth)
 }
 
-/// What takes no messages goes on, or ends.
+/// The process that takes no messages goes on, or ends.
 fn open(world: &World, handle: &Handle, to: Pid, way: Way) {
     match way {
         Way::Open => {}

@@ -1,4 +1,4 @@
-//! So many threads, each of which sends so many messages to one process.
+//! Several threads that send several messages each to one process.
 
 use super::{IN_VAIN, at_once};
 use crate::calls;
@@ -9,7 +9,7 @@ use crate::world::World;
 use ganger_proc_api::{Package, Pid, SendError};
 use ganger_sched::Handle;
 
-/// The messages of so many senders, every third of which has its receiver do that.
+/// The messages of all senders; every third one is for that act.
 pub(super) fn streams(world: &World, [senders, each]: [usize; 2], act: Act) -> Vec<Vec<Number>> {
     let stream = |_| (0..each).map(|_| world.number()).collect();
     let streams: Vec<Vec<Number>> = (0..senders).map(stream).collect();
@@ -20,7 +20,8 @@ pub(super) fn streams(world: &World, [senders, each]: [usize; 2], act: Act) -> V
     streams
 }
 
-/// Several begin to send these to a process, for room with which nobody waits by then; which that is, if it is there.
+/// Several senders begin to send these messages to a process, after all waiting sends are given up.
+/// Returns the receiver's life, if it is there.
 pub(super) fn begin(world: &World, to: Pid, streams: &[Vec<Number>]) -> Option<usize> {
     waits::give_all_up(world);
     let receiver = world.ask(
@@ -50,7 +51,7 @@ pub(super) fn end(world: &World, receiver: Option<usize>, sent: &[Vec<(Number, S
     });
 }
 
-/// So many threads send so many messages each.
+/// Several threads send several messages each.
 pub(super) fn send(world: &World, handle: &Handle, to: Pid, sizes: [usize; 2], act: Act) {
     let streams = streams(world, sizes, act);
     let receiver = begin(world, to, &streams);
@@ -62,7 +63,8 @@ pub(super) fn send(world: &World, handle: &Handle, to: Pid, sizes: [usize; 2], a
     end(world, receiver, &sent);
 }
 
-/// Sends these; nobody comes back who has ended, and there is no room only where there is a limit.
+/// Sends these messages. A refusal is right when the process has ended, or when its mailbox has a
+/// limit.
 pub(super) fn send_in_order(
     world: &World,
     to: Pid,

@@ -1,4 +1,4 @@
-//! What the fuzzer has been given to begin with, and what it has found, played again.
+//! Plays the fuzzer's corpus: its first inputs, and what it has found.
 
 use ganger_model::{check_pid_text, play_bytes};
 use std::fs;

@@ -18,7 +18,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-    // pins: P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12, P13, P14, P15, G1, G2, G6, R2, R3, R4, D1, D2, D3, D4
+    // pins: P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11, P12, P13, P14, P15
+    // pins: G1, G2, G6, R2, R3, R4, D1, D2, D3, D4
     #[test]
     fn whatever_is_done_in_whatever_order_has_the_one_result(bytes in bytes()) {
         play_bytes(&bytes);
@@ -31,7 +32,7 @@ proptest! {
     }
 }
 
-/// Else the specification would have little to say.
+/// Shows that the plans really reach the cases that the specification distinguishes.
 #[test]
 fn plans_reach_every_result_and_every_end() {
     let mut reached = BTreeSet::new();

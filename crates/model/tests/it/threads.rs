@@ -23,7 +23,8 @@ fn what_others_do_at_the_same_time_changes_nothing() {
         let mut plans: Vec<_> = (0..count)
             .map(|_| {
                 let mut bytes: Vec<u8> = (0..4 * rng.usize(8..MOST)).map(|_| rng.u8(..)).collect();
-                // Where there is a limit of processes, it is to be met more often than by chance.
+                // A plan with a limit of processes makes crowds more often, so that the limit is
+                // met.
                 if count == 1 {
                     bytes
                         .iter_mut()
@@ -34,13 +35,13 @@ fn what_others_do_at_the_same_time_changes_nothing() {
                 Plan::from_bytes(&bytes)
             })
             .collect();
-        // Else nobody would be far behind.
+        // Without a limit, senders can get far behind.
         if rng.bool() {
             plans[0].mailbox = None;
         }
         reached.extend(play_on_threads(&plans, rng.usize(1..=4)));
     }
-    // Else nobody would have sent or submitted beside others, or waited.
+    // Shows that the plans really send, submit and wait beside other threads.
     for what in [
         "a send among others (R2) Accepted",
         "a send among others (R2) Full",

@@ -5,12 +5,12 @@
 //! | word | the room belongs to | goes to |
 //! |---|---|---|
 //! | `IDLE` | no thread | `ASKED` by an asker; another that asks meanwhile gets nothing |
-//! | `ASKED` | the handler, if it comes | `COPYING` by the handler; `IDLE` by an asker that has waited in vain |
+//! | `ASKED` | the handler, if it comes | `COPYING` by the handler; `IDLE` by an asker in vain |
 //! | `COPYING` | the handler | `COPIED` by the handler |
 //! | `COPIED` | the asker | `IDLE` by the asker |
 //!
-//! A signal that comes late, or from elsewhere, finds the word other than `ASKED` and does nothing; or it
-//! answers the next question, which has been asked by then.
+//! A signal that comes late, or from elsewhere, finds the word other than `ASKED` and does nothing;
+//! or it answers the next question, which has been asked by then.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -75,8 +75,8 @@ impl Sample {
     /// Asks for a copy, which the signal is to bring; none while another thread asks.
     pub(super) fn ask(&self) -> Option<Asked<'_>> {
         // Ordering: Acquire pairs with the Release in `Asked::drop`: the last asker has read all.
-        // Release pairs with the Acquire in `answer`: what the asker knew, the handler's copy is later
-        // than.
+        // Release pairs with the Acquire in `answer`: what the asker knew, the handler's copy is
+        // later than.
         let asked = self
             .word
             .compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed);
@@ -87,8 +87,8 @@ impl Sample {
     /// allocation, no call that leaves this function's own code.
     ///
     /// # Safety
-    /// The calling thread is the one of [`of_this_thread`](Self::of_this_thread), and the registers are
-    /// those that it was interrupted with.
+    /// The calling thread is the one of [`of_this_thread`](Self::of_this_thread), and the registers
+    /// are those that it was interrupted with.
     pub(super) unsafe fn answer(&self, registers: Registers) {
         // Ordering: Acquire pairs with the Release in `ask`. Relaxed on failure: nothing is read.
         let asked =
@@ -176,8 +176,8 @@ impl Drop for Asked<'_> {
 fn stack_of_this_thread() -> Option<(u64, u64)> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the attributes are written by the first call, read by the second, and given back by the
-    // third, in this order, and only after the first has succeeded.
+    // SAFETY: the attributes are written by the first call, read by the second, and given back by
+    // the third, in this order, and only after the first has succeeded.
     let failed = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;

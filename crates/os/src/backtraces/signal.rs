@@ -21,13 +21,13 @@ static INSTALLING: Mutex<()> = Mutex::new(());
 /// The calling thread answers with that, which lives until another or none is set.
 pub(super) fn set_sample(sample: Option<&Sample>) {
     let sample = sample.map_or(ptr::null(), ptr::from_ref).cast_mut();
-    // Ordering: SeqCst: the handler, which runs on this very thread, is not to see a sample that has not
-    // been made yet, or is gone.
+    // Ordering: SeqCst: the handler, which runs on this very thread, is not to see a sample that
+    // has not been made yet, or is gone.
     SAMPLE.with(|it| it.swap(sample, Ordering::SeqCst));
 }
 
-/// Installs the handler for that real-time signal, or for the last but one, if it is not there yet. It
-/// stays: a signal that is still on its way would end the program otherwise.
+/// Installs the handler for that real-time signal, or for the last but one, if it is not there yet.
+/// It stays: a signal that is still on its way would end the program otherwise.
 ///
 /// # Errors
 /// When the signal is no real-time signal, or another part of the program handles or ignores it.
@@ -56,8 +56,8 @@ pub(super) fn install(signal: Option<i32>) -> Result<i32, SamplerError> {
 
 /// Sends the signal to a thread of this process, which is alive. Returns whether it is on its way.
 ///
-/// Not when the handler has been replaced: another would not know the signal, and none would end the
-/// program.
+/// Not when the handler has been replaced: another would not know the signal, and none would end
+/// the program.
 pub(super) fn send(signal: i32, thread: u32) -> bool {
     if !action(signal, None).is_ok_and(|there| there == handler()) {
         return false;
@@ -77,8 +77,8 @@ fn handler() -> libc::sighandler_t {
 /// Which handler there is, or was before this one.
 fn action(signal: i32, new: Option<&libc::sigaction>) -> io::Result<libc::sighandler_t> {
     let mut old = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: the pointers are valid or null, as the call wants them; a handler that is installed does
-    // only what a handler may.
+    // SAFETY: the pointers are valid or null, as the call wants them; a handler that is installed
+    // does only what a handler may.
     let result = unsafe {
         let new = new.map_or(ptr::null(), ptr::from_ref);
         libc::sigaction(signal, new, old.as_mut_ptr())
@@ -95,8 +95,9 @@ fn action(signal: i32, new: Option<&libc::sigaction>) -> io::Result<libc::sighan
 extern "C" fn on_signal(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // Ordering: Acquire pairs with the swap in `set_sample`, on the same thread.
     let sample = SAMPLE.with(|it| it.load(Ordering::Acquire));
-    // SAFETY: not null while the thread's sample is there; the handler runs on that thread, which removes
-    // it only after it has set another. The system gives a handler with `SA_SIGINFO` the registers.
+    // SAFETY: not null while the thread's sample is there; the handler runs on that thread, which
+    // removes it only after it has set another. The system gives a handler with `SA_SIGINFO` the
+    // registers.
     unsafe {
         if let Some(sample) = sample.as_ref() {
             sample.answer(registers(&*context.cast()));

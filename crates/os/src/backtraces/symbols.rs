@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::fmt::Write;
 
-/// A line for each function, the innermost first: its name, and where its code is from, if known. Ends
-/// before the first function whose name contains one of `ends`.
+/// A line for each function, the innermost first: its name, and where its code is from, if known.
+/// Ends before the first function whose name contains one of `ends`.
 ///
 /// What of a frame is inlined into it has names of its own only where there is debug information.
 pub(super) fn text(frames: &[u64], ends: &[&str]) -> String {

@@ -1,8 +1,8 @@
 //! From a copy of a stack to the addresses of its frames.
 //!
 //! The modules' unwind tables are copied for each backtrace, while the dynamic linker holds them: a
-//! library may be unloaded at any time afterwards. That is some megabytes for a large program, about a
-//! millisecond, for a report that is written once a method and interval.
+//! library may be unloaded at any time afterwards. That is some megabytes for a large program,
+//! about a millisecond, for a report that is written once a method and interval.
 
 use super::sample::{Copied, Registers};
 use framehop::{
@@ -18,8 +18,8 @@ const MOST: usize = 128;
 /// `.eh_frame_hdr` says where `.eh_frame` is by a number of four bytes, relative to itself.
 const RELATIVE_4_BYTES: u8 = 0x1b;
 
-/// The addresses of the instructions that the frames are at, the innermost first: of the call, where the
-/// frame has called.
+/// The addresses of the instructions that the frames are at, the innermost first: of the call,
+/// where the frame has called.
 pub(super) fn frames(copied: &Copied) -> Vec<u64> {
     let mut unwinder = UnwinderNative::<Vec<u8>, _>::new();
     for module in modules() {
@@ -65,15 +65,16 @@ unsafe extern "C" fn add(
     _: libc::size_t,
     data: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: as `modules` calls it, and as `dl_iterate_phdr` promises: the module is there, with its
-    // headers, until this function returns.
+    // SAFETY: as `modules` calls it, and as `dl_iterate_phdr` promises: the module is there, with
+    // its headers, until this function returns.
     let modules = unsafe { &mut *data.cast::<Vec<Module<Vec<u8>>>>() };
     // SAFETY: the module is mapped until this function returns.
     modules.extend(unsafe { module(&*info) });
     0
 }
 
-/// What unwinding needs of a module; none when it has no unwind tables that are known how to be read.
+/// What unwinding needs of a module; none when it has no unwind tables that are known how to be
+/// read.
 ///
 /// # Safety
 /// The module is mapped.

@@ -1,6 +1,6 @@
 //! What is known of one process: what it has been sent and not been shown, and what it is owed.
 
-use crate::core::Item;
+use crate::core::owned::Item;
 use ganger_proc_api::{Event, Message, Pid, Tag};
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};

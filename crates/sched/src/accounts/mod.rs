@@ -23,10 +23,10 @@
 
 mod account;
 
-use crate::core::Item;
-use crate::shown::Shown;
+use crate::base::stats::WorkerStats;
+use crate::core::owned::Item;
+use crate::core::shown::Shown;
 use crate::sim::note_broken;
-use crate::stats::WorkerStats;
 use account::{Account, Entry, Tally};
 use ganger_mpsc::Batch;
 use ganger_proc_api::{EventQueue, Pid, Tag};

@@ -3,8 +3,9 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
-use crate::shared::Shared;
-use crate::{frames, local};
+use crate::base::frames;
+use crate::core::local;
+use crate::core::shared::Shared;
 use ganger_proc_api::Pid;
 use ganger_sync::atomic::{Ordering, fence};
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
 
 fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     local::with_any(|queue| {
-        // For what is pushed from now on, the monitor need not wait until it sees the thread asleep.
+        // For what is pushed from now on, the monitor need not wait until it sees the thread
+        // asleep.
         let _announced = queue.map(|queue| queue.shared.worker_slots.announce(queue.index));
         let can_replace = queue.is_none_or(|queue| queue.shared.prepare_to_block(queue.index));
         let blocks = may_block(can_replace);
@@ -34,11 +36,12 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     })
 }
 
-/// Whether a wait on this thread for a process can end. The thread must not run that process itself,
-/// nor be about to start it, and it must leave a thread that runs it.
+/// Whether a wait on this thread for a process can end. The thread must not run that process
+/// itself, nor be about to start it, and it must leave a thread that runs it.
 ///
-/// The thread that was started last can't be replaced, and so never waits. Nor does a thread that is
-/// no worker and ends processes in a shutdown: it may be the last one that could end the process.
+/// The thread that was started last can't be replaced, and so never waits. Nor does a thread that
+/// is no worker and ends processes in a shutdown: it may be the last one that could end the
+/// process.
 pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
     if frames::ends_processes(shared) || frames::submits(shared, pid.id()) {
         return false;
@@ -51,8 +54,8 @@ pub(crate) fn may_wait_for(shared: &Shared, pid: Pid) -> bool {
 }
 
 impl Shared {
-    /// The worker, which is this thread, is about to block: has another thread take what waits. `false`
-    /// when none can.
+    /// The worker, which is this thread, is about to block: has another thread take what waits.
+    /// `false` when none can.
     #[must_use]
     fn prepare_to_block(self: &Arc<Self>, worker: usize) -> bool {
         let Self { idle, shutdown, .. } = &**self;
@@ -73,8 +76,8 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use crate::frames::Frame;
-    use crate::local::LocalQueue;
+    use crate::base::frames::Frame;
+    use crate::core::local::LocalQueue;
 
     /// It may be the last one that could end the process.
     // pins: D3, D4

@@ -1,38 +1,40 @@
-//! The thread that watches the workers: it tells the time, and notices steps that keep others waiting.
+//! The thread that watches the workers: it tells the time, and notices steps that keep others
+//! waiting.
 //!
-//! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free and
-//! has the data in its cache. Waking another worker costs more than most steps. Should the step go on,
-//! though, another worker has to take the process. And a worker that rotates after 10 ms has to know
-//! the time, which costs as much as a step.
+//! **Problem.** A step that wakes a process leaves it to its own worker, which is about to be free
+//! and has the data in its cache. Waking another worker costs more than most steps. Should the step
+//! go on, though, another worker has to take the process. And a worker that rotates after 10 ms has
+//! to know the time, which costs as much as a step.
 //!
 //! **Rejected.** Each worker looking at the clock at each pick. A timer for each step. A look every
 //! 50 us for ever: each one wakes a processor.
 //!
 //! **At each look**
-//! 1. A worker has something in its deque and has begun no turn since the last look: the monitor wakes
-//!    a sleeper, which steals it.
-//! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or has
-//!    computed for long: a spare takes the worker's place (`worker_slots.rs`). The monitor reports the step; at
-//!    DEBUG if the step has said that it is about to block.
-//! 3. The same, for a step whose worker was replaced when it said that it was about to block, and that
-//!    computes for long afterwards: the monitor reports it. Time inside `blocking` does not count.
+//! 1. A worker has something in its deque and has begun no turn since the last look: the monitor
+//!    wakes a sleeper, which steals it.
+//! 2. Processes wait, no worker sleeps or searches, and a worker's step has blocked its thread, or
+//!    has computed for long: a spare takes the worker's place (`worker_slots.rs`). The monitor
+//!    reports the step; at DEBUG if the step has said that it is about to block.
+//! 3. The same, for a step whose worker was replaced when it said that it was about to block, and
+//!    that computes for long afterwards: the monitor reports it. Time inside `blocking` does not
+//!    count.
 //!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
-//! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun and
-//! one that sees it unchanged. So a process behind the first long step of a worker waits for up to
-//! twice [`MAX_LOOK_INTERVAL`]. The monitor sleeps while no worker works and nothing waits. A thread that pushes
-//! something that waits wakes it.
+//! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
+//! and one that sees it unchanged. So a process behind the first long step of a worker waits for up
+//! to twice [`MAX_LOOK_INTERVAL`]. The monitor sleeps while no worker works and nothing waits. A
+//! thread that pushes something that waits wakes it.
 
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 
 use super::sample::WorkerSample;
-use crate::clock::{Clock, MonotonicClock};
-use crate::config::MAX_LOOK_INTERVAL;
-use crate::contain::or_abort;
-use crate::long_steps::LongStepKind;
-use crate::shared::Shared;
-use crate::threads;
+use crate::base::clock::{Clock, MonotonicClock};
+use crate::base::config::MAX_LOOK_INTERVAL;
+use crate::base::contain::or_abort;
+use crate::base::long_steps::LongStepKind;
+use crate::core::shared::Shared;
+use crate::core::threads;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -173,7 +175,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         look
     }
 
-    /// Relieves workers whose steps keep others waiting.
+    /// Has workers replaced whose steps keep others waiting.
     fn replace(&mut self, now: Duration) {
         let (shared, config) = (self.shared, &self.shared.config);
         for (worker, sample) in self.samples.iter_mut().enumerate() {

@@ -1,20 +1,20 @@
 //! The threads of workers: how they start, and how a spare replaces a worker.
 
-use crate::long_steps::NoticedStep;
-use crate::shared::Shared;
-use crate::threads;
-use crate::token::Token;
+use crate::base::long_steps::NoticedStep;
+use crate::core::shared::Shared;
+use crate::core::threads;
+use crate::core::token::Token;
+use crate::core::worker_slots::Spawned;
 use crate::worker;
-use crate::worker_slots::Spawned;
 use ganger_deque::Worker as Deque;
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
 
 impl Shared {
-    /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when none
-    /// waits. Reports the step for which the worker is replaced, if one is given.
+    /// Puts a spare in the place of a worker: see [`WorkerSlots::replace`]. Starts a thread when
+    /// none waits. Reports the step for which the worker is replaced, if one is given.
     ///
-    /// [`WorkerSlots::replace`]: crate::worker_slots::WorkerSlots::replace
+    /// [`WorkerSlots::replace`]: crate::core::worker_slots::WorkerSlots::replace
     pub(crate) fn replace_worker(
         self: &Arc<Self>,
         index: usize,
@@ -29,7 +29,8 @@ impl Shared {
         match self.worker_slots.replace(index, spawn, note) {
             Ok(false) => return false,
             Ok(true) => {
-                // Its step may be over, and the worker may have fallen asleep before it was replaced.
+                // Its step may be over, and the worker may have fallen asleep before it was
+                // replaced.
                 self.idle.wake(index);
                 step.into_iter().for_each(|step| self.report_step(step));
             }

@@ -11,7 +11,7 @@
 //!    first sees the turn, the second that it goes on, and wakes somebody.
 
 use super::{Book, broken};
-use crate::shared::Shared;
+use crate::core::shared::Shared;
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::sync::lock;
 

@@ -144,7 +144,7 @@ fn text(place: u32) -> &'static str {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::base::config::Config;
 
     fn check() -> Check {
         let config = Config {

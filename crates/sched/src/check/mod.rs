@@ -34,11 +34,11 @@ mod trail;
 pub use audit::Summary;
 pub(crate) use marks::ProcessCheck;
 
-use crate::config::Config;
-use crate::handle::Handle;
-use crate::local::LocalQueue;
-use crate::shared::Shared;
-use crate::token::Token;
+use crate::api::handle::Handle;
+use crate::base::config::Config;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
 use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
 use ganger_mpsc::Injector;

@@ -1,6 +1,6 @@
 //! The exit reason on its way: the worker against the handle.
 
-use crate::exit_slot::{Abandoned, ExitSlot, Place};
+use crate::process::exit_slot::{Abandoned, ExitSlot, Place};
 use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;

@@ -1,11 +1,11 @@
 //! Falling asleep against pushing: no worker sleeps beside a queued item.
 //!
-//! Workers take items from a queue, search and sleep as `worker.rs` does it. Whoever takes one that is
-//! not the last works on it until the last has been taken, so that each item needs a worker of its
-//! own. A wake-up that is lost, or not passed on, leaves an item and its taker waiting for ever,
-//! which loom reports.
+//! Workers take items from a queue, search and sleep as `worker.rs` does it. Whoever takes one that
+//! is not the last works on it until the last has been taken, so that each item needs a worker of
+//! its own. A wake-up that is lost, or not passed on, leaves an item and its taker waiting for
+//! ever, which loom reports.
 
-use crate::idle::{Idle, Snapshot, Woken};
+use crate::queues::idle::{Idle, Snapshot, Woken};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::{Parker, model, thread};
@@ -120,8 +120,8 @@ fn two_workers_against_a_pusher() {
     model(2, 2, 2);
 }
 
-/// As [`Pool`], with a deque for each worker: who finds the queue filled takes all of it, one item to
-/// work on and the others for its own deque, and in between they are in neither.
+/// As [`Pool`], with a deque for each worker: who finds the queue filled takes all of it, one item
+/// to work on and the others for its own deque, and in between they are in neither.
 struct BatchPool {
     pool: Arc<Pool>,
     deques: Vec<AtomicUsize>,
@@ -238,9 +238,9 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     model::check(3, body);
 }
 
-/// A worker in a step without an end pushes to its own deque, and looks who is awake before anybody can see the
-/// push: its light fence is a compiler fence. The last searcher does not see it either. So it is left to who
-/// falls asleep, whose heavy fence brings it to light.
+/// A worker in a step without an end pushes to its own deque, and looks who is awake before anybody
+/// can see the push: its light fence is a compiler fence. The last searcher does not see it either.
+/// So it is left to who falls asleep, whose heavy fence brings it to light.
 // pins: G2
 #[cfg(loom)]
 #[test]
@@ -256,7 +256,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
         model::check(3, || {
             let idle = Arc::new(Idle::new(3, 3));
             let deque = Arc::new(AtomicUsize::new(0));
-            // Ordering: SeqCst: the fence that is made on the pusher's processor comes before or after its store.
+            // Ordering: SeqCst: the fence that is made on the pusher's processor comes before or
+            // after its store.
             let flush = |deque: &AtomicUsize| deque.fetch_or(FLUSHED, Ordering::SeqCst);
             // Ordering: Relaxed, as the real look.
             let is_seen = |deque: &AtomicUsize| deque.load(Ordering::Relaxed) == STORED | FLUSHED;
@@ -268,7 +269,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
             let pusher = thread::spawn(move || {
                 // Ordering: SeqCst, as above; it publishes nothing before it is flushed.
                 own.swap(STORED, Ordering::SeqCst);
-                // The first look of `notify`. What that does next has a full fence in it, or takes a lock.
+                // The first look of `notify`. What that does next has a full fence in it, or takes
+                // a lock.
                 if pushing.snapshot().sleeping > 0 {
                     flush(&own);
                     pushing.notify();
@@ -280,7 +282,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
                     searching.end_search(|| is_seen(&stealer));
                 }
             });
-            // Were it to sleep beside what it has brought to light, it would do so for ever, which loom reports.
+            // Were it to sleep beside what it has brought to light, it would do so for ever, which
+            // loom reports.
             let stays_awake = || is_seen(&deque);
             let mut searching = false;
             while !is_seen(&deque) {
@@ -293,7 +296,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
     });
 }
 
-/// A push that is left to the worker which has made it, against the monitor, which is about to sleep.
+/// A push that is left to the worker which has made it, against the monitor, which is about to
+/// sleep.
 // pins: G2
 #[test]
 fn a_push_that_is_deferred_against_a_monitor_that_dozes() {

@@ -6,7 +6,7 @@
 //! other lane; each is shown once, those of one sender in their order; the count is back at none in the
 //! end; and a worker that parks leaves nothing.
 
-use crate::state::{Begin, Leave, State, Waiting, Wake};
+use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};

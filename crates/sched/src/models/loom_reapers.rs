@@ -1,7 +1,7 @@
 //! A thread that queues something after the halt, against the reaper that is about to leave:
 //! nothing is left behind.
 
-use crate::stop::ReaperPool;
+use crate::progress::reaper_pool::ReaperPool;
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};

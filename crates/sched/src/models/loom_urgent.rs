@@ -1,11 +1,12 @@
 //! The urgent lane: nothing is left there beside a sleeper.
 //!
-//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by somebody outside, who
-//! notifies; or by its worker, who does not, because it looks there next, and notifies when it leaves
-//! something there. Whoever takes a process that is not the last works on it until the last has been taken:
-//! a wake-up that is lost leaves a process and its taker waiting for ever, which loom reports.
+//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by somebody
+//! outside, who notifies; or by its worker, who does not, because it looks there next, and notifies
+//! when it leaves something there. Whoever takes a process that is not the last works on it until
+//! the last has been taken: a wake-up that is lost leaves a process and its taker waiting for ever,
+//! which loom reports.
 
-use crate::idle::{Idle, Woken};
+use crate::queues::idle::{Idle, Woken};
 use ganger_mpsc::Injector;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
@@ -40,8 +41,8 @@ impl Pool {
         taken
     }
 
-    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says whether
-    /// this worker begins with one that it has just run.
+    /// Takes one process, works on it until the last has been taken, and returns. `requeues` says
+    /// whether this worker begins with one that it has just run.
     fn work(&self, index: usize, requeues: bool) {
         let mut searching = false;
         if requeues {

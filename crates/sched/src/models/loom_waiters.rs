@@ -1,8 +1,8 @@
 //! Waiting for room: senders that wait, that do not, and that give up, against the process that makes
 //! room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom reports.
 
-use crate::room::{Given, MESSAGE, Room};
-use crate::waiters::{Entered, Look, Ticket, Waiters};
+use crate::limits::room::{Given, MESSAGE, Room};
+use crate::limits::waiters::{Entered, Look, Ticket, Waiters};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;

@@ -4,7 +4,7 @@
 //! for a queue that hands it to some worker. Checked in every interleaving: one runner at a time
 //! (the count is in a cell that loom watches), nothing sent is lost, one end.
 
-use crate::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
+use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
@@ -227,8 +227,8 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that completes a process may learn no earlier that it was to be terminated, and of the second no
-/// earlier than that the first has done so.
+/// The worker that completes a process may learn no earlier that it was to be terminated, and of
+/// the second no earlier than that the first has done so.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
@@ -255,8 +255,8 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
-/// The same of a third, who relies on the nudges of the others, also where these come between the worker's look at
-/// the marks and the close.
+/// The same of a third, who relies on the nudges of the others, also where these come between the
+/// worker's look at the marks and the close.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
@@ -294,8 +294,8 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
     }
 }
 
-/// Whose process ends by itself at the same time. A message in its mailbox is no nudge, and a nudge may have been
-/// taken out before the end.
+/// Whose process ends by itself at the same time. A message in its mailbox is no nudge, and a nudge
+/// may have been taken out before the end.
 // pins: P9
 #[test]
 fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {

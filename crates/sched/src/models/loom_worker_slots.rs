@@ -2,14 +2,15 @@
 //! wait.
 //!
 //! Workers end steps and retire as `worker.rs` does it, on loom's threads. A thread that the system
-//! would start is one of these, or is only counted. Checked: at any moment as many workers are active
-//! as were asked for, each in a place of its own. A spare that becomes active knows its place. A spare
-//! that leaves does not become active, and its slot is free once. No thread waits after the halt. A
-//! lost wake-up leaves a spare waiting for ever, and the model for the spare, which loom reports.
+//! would start is one of these, or is only counted. Checked: at any moment as many workers are
+//! active as were asked for, each in a place of its own. A spare that becomes active knows its
+//! place. A spare that leaves does not become active, and its slot is free once. No thread waits
+//! after the halt. A lost wake-up leaves a spare waiting for ever, and the model for the spare,
+//! which loom reports.
 
-use crate::idle::{Idle, Woken};
-use crate::token::Token;
-use crate::worker_slots::{Next, WorkerSlots};
+use crate::core::token::Token;
+use crate::core::worker_slots::{Next, WorkerSlots};
+use crate::queues::idle::{Idle, Woken};
 use ganger_deque::Worker as Deque;
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
@@ -154,8 +155,8 @@ fn spawn(
     thread::spawn(move || run(&world))
 }
 
-/// The monitor replaces a worker, whose step ends. The spare that has come is about to block: so the
-/// first is called back if it waits by then.
+/// The monitor replaces a worker, whose step ends. The spare that has come is about to block: so
+/// the first is called back if it waits by then.
 // pins: G6
 #[test]
 fn a_worker_that_is_relieved_and_called_back() {
@@ -262,8 +263,8 @@ fn who_leaves_is_not_relieved() {
     });
 }
 
-/// A worker is replaced after its step, and falls asleep beside another one that searches: it stands
-/// down all the same.
+/// A worker is replaced after its step, and falls asleep beside another one that searches: it
+/// stands down all the same.
 // pins: G6
 #[test]
 fn who_is_relieved_does_not_stay_asleep() {

@@ -5,7 +5,6 @@ mod loom_idle;
 mod loom_lanes;
 mod loom_late;
 mod loom_reapers;
-mod loom_slots;
 mod loom_urgent;
 mod loom_waiters;
 mod loom_wakeup;

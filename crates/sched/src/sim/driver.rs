@@ -1,6 +1,6 @@
 //! Who decides, on this thread, what the scheduler leaves to chance.
 
-use crate::token::Token;
+use crate::core::token::Token;
 use ganger_deque::Worker as Deque;
 use std::cell::{Cell, RefCell};
 

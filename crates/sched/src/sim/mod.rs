@@ -17,15 +17,15 @@ pub use moment::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
 pub(crate) use note::{begin_step, end, note_yield};
 
+use crate::api::handle::Handle;
+use crate::api::scheduler::{Scheduler, StartError};
+use crate::base::clock::Clock;
+use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor;
-use crate::clock::Clock;
-use crate::config::MAX_LOOK_INTERVAL;
-use crate::handle::Handle;
-use crate::local::LocalQueue;
-use crate::scheduler::{Scheduler, StartError};
-use crate::shared::Shared;
-use crate::stop::StopReport;
-use crate::token::Token;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::progress::report::StopReport;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
@@ -340,7 +340,7 @@ impl Machine<'_> {
     pub fn report(&self) -> StopReport {
         let before = self.shared.stopper.before();
         let before = before.unwrap_or_else(|| self.shared.counters.total());
-        StopReport::since(&before, self.shared)
+        self.shared.report_since(&before)
     }
 
     /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though

@@ -6,9 +6,9 @@
 use super::Did;
 use super::driver::{choose, happens, is_driven};
 use super::note::{Note, note};
-use crate::clock::Deadline;
-use crate::local;
-use crate::shared::Shared;
+use crate::base::clock::Deadline;
+use crate::core::local;
+use crate::core::shared::Shared;
 use crate::stop;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
@@ -89,7 +89,7 @@ fn done(did: Did) {
 }
 
 /// Any of the live processes.
-fn any(shared: &Shared) -> Option<crate::Task> {
+fn any(shared: &Shared) -> Option<crate::core::cell::Task> {
     let tasks: Vec<_> = shared.registry.all().collect();
     let chosen = (!tasks.is_empty()).then(|| choose("process", tasks.len()))??;
     tasks.into_iter().nth(chosen)

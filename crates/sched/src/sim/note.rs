@@ -3,9 +3,9 @@
 use super::Did;
 use super::driver::is_driven;
 use super::moment::moment;
-use crate::Task;
-use crate::contain::text_of;
-use crate::shown::Shown;
+use crate::base::contain::text_of;
+use crate::core::cell::Task;
+use crate::core::shown::Shown;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;

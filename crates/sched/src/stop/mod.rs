@@ -19,23 +19,21 @@
 //! scheduler was built.
 
 mod reapers;
-mod report;
 mod supervisor;
 
-pub(crate) use self::reapers::ReaperPool;
-pub use self::report::{StopError, StopReport};
 pub(crate) use self::supervisor::{cancel_all, end_queued, terminate_all};
 
-use crate::clock::Deadline;
-use crate::contain::log;
-use crate::frames::{self, Frame};
-use crate::local;
+use crate::base::clock::Deadline;
+use crate::base::contain::log;
+use crate::base::frames::{self, Frame};
+use crate::base::stats::WorkerStats;
+use crate::core::local;
+use crate::core::shared::Shared;
+use crate::core::threads;
 use crate::progress::fence_after_halt;
-use crate::shared::Shared;
-use crate::stats::WorkerStats;
-use crate::threads;
-use ganger_sync::sync::{Mutex, lock};
-use std::mem;
+use crate::progress::report::{StopError, StopReport};
+use crate::progress::stopper::Done;
+use ganger_sync::sync::lock;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tracing::Level;
@@ -45,76 +43,26 @@ const GRACE: Duration = Duration::from_millis(30);
 /// How long after that the threads have to return before they are left alone.
 const JOIN: Duration = Duration::from_millis(10);
 
-/// What the calls of `stop` and `begin_stop` share.
-#[derive(Default)]
-pub(crate) struct Stopper {
-    asked: Mutex<Option<Asked>>,
-    /// Held by the call that does the work, while it does.
-    done: Mutex<Option<Done>>,
-    reapers: ReaperPool,
-}
-
-/// What these calls have asked for.
-struct Asked {
-    /// The earliest of their deadlines.
-    deadline: Deadline,
-    /// What had been counted at the first of them.
-    before: WorkerStats,
-    /// One of them does the work, or a thread that it starts.
-    is_served: bool,
-}
-
-/// What the work has come to.
-struct Done {
-    report: StopReport,
-    /// How many reapers were left: later calls do not wait for those.
-    reapers: usize,
-}
-
-impl Stopper {
-    /// A call asks for a stop by that deadline. `count` says what has been counted so far.
-    pub(crate) fn ask(&self, deadline: Deadline, count: impl FnOnce() -> WorkerStats) {
-        let mut asked = lock(&self.asked);
-        match &mut *asked {
-            Some(asked) => asked.deadline = asked.deadline.earlier(deadline),
-            None => {
-                *asked = Some(Asked {
-                    deadline,
-                    before: count(),
-                    is_served: false,
-                });
-            }
-        }
-    }
-
-    /// Whether the call that asks is to have the work done: no other one has it done.
-    fn claim(&self) -> bool {
-        let mut asked = lock(&self.asked);
-        let asked = asked.as_mut();
-        asked.is_some_and(|asked| !mem::replace(&mut asked.is_served, true))
-    }
-
-    /// Lets the deadline pass.
-    fn expire(&self) {
-        if let Some(asked) = &mut *lock(&self.asked) {
-            asked.deadline = Deadline::after(Duration::ZERO);
-        }
-    }
-
-    /// The earliest deadline that a call has asked for.
-    fn deadline(&self) -> Deadline {
-        let asked = lock(&self.asked);
-        let none = || Deadline::after(Duration::ZERO);
-        asked.as_ref().map_or_else(none, |asked| asked.deadline)
-    }
-
-    /// What had been counted when a stop was asked for first, if one was.
-    pub(crate) fn before(&self) -> Option<WorkerStats> {
-        lock(&self.asked).as_ref().map(|asked| asked.before)
-    }
-}
-
 impl Shared {
+    /// What has become of the processes since that was counted.
+    pub(crate) fn report_since(&self, before: &WorkerStats) -> StopReport {
+        let stuck = self.running_pids();
+        let total = self.counters.total();
+        let alive = total.started.saturating_sub(before.ended());
+        let by_themselves = |stats: &WorkerStats| stats.ended().saturating_sub(stats.forced);
+        let completed = by_themselves(&total).saturating_sub(by_themselves(before));
+        let forced = alive.saturating_sub(completed + stuck.len() as u64);
+        // They are counted, not looked at: there may be millions.
+        let left = total.started.saturating_sub(total.ended());
+        let closing = left.saturating_sub(stuck.len() as u64);
+        StopReport {
+            completed,
+            forced,
+            closing: closing.min(forced),
+            stuck,
+        }
+    }
+
     /// Stops the scheduler, or waits until another thread has stopped it. Blocks until `deadline`
     /// has passed and a little longer, at the most.
     #[cfg_attr(feature = "sim", track_caller)]
@@ -220,7 +168,7 @@ impl Shared {
         self.threads
             .wait(|| 0, || stopper.deadline().plus(GRACE + JOIN).remaining());
 
-        let report = StopReport::since(&stopper.before().unwrap_or_default(), self);
+        let report = self.report_since(&stopper.before().unwrap_or_default());
         if report.forced > 0 {
             log(Level::WARN, || {
                 tracing::warn!(

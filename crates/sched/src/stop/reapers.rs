@@ -7,7 +7,7 @@
 //!
 //! **Protocol.**
 //! 1. A *thread that queues a process* after the halt makes a full fence, and looks whether one is
-//!    queued. If so, it starts a reaper, unless there are [`MOST`] of them.
+//!    queued. If so, it starts a reaper, unless there are sixteen of them.
 //! 2. A *reaper* ends what is queued until nothing is. It leaves, makes a full fence, and looks
 //!    once more. If something is queued by then, it enters again.
 //! 3. The *supervisor* looks now and then. It starts a reaper when something is queued and there is
@@ -20,84 +20,15 @@
 //! Where the system refuses a thread, the one that would have started it does its work.
 
 use super::end_queued;
-use crate::clock::Deadline;
-use crate::contain::or_abort;
-use crate::shared::Shared;
-use crate::threads;
-use ganger_sync::WaitableCount;
-use ganger_sync::atomic::{AtomicU64, Ordering, fence};
+use crate::base::contain::or_abort;
+use crate::core::shared::Shared;
+use crate::core::threads;
+use crate::progress::reaper_pool::ReaperPool;
 use std::sync::Arc;
 use std::thread;
 
-/// How many reapers there are at the most.
-const MOST: usize = 16;
-
 /// After so many looks without a turn the supervisor takes the reapers for stuck.
 const PATIENCE: u32 = 5;
-
-/// How many reapers there are, and how far they have come.
-pub(crate) struct ReaperPool {
-    most: usize,
-    /// Those that have entered and not left.
-    threads: WaitableCount,
-    /// The turns that they have begun, for the supervisor.
-    turns: AtomicU64,
-}
-
-impl Default for ReaperPool {
-    fn default() -> Self {
-        Self::new(MOST)
-    }
-}
-
-impl ReaperPool {
-    /// For so many threads at the most.
-    pub(crate) fn new(most: usize) -> Self {
-        Self {
-            most,
-            threads: WaitableCount::default(),
-            turns: AtomicU64::new(0),
-        }
-    }
-
-    /// How many reapers there are.
-    pub(super) fn len(&self) -> usize {
-        self.threads.get()
-    }
-
-    /// One more is to work, if there is room. The caller has made a full fence after it has queued
-    /// something.
-    #[must_use]
-    pub(crate) fn enter(&self) -> bool {
-        self.threads.enter_below(self.most)
-    }
-
-    /// Calls `end_all` on a thread that has entered, until nothing is queued, or others have taken
-    /// its place.
-    pub(crate) fn work(&self, mut end_all: impl FnMut(), is_queued: impl Fn() -> bool) {
-        loop {
-            end_all();
-            self.threads.leave();
-            // Ordering: SeqCst pairs with the fence before `enter`.
-            fence(Ordering::SeqCst);
-            if !is_queued() || !self.enter() {
-                return;
-            }
-        }
-    }
-
-    /// Notes that a turn begins.
-    pub(super) fn count_turn(&self) {
-        // Ordering: Relaxed: a supervisor that reads it late starts one reaper more.
-        self.turns.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Blocks until at most `rest` reapers are left, or the deadline has passed. All else that was
-    /// queued before has ended then.
-    pub(super) fn wait(&self, rest: usize, deadline: Deadline) {
-        self.threads.wait(|| rest, || deadline.remaining());
-    }
-}
 
 /// What the supervisor has seen of the reapers.
 #[derive(Default)]
@@ -115,7 +46,7 @@ impl Supervisor {
         if !shared.has_work() {
             return true;
         }
-        if reapers.threads.enter_below(1) {
+        if reapers.enter_first() {
             start_entered(shared);
             return true;
         }
@@ -132,8 +63,7 @@ impl Supervisor {
 
     /// Whether no reaper has begun a turn for some looks.
     fn are_stuck(&mut self, reapers: &ReaperPool) -> bool {
-        // Ordering: Relaxed, as in `count_turn`.
-        let turns = reapers.turns.load(Ordering::Relaxed);
+        let turns = reapers.turns();
         if turns == self.turns {
             self.looks += 1;
         } else {

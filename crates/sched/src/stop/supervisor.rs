@@ -6,14 +6,14 @@
 //! return. So the supervisor itself ends none, unless the system refuses it the thread of a reaper.
 
 use super::reapers::Supervisor;
-use crate::clock::Deadline;
-use crate::contain::log;
-use crate::frames::{self, Frame};
+use crate::base::clock::Deadline;
+use crate::base::contain::log;
+use crate::base::frames::{self, Frame};
+use crate::core::shared::Shared;
+use crate::core::threads;
+use crate::core::token::Token;
 use crate::progress::fence_after_halt;
-use crate::run::Runner;
-use crate::shared::Shared;
-use crate::threads;
-use crate::token::Token;
+use crate::turn::run::Runner;
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 use super::*;
-use crate::state::ProcessState;
-use crate::{ProcessHandle, Scheduler};
+use crate::ProcessHandle;
+use crate::Scheduler;
+use crate::process::state::ProcessState;
 use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, StepOutput};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -1,30 +1,33 @@
 //! Balance: a worker that never runs out of processes takes one of another worker that has more.
 //!
-//! **Problem.** Who has work does not steal. Workers that never run out keep what they got when they last did:
-//! say 45 and 55 of a hundred processes that always continue, of which the ones then have a fifth more turns than
-//! the others; or one and two of three.
+//! **Problem.** A worker that has work does not steal. Workers that never run out keep what they
+//! got when they last did: say 45 and 55 of a hundred processes that always continue, of which the
+//! ones then have a fifth more turns than the others; or one and two of three.
 //!
-//! **Rejected.** To take half of what is too many, at once: they would lie on top of the own processes, before
-//! those that have waited longer (G4). To compare with all other workers, or with one that has something: where
-//! one of many workers has a process too many, all of them would be after it.
+//! **Rejected.** To take half of what is too many, at once: they would lie on top of the own
+//! processes, before those that have waited longer (G4). To compare with all other workers, or with
+//! one that has something: where one of many workers has a process too many, all of them would be
+//! after it.
 //!
-//! **Protocol** (after Rudolph, Slivkin-Allalouf, Upfal: A Simple Load Balancing Scheme for Task Allocation in
-//! Parallel Machines, SPAA 1991: pairs at random, each now and then). At a rotation that finds the global
-//! queue empty, when the coarse time has gone on by a millisecond since the last such look, one time in
-//! [`ODDS`], a worker compares itself with one that is on duty, drawn at random. When that one has more, by one
-//! and by a 32nd, it takes the oldest of them and runs it at once; the oldest of its own comes next, as after one
-//! from the global queue. So nobody is put before anybody else.
+//! **Protocol** (after Rudolph, Slivkin-Allalouf, Upfal: A Simple Load Balancing Scheme for Task
+//! Allocation in Parallel Machines, SPAA 1991: pairs at random, each now and then). At a rotation
+//! that finds the global queue empty, when the coarse time has gone on by a millisecond since the
+//! last such look, one time in [`ODDS`], a worker compares itself with one that is on duty, drawn
+//! at random. When that one has more, by one and by a 32nd, it takes the oldest of them and runs it
+//! at once; the oldest of its own comes next, as after one from the global queue. So no
+//! process is put before another.
 //!
-//! Where one worker has a process more than another, for they can't have the same, one goes to and fro between
-//! them, and all have their share of the time. That is what is drawn for: if both looked in turn, at each
-//! rotation, it would always be the same one, which is the oldest of all again when the other looks, and has
-//! one step each time.
+//! Where one worker has a process more than another, for they can't have the same, one goes to and
+//! fro between them, and all have their share of the time. That is what is drawn for: if both
+//! looked in turn, at each rotation, it would always be the same one, which is the oldest of all
+//! again when the other looks, and has one step each time.
 //!
-//! **Cost**: two cache lines of the other worker, every few milliseconds; and where one is taken, what a thief
-//! pays for what has not been exposed, which interrupts the program's other threads for about a microsecond.
+//! **Cost**: two cache lines of the other worker, every few milliseconds; and where one is taken,
+//! what a thief pays for what has not been exposed, which interrupts the program's other threads
+//! for about a microsecond.
 
 use super::Worker;
-use crate::token::Token;
+use crate::core::token::Token;
 
 /// So many nanoseconds at least are between two looks.
 const INTERVAL: u64 = 1_000_000;
@@ -58,14 +61,15 @@ impl Worker<'_> {
 
     fn take_from(&self, victim: usize) -> Option<Token> {
         let (shared, stealer) = (self.shared, &self.shared.stealers()[victim]);
-        // That one's is out of its deque while it runs. The own last one is back by now, if it goes on.
+        // That one's is out of its deque while it runs. The own last one is back by now, if it goes
+        // on.
         let theirs = stealer.len() + usize::from(shared.turns.on(victim).is_some());
         let ours = self.queue.deque.len();
         if theirs <= ours + ours / SLACK {
             return None;
         }
         let glimpse = shared.check.glimpse(victim);
-        // Who was faster may have left it with less.
+        // A thief that was faster may have left it with less.
         let token = stealer.steal().success()?;
         shared.check.balance(self.queue.index, glimpse);
         self.counters.steals.bump();

@@ -1,34 +1,35 @@
 //! Where a worker looks for a process: rung by rung, until it finds one.
 //!
-//! **Where it looks**, in this order: the urgent lane (processes that have system events), up to eight
-//! times before it is passed over once; its own deque, youngest first (a process that a step has just
-//! woken finds its data in the cache); the global queue (one to run, some more for its deque); the
-//! deques of others, of which it takes the older half. **Rotation**: at every 61st pick that is not
-//! from the urgent lane, and at the first such pick after 10 ms without one, it looks at the global
-//! queue first and takes the oldest of its own deque next, so that two processes that keep waking each
-//! other starve nobody. In place of one from the global queue, when there is none, it may be the oldest of
-//! another worker that has more (`worker/balance.rs`).
+//! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
+//! eight times before it is passed over once; its own deque, youngest first (a process that a step
+//! has just woken finds its data in the cache); the global queue (one to run, some more for its
+//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 61st pick
+//! that is not from the urgent lane, and at the first such pick after 10 ms without one, it looks
+//! at the global queue first and takes the oldest of its own deque next, so that two processes that
+//! keep waking each other starve no third one. In place of one from the global queue, when there is
+//! none, it may be the oldest of another worker that has more (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
-//! process with `n` others before it in the global queue, or below it in a deque, starts within
-//! `(R + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each
-//! rotation takes the first of the global queue, if there is one, and the oldest of the deque, and comes after
-//! at most `R + 1` picks; and a thief, which moves it to another deque with those below it, runs the oldest
-//! of these first. From the global queue it may be moved to a deque, which is empty then, and lies
-//! there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
+//! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
+//! + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each rotation
+//! takes the first of the global queue, if there is one, and the oldest of the deque, and comes
+//! after at most `R + 1` picks; and a thief, which moves it to another deque with those below it,
+//! runs the oldest of these first. From the global queue it may be moved to a deque, which is empty
+//! then, and lies there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
 //!
-//! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have several steps
-//! (`run.rs`), or several turns (`run/turn.rs`). Let `K` be the picks in a row from the urgent
-//! lane (8): while it is in use, one in `K + 1` picks of a worker is not from there, so that the process
-//! starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has `n` others before it in the urgent
-//! lane starts within `n + 1 + (n + 1) / K + W` picks of the `W` workers that are in no step: each passes
-//! the lane over once at the most, and then at every `K + 1`st pick.
+//! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have
+//! several steps (`run.rs`), or several turns (`run/turn.rs`). Let `K` be the picks in a row
+//! from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
+//! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has
+//! `n` others before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W`
+//! workers that are in no step: each passes the lane over once at the most, and then at every `K +
+//! 1`st pick.
 
 use super::Worker;
 use super::rotation::Due;
+use crate::core::token::Token;
 #[cfg(feature = "sim")]
 use crate::sim;
-use crate::token::Token;
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;
@@ -61,7 +62,7 @@ impl Worker<'_> {
         let token = first
             .or_else(|| self.look_at_the_rest())
             .or_else(|| self.take_urgent());
-        // A searcher sees to it that somebody is woken for the rest when its search ends.
+        // The end of a search wakes a sleeper for the rest.
         if !self.searching && !self.shared.urgent.is_empty() {
             self.shared.idle.notify_from_outside();
         }
@@ -127,8 +128,8 @@ impl Worker<'_> {
         Some(oldest)
     }
 
-    /// Takes half of what waits behind a step whose worker has been relieved: a worker that never runs
-    /// out of processes of its own would not steal it, and its owner does not come back to it.
+    /// Takes half of what waits behind a step whose worker has been relieved: a worker that never
+    /// runs out of processes of its own would not steal it, and its owner does not come back to it.
     fn take_over(&self) {
         let (slots, own) = (&self.shared.worker_slots, self.queue.index);
         let stealers = self.shared.stealers();

@@ -1,7 +1,8 @@
-//! When a worker looks at the global queue first, and at the oldest process of its own deque: see `worker.rs`.
+//! When a worker looks at the global queue first, and at the oldest process of its own deque: see
+//! `worker.rs`.
 
-use crate::clock::nanos;
-use crate::config::Config;
+use crate::base::clock::nanos;
+use crate::base::config::Config;
 
 pub(super) struct Rotation {
     /// Every so many picks.
@@ -12,8 +13,8 @@ pub(super) struct Rotation {
     pub(super) left: u32,
     /// When it is due whatever was picked, in nanoseconds of the coarse time.
     due: u64,
-    /// The last pick was a rotation that took one that was not in the own deque: the oldest of that is
-    /// next.
+    /// The last pick was a rotation that took one that was not in the own deque: the oldest of that
+    /// is next.
     pub(super) oldest_is_next: bool,
 }
 
@@ -119,8 +120,8 @@ mod tests {
 
     #[derive(Debug, Clone, Copy)]
     enum Act {
-        /// After so many nanoseconds; and whether there is something that is not in the own deque, and something that
-        /// is.
+        /// After so many nanoseconds; and whether there is something that is not in the own deque,
+        /// and something that is.
         Pick(u64, bool, bool),
         Forget,
         Restart,

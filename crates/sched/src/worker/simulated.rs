@@ -5,14 +5,14 @@
 //! worker does within one is not interrupted: for that there are the models under loom.
 
 use super::{Looked, Worker};
-use crate::clock::Clock;
-use crate::idle::Woken;
-use crate::local::{self, LocalQueue};
-use crate::run::Runner;
+use crate::base::clock::Clock;
+use crate::core::local::{self, LocalQueue};
+use crate::core::token::Token;
+use crate::core::turns::Running;
+use crate::core::worker_slots::Next;
+use crate::queues::idle::Woken;
 use crate::sim::{self, Did, SetClock};
-use crate::token::Token;
-use crate::turns::Running;
-use crate::worker_slots::Next;
+use crate::turn::run::Runner;
 use ganger_deque::Worker as Deque;
 use std::time::Duration;
 

@@ -13,12 +13,12 @@ const LOOK_UP: CommandId = CommandId::new(1);
 /// Completes after 50 ms.
 const SLEEP: CommandId = CommandId::new(2);
 
-/// Answers each request once, however often it is asked.
+/// Answers each request once, no matter how many clients and attempts ask for it.
 #[derive(Default)]
 struct Server {
     ctx: Option<ProcessContext>,
     asked: HashSet<u64>,
-    /// Who asked, and the number of the attempt.
+    /// The clients that wait, with the numbers of their attempts.
     waiting: Vec<(Pid, u64)>,
 }
 
@@ -44,7 +44,7 @@ impl Process for Server {
                 Event::Completion(_) => {
                     let (client, attempt) = self.waiting.remove(0);
                     let ctx = self.ctx.as_ref().ok_or("not started")?;
-                    // It may have given up.
+                    // The client may have given up.
                     let _gone = ctx.send(client, "answer", attempt);
                 }
                 _ => out.done(()),
@@ -80,7 +80,7 @@ impl Process for Client {
                         return Ok(());
                     }
                 }
-                // It has been asked three times; that has to be enough.
+                // The client gives up after three attempts.
                 Event::Completion(_) => asks = self.attempt < 3,
                 _ => out.done(()),
             }
@@ -101,9 +101,9 @@ impl Process for Client {
 
 /// A client asks a server, and ends with its answer.
 ///
-/// Both of them are right on their own: the server answers each request once, however often it is asked; the
-/// client takes only the answer to its last attempt, unless `takes_any_attempt`. Together they lose a reply
-/// that comes after the client has asked again.
+/// Both are right on their own. The server answers each request once. The client takes only the
+/// answer to its last attempt, unless `takes_any_attempt`. Together they lose a reply that comes
+/// after the client has asked again.
 pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
     let look_up = |_: Command, completer: Completer| {
         completer.complete("found");
@@ -115,7 +115,7 @@ pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
         clock.after(Duration::from_millis(50), move || completer.complete(()));
         Ok(())
     };
-    // By the handle: a sleep that is late or fails would be another story.
+    // Registered at the handle, so that a sleep is neither late nor fails: that is another story.
     (**rt).register(SLEEP, "sleep", sleep).unwrap();
     let server = rt.submit(Server::default(), "main", ()).unwrap();
     let client = Client {

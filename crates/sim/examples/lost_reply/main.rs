@@ -1,5 +1,5 @@
-//! A bug that shows in few orders of things only, and how the simulation finds it:
-//! `cargo run -p ganger-sim --example lost_reply`, and with the bug mended: `-- --fixed`.
+//! A bug that shows in few orders of events only, and how the simulation finds it: `cargo run -p
+//! ganger-sim --example lost_reply`. With `-- --fixed` the bug is mended.
 
 mod ask;
 

@@ -1,5 +1,5 @@
-//! Many processes that wake one another, so that each promise which is checked after every move has
-//! something that it could fail for.
+//! Many processes that wake one another: cases in which the promises that are checked after every
+//! move could be broken.
 
 use ganger_proc_api::{
     BoxError, Event, Events, Message, Payloads, Pid, Process, ProcessContext, StepOutput,
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Sends two messages of half the number for each that it gets, to others.
+/// Answers each message with two messages of half its number, to other members.
 struct Member {
     ctx: Option<ProcessContext>,
     place: usize,
@@ -88,7 +88,7 @@ fn messages_from_outside_at_any_moment_leave_nobody_beside_a_sleeper() {
                 let (crowd, members) = crowd(rt, 6);
                 let mut expected = 0;
                 for _ in 0..12 {
-                    // Long enough to be asleep at times.
+                    // Often enough that all workers sleep at times.
                     (0..rt.choose(60)).for_each(|_| _ = rt.step());
                     members[rt.choose(6)]
                         .send(Message::new("go", 4_u64))
@@ -111,7 +111,7 @@ fn who_does_not_sleep_after_all_wakes_somebody_for_what_it_does_not_take() {
             let (_, members) = crowd(rt, 3);
             for nth in 0..30 {
                 (0..rt.choose(30)).for_each(|_| _ = rt.step());
-                // Two that wait in different places.
+                // Two processes that wait in different queues.
                 let message = || Message::new("go", 1_u64);
                 members[nth % 3].send(message()).unwrap();
                 _ = members[(nth + 1) % 3].send_control(message());
@@ -148,8 +148,8 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
                 member.send(Message::new("go", 2_u64)).unwrap();
             }
             let handled = || crowd.handled.load(Ordering::SeqCst);
-            // The bound itself is checked in picks, after every move; this is to end when it is broken
-            // for ever.
+            // The simulation checks the bound itself, in picks, after every move. This one ends a
+            // run in which a process waits for ever.
             let moves = Cell::new(0);
             while handled() < 24 {
                 assert!(rt.step());
@@ -164,7 +164,8 @@ fn whoever_waits_beside_hogs_has_its_turn_within_the_bound() {
     }
 }
 
-/// Who has work does not steal: without more than that, two of three would share one worker for ever.
+/// A worker that has work does not steal. Without balancing, two of three hogs would share one
+/// worker for ever.
 // pins: G4
 #[test]
 fn workers_that_never_run_out_give_all_processes_the_same_share() {
@@ -187,7 +188,7 @@ fn workers_that_never_run_out_give_all_processes_the_same_share() {
     }
 }
 
-/// Else nothing would be checked.
+/// Shows that the audits of the other tests really take place.
 #[test]
 fn there_are_moments_in_which_all_is_checked() {
     let audits = |seed| {

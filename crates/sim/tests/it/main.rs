@@ -1,4 +1,4 @@
-//! The simulation as tests of processes see it.
+//! The simulation as a test of processes sees it.
 
 mod crowds;
 mod mixed;

@@ -1,4 +1,4 @@
-//! A bit of everything, while everything goes wrong: what is checked is checked by the simulation itself.
+//! A bit of everything, with every fault. The simulation itself makes the checks.
 //! `GANGER_STRESS=10` runs ten times as many seeds.
 
 mod citizen;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Nothing that ends a whole run early.
+/// Every fault but those that end a whole run early.
 const LIVELY: Faults = Faults {
     steal_fails: 100,
     worker_stalls: 20,
@@ -36,7 +36,7 @@ const LIVELY: Faults = Faults {
     shutdown_is_forced: 0,
 };
 
-/// Runs that leave nothing, the scheduler's memory included.
+/// Runs that must leave nothing, the scheduler's memory included.
 fn sim(workers: usize, faults: Faults) -> Sim {
     Sim::new(0).workers(workers).faults(faults).must_free()
 }
@@ -46,7 +46,7 @@ fn seeds(count: u64) -> u64 {
     count * factor
 }
 
-/// Does anything, to anybody, as often as that.
+/// Does `acts` random things to random processes.
 fn live(rt: &Rt<'_>, acts: usize) {
     let town = Arc::new(Town::default());
     register(rt, &town);
@@ -60,7 +60,7 @@ fn live(rt: &Rt<'_>, acts: usize) {
         sending.retain_mut(is_waiting);
         let act = rt.choose(10);
         if act < 2 || handles.is_empty() {
-            // Refused when the scheduler is stopping, or `init` fails.
+            // The submit is refused when the scheduler is stopping, or when `init` fails.
             let input = rt.choose(20) as u64;
             if let Ok(handle) = rt.submit(Citizen::new(&town), "main", input) {
                 town.move_in(handle.pid());
@@ -84,13 +84,13 @@ fn live(rt: &Rt<'_>, acts: usize) {
                 sending.push(handle.address().send_async(message));
             }
             _ if sending.is_empty() => drop(handles.swap_remove(rt.choose(handles.len()))),
-            // Gives up, unless it has been accepted.
+            // The sender gives up, unless the message has been accepted.
             _ => drop(sending.swap_remove(rt.choose(sending.len()))),
         }
     }
 }
 
-/// Whether a send still waits for room. When it does not, the message has been accepted, or comes back.
+/// Whether a send still waits for room. If not, the message has been accepted, or comes back.
 fn is_waiting(sending: &mut SendAsync) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(sending).poll(&mut context) {
@@ -103,7 +103,7 @@ fn is_waiting(sending: &mut SendAsync) -> bool {
     }
 }
 
-/// The end of a run: at once, after a shutdown with a deadline, or when all is quiet.
+/// The end of a run: at once, after a shutdown with a deadline, or when all processes wait.
 fn end(rt: &Rt<'_>) {
     match rt.choose(3) {
         0 => {}
@@ -154,7 +154,7 @@ fn a_shutdown_that_begins_anywhere_leaves_nothing() {
     }
 }
 
-/// So that spares end and begin within a run.
+/// Keeps spares so briefly that they end and begin within a run.
 fn keep_briefly(builder: Builder) -> Builder {
     builder.keep_spares(Duration::from_millis(30))
 }
@@ -193,7 +193,7 @@ fn mailboxes_and_the_scheduler_may_be_full() {
     });
 }
 
-/// Else less would be tried than is thought.
+/// Shows that the other tests really try what they claim to try.
 #[test]
 fn all_that_can_go_wrong_has_gone_wrong() {
     let mut total = ganger_sched::WorkerStats::default();

@@ -1,5 +1,5 @@
-//! Processes and places beyond their scheduler, on the way to which packages are refused, come late, or find
-//! nobody.
+//! Processes that send beyond their scheduler, over a link that refuses packages, delays them, or
+//! loses its peer.
 
 use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Event, Events, Message, NodeName, Package, Payloads,
@@ -14,7 +14,7 @@ use std::time::Duration;
 const PAUSE: CommandId = CommandId::new(1);
 const MESSAGES: u64 = 20;
 
-/// Sends numbers to a place far away, each again until it is accepted, and ends when all are.
+/// Sends numbers to a distant process, each again until it is accepted, and ends with the last.
 struct Caller {
     ctx: Option<ProcessContext>,
     next: u64,
@@ -25,7 +25,7 @@ struct Caller {
 #[derive(Default)]
 struct Account {
     refused: u64,
-    /// The numbers of each caller, as they have arrived.
+    /// The numbers of each caller, in the order of their arrival.
     arrived: HashMap<Pid, Vec<u64>>,
     answered: u64,
 }
@@ -73,7 +73,7 @@ impl Process for Caller {
     }
 }
 
-/// Lets some callers call, and returns what has become of their messages, and how many were returned late.
+/// Runs some callers. Returns what has become of their messages, and how many came back late.
 fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
     let clock = rt.clock();
     let pause = move |_: Command, completer: Completer| {
@@ -90,7 +90,7 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
         account.arrived.entry(source).or_default().push(number);
         drop(account);
         if let Some(router) = Weak::upgrade(&back) {
-            // Who has ended needs no answer.
+            // A caller that has ended needs no answer.
             let answer = Message::new("answer", number);
             _ = ganger_relay::Receiver::send(&*router, answer.to(source));
         }

@@ -1,4 +1,4 @@
-//! What is said of a run that fails.
+//! The report of a run that fails.
 
 use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
@@ -46,8 +46,8 @@ fn what_the_seed_does_not_decide_is_said_not_to_repeat() {
     };
     let report = check(&|nth| nth == 3);
     assert!(report.starts_with("seed 3 fails: on purpose"), "{report}");
-    let plainly = "It did not fail again when the same decisions were made once more: something in the test is \
-                   not decided by the seed (threads,";
+    let plainly = "It did not fail again when the same decisions were made once more: something \
+                   in the test is not decided by the seed (threads,";
     assert!(report.contains(plainly), "{report}");
     assert!(!report.contains("GANGER_SIM"), "{report}");
     assert!(report.contains("Its last moves:\n"), "{report}");
@@ -78,7 +78,7 @@ impl Process for Asks {
     }
 }
 
-/// The trace of one who asks, and another who fails.
+/// The trace of a process that asks, and of one that fails.
 fn asked(faults: Faults) -> String {
     let report = Sim::new(1).faults(faults).run(|rt| {
         let answer = |_: Command, completer: Completer| {
@@ -103,7 +103,8 @@ fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
     for line in [
         "runs {sim|4294967296} (ask)\n  yields command 9 (tag 5)\n",
         "1 answer: 5\n  {sim|4294967296} (ask) ended: done\n",
-        "runs {sim|4294967297} (fail), 2 messages: get, put\n  {sim|4294967297} (fail) ended: failed: it was told to\n",
+        "runs {sim|4294967297} (fail), 2 messages: get, put\n  \
+         {sim|4294967297} (fail) ended: failed: it was told to\n",
     ] {
         assert!(trace.contains(line), "{line}\nis not in\n{trace}");
     }
@@ -152,7 +153,8 @@ fn a_trace_shows_the_faults_that_happen() {
                 step_panics: 1_000,
                 ..Faults::default()
             },
-            "  fault: the step panics\n  {sim|4294967296} (ask) ended: panicked: a fault of the simulation",
+            "  fault: the step panics\n  \
+             {sim|4294967296} (ask) ended: panicked: a fault of the simulation",
         ),
         (
             Faults {

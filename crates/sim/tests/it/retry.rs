@@ -1,5 +1,5 @@
-//! A client that asks again when no answer comes: one that loses a reply, which the simulation finds, and
-//! one that does not.
+//! A client that asks again when no answer comes. One version loses a reply, which the simulation
+//! finds; the other does not.
 
 #[path = "../../examples/lost_reply/ask.rs"]
 mod ask;
@@ -40,11 +40,11 @@ fn a_reply_that_is_lost_after_a_retry_is_found_and_can_be_repeated() {
     let decisions: Vec<u32> = decisions.split(',').map(|it| it.parse().unwrap()).collect();
     let shorter = || sim.replay(&decisions, |rt| ask(rt, false));
     assert!(catch_unwind(AssertUnwindSafe(shorter)).is_err());
-    // Where nothing goes wrong, nothing is lost.
+    // Without faults no reply is lost.
     Sim::new(0).check_seeds(100, |rt| ask(rt, false));
 }
 
-/// What the guide shows is there, with anything where it has `…`.
+/// The report has each line that the guide shows; `…` stands for any text.
 #[test]
 fn the_guide_shows_the_report_of_this_bug() {
     let guide = include_str!("../../../../docs/SIMULATION.md");

@@ -1,4 +1,4 @@
-//! What a run is: decided by its seed, checked, and over when nothing is left.
+//! A run is decided by its seed, it is checked, and it is over when nothing is left.
 
 use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message,
@@ -46,7 +46,7 @@ impl Process for Ring {
     }
 }
 
-/// Tokens go round in a ring; returns how many hops there were.
+/// Tokens go round in a ring; returns the number of hops.
 fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
     let handled = Arc::new(AtomicU64::new(0));
     let member = |_| {
@@ -71,7 +71,7 @@ fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
     handled.load(Ordering::SeqCst)
 }
 
-/// A message in a box.
+/// The message of a panic.
 fn panic_of(f: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
     let text = panic.downcast_ref::<String>().cloned();
@@ -143,7 +143,7 @@ fn every_way_of_a_small_case_is_tried() {
     assert_eq!((some.runs, some.is_complete), (2_000, false));
 }
 
-/// Ends when it is cancelled, or not.
+/// Ends when it is cancelled, if `self.0` says so.
 struct Waits(bool);
 
 impl Process for Waits {
@@ -186,7 +186,7 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
 
 const SLEEP: CommandId = CommandId::new(1);
 
-/// Sleeps so many times.
+/// Sleeps that many times.
 struct Sleeper(u64);
 
 impl Process for Sleeper {
@@ -217,7 +217,7 @@ fn time_passes_when_nobody_can_move() {
     let report = Sim::new(3).run(|rt| {
         register_sleep(rt, hour);
         let sleeper = rt.submit(Sleeper(10), "main", ()).unwrap();
-        // But for the turns, which take a moment each.
+        // The turns take a moment each as well.
         let is_about = |time| (time..time + Duration::from_millis(1)).contains(&rt.now());
         rt.run_for(hour / 2);
         assert!(is_about(hour / 2), "{:?}", rt.now());
@@ -323,13 +323,13 @@ fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
             let report = rt.stop(Duration::from_millis(1));
             assert_eq!((report.completed, report.forced), (0, 1));
             assert!(matches!(goes.wait(), ExitReason::Terminated));
-            // Nobody is left who could move, the monitor included.
+            // No actor can move any more, not even the monitor.
             rt.settle();
         });
     }
 }
 
-/// Its step begins to stop the scheduler, with those deadlines.
+/// Its step begins to stop the scheduler, with each of these deadlines.
 struct Begins(ganger_sched::Handle, [Duration; 2]);
 
 impl Process for Begins {
@@ -435,7 +435,8 @@ fn spares_run_what_waits_behind_steps_that_block() {
         step_blocks: 500,
         ..Faults::some()
     };
-    // How long it takes until the first of 20 processes is through, and the last; and how many were relieved.
+    // How long it takes until the last of 20 processes is through, and how many workers were
+    // relieved.
     let time = |spares| {
         let sim = Sim::new(0).workers(1).spares(spares).faults(faults);
         let (last, relieved) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -504,7 +505,7 @@ impl Process for Quick {
     }
 }
 
-/// Starts a process under the PID of one that has ended, so many times.
+/// Starts a process under the PID of one that has ended, `SUCCESSORS` times.
 #[derive(Clone, Default)]
 struct Successors {
     handle: Arc<OnceLock<Handle>>,
@@ -522,7 +523,7 @@ impl Lifecycle for Successors {
     }
 }
 
-/// The accounts do not take one for the other: the PID is anybody's when the hook is told.
+/// The accounts keep the two processes apart: the PID is free when the hook is called.
 // pins: P12
 #[test]
 fn a_hook_may_give_the_pid_of_one_that_has_ended_to_another() {

@@ -1,5 +1,5 @@
-//! Several that send to one process, between its moves and in the middle of them: what each sends arrives in its
-//! order, once.
+//! Several senders to one process, between its moves and in the middle of them. The messages of
+//! each sender arrive in its order, once.
 
 use ganger_proc_api::{
     BoxError, Event, Events, Message, Payload, Payloads, Process, SendErrorKind, StepOutput,
@@ -12,13 +12,13 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// How many messages each sends.
+/// How many messages each sender sends.
 const EACH: u64 = 30;
 
-/// What has arrived: of which sender, and the how manieth.
+/// The messages in the order of their arrival: their sender, and their number.
 type Arrived = Arc<Mutex<Vec<(u64, u64)>>>;
 
-/// Notes what it gets: all that there is, but in two of three steps one after the other.
+/// Notes its messages. Every third step takes all of them, the others take one.
 struct Sink {
     arrived: Arrived,
     steps: usize,
@@ -56,12 +56,12 @@ impl Process for Sink {
     }
 }
 
-/// One of those who send.
+/// One of the senders.
 struct Sender {
     name: u64,
     to: Address,
     accepted: u64,
-    /// One that waits for room, and so all that come after it.
+    /// A send that waits for room; the later messages wait behind it.
     waiting: Option<SendAsync>,
 }
 
@@ -74,7 +74,8 @@ impl Sender {
         Message::new("number", payloads)
     }
 
-    /// Sends the next one; as one that waits for room, or tries again, by turns.
+    /// Sends the next message: by turns with a send that waits for room, and with one that is tried
+    /// again.
     fn act(&mut self) {
         if self.waiting.is_none() && self.accepted < EACH {
             if self.accepted.is_multiple_of(2) {
@@ -97,7 +98,8 @@ impl Sender {
     }
 }
 
-/// Has three send to one, and returns how many have been accepted in the middle of moves.
+/// Three senders send to one process; returns how many messages were accepted in the middle of
+/// moves.
 fn send_to_one(rt: &Rt<'_>) -> u64 {
     let arrived = Arrived::default();
     let sink = Sink {
@@ -127,7 +129,7 @@ fn send_to_one(rt: &Rt<'_>) -> u64 {
     let mut outside = 0;
     while !is_over() {
         if !rt.step() {
-            // There is no moment without a move.
+            // Without a move there is no moment at which a sender could act by itself.
             outside += 1;
             assert!(outside < 10_000, "everybody sleeps beside a full mailbox");
             senders[rt.choose(3)].borrow_mut().act();

@@ -1,4 +1,4 @@
-//! Spares: how long they are there, and what a step may do that would block its thread.
+//! Spares: how long they live, and what a step may do that would block its thread.
 
 use ganger_proc_api::{BoxError, Events, Message, Process, SendErrorKind, StepOutput};
 use ganger_sched::{Address, Handle, ProcessHandle};
@@ -18,7 +18,7 @@ impl Process for Quick {
     }
 }
 
-/// So many at once, until all have ended.
+/// Submits `count` processes at once, and waits until all have ended.
 fn wave(rt: &Rt<'_>, count: usize) {
     let submit = |_| rt.submit(Quick, "main", ()).unwrap();
     let all: Vec<_> = (0..count).map(submit).collect();
@@ -74,7 +74,7 @@ fn more() -> Message {
     Message::new("more", 2_u64)
 }
 
-/// Sends to another, and waits for room in its mailbox.
+/// Sends to another process, and waits for room in its mailbox.
 struct Sender {
     to: Address,
     sent: Arc<Mutex<Option<SendErrorKind>>>,
@@ -89,7 +89,7 @@ impl Process for Sender {
     }
 }
 
-/// Takes nothing.
+/// Takes no events.
 struct Sleeper;
 
 impl Process for Sleeper {
@@ -99,14 +99,14 @@ impl Process for Sleeper {
     }
 }
 
-/// One that takes nothing, and has as many messages as it may.
+/// A process that takes no events, and whose mailbox is full.
 fn full(handle: &Handle) -> ProcessHandle {
     let sleeper = handle.submit(Sleeper, "main", ()).unwrap();
     sleeper.send(Message::new("first", 1_u64)).unwrap();
     sleeper
 }
 
-/// What a send that waits for room comes to in a step, with that many spares.
+/// The result of a send that waits for room in a step, with that many spares.
 fn send_in_a_step(spares: usize) -> Option<SendErrorKind> {
     let sent = Arc::default();
     let sim = Sim::new(0).spares(spares);
@@ -127,7 +127,7 @@ fn panic_of(f: impl FnOnce()) -> String {
 // pins: P13
 #[test]
 fn a_send_that_waits_for_room_is_refused_where_it_would_block_the_only_thread() {
-    // As on threads: where nobody can take the worker's place, a step does not wait.
+    // As on threads: a step does not wait when no spare can take its worker's place.
     assert_eq!(send_in_a_step(0), Some(SendErrorKind::Full));
     let in_a_step = panic_of(|| _ = send_in_a_step(1));
     let outside = |send: fn(&ProcessHandle)| {
@@ -144,13 +144,13 @@ fn a_send_that_waits_for_room_is_refused_where_it_would_block_the_only_thread() 
 }
 
 thread_local! {
-    /// Where this thread has panicked first, since somebody wants to know.
+    /// The file of this thread's first panic, while a test asks for it.
     static FIRST_PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
 /// The file in which `f` panics first.
 fn place_of_panic(f: impl FnOnce()) -> String {
-    // The first run has a hook of its own, which another test could lose while this one adds to it.
+    // The first run installs a hook of its own. It must not do so while another test adds one.
     Sim::new(0).run(|_| ());
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -1,5 +1,5 @@
-//! Steps that block their threads, with and without a word about it, or compute until they are told to give
-//! way, while others want to go on: spares come and go.
+//! Steps that block their threads, announced or not, and steps that compute until `should_yield`
+//! says so, beside processes that are ready. Spares come and go.
 
 use super::{Job, Sink, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
@@ -10,10 +10,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest that a step computes when nobody tells it to give way.
+/// The longest that a step computes without being asked to yield.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// A step waits for somebody outside, who answers by that.
+/// A step waits for an outside thread, which answers with this.
 type Bell = Sender<()>;
 
 struct Blocker {
@@ -27,7 +27,7 @@ impl Behaviour for Blocker {
         if mail.iter().any(|mail| matches!(mail, Mail::Cancel)) {
             return Ok(Next::Done(0));
         }
-        // Somebody who is ready while this step lasts.
+        // Makes a process ready while this step lasts.
         if let Some(neighbour) = self.neighbour {
             turn.send(neighbour, Lane::Ordinary, 0);
         }
@@ -69,11 +69,11 @@ pub(super) fn run(mut job: Job<'_>) {
         neighbour: known.get(nth % known.len()).copied(),
     });
     drop(door);
-    // Ends when no process can knock any more.
+    // Ends when the last door is gone.
     let porter = thread::spawn(move || {
         for bell in bells {
             thread::sleep(Duration::from_millis(2));
-            // Whoever has rung waits.
+            // The step that has rung waits for this.
             let _heard = bell.send(());
         }
     });

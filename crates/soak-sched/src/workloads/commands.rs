@@ -1,5 +1,5 @@
-//! Processes that have commands carried out, which are answered in all ways that there are; those who wait
-//! for an answer that never comes are asked to finish.
+//! Processes that yield commands, which are answered in every possible way. Processes that wait for
+//! an answer that never comes are asked to finish.
 
 use super::{Job, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
@@ -61,7 +61,7 @@ pub(super) fn run(mut job: Job<'_>) {
     };
     let rough = job.submit(4 * job.size, &kit, |_| client(true));
     job.targets.add(pids(&rough));
-    // Nobody attacks these, and nothing goes wrong in them: each gets all its answers.
+    // These are not attacked and have no faults: each gets all its answers.
     let calm = job.submit(job.size, &gentle, |_| client(false));
     for handle in calm {
         let pid = handle.pid();

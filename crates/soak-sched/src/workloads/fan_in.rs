@@ -1,5 +1,5 @@
-//! Many send to one, threads and processes, in all the ways that there are to send: by address and by PID, at
-//! once or with patience for a mailbox that is full.
+//! Many threads and processes send to one process, in every way of sending: by address and by PID,
+//! at once or with patience for a full mailbox.
 
 use super::Job;
 use crate::actor::{Behaviour, Kit, Mail, Next, Turn};

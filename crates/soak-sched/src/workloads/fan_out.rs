@@ -1,5 +1,5 @@
-//! One sends to many, in both lanes, and each of these reports to a mailbox outside of the scheduler, by way
-//! of the router.
+//! One process sends to many, in both lanes. Each of these reports through the router to a mailbox
+//! outside of the scheduler.
 
 use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
@@ -61,7 +61,7 @@ impl Behaviour for Member {
     }
 }
 
-/// Takes what has come from inside.
+/// Takes the reports from inside.
 fn drain(outside: &MailboxReceiver, order: &mut Order, job: &Job<'_>) {
     while let Ok(package) = outside.try_recv() {
         match Parcel::take(package.message.payloads) {

@@ -1,5 +1,5 @@
-//! Everybody sends to everybody: each parcel goes on from one process to another, chosen at random, until it
-//! has gone far enough.
+//! All processes send to all: each parcel goes from one random process to another, until it has
+//! gone far enough.
 
 use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};

@@ -1,7 +1,7 @@
-//! The workloads: what processes do to one another, and who drives them from outside.
+//! The workloads: the processes, and the drivers outside of them.
 //!
-//! A driver has a thread of its own. It returns when the processes that it waits for have ended; others that
-//! it has started end by themselves.
+//! A driver has a thread of its own. It returns when the processes that it waits for have ended;
+//! the others that it has started end by themselves.
 
 mod blocking;
 mod commands;
@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Submits so many processes, of which each starts.
+    /// Submits that many processes, each of which must start.
     fn submit<B: Behaviour>(
         &mut self,
         count: usize,
@@ -82,14 +82,14 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The processes of a workload, as they come to know of one another.
+/// The processes of a workload, once all of them are known.
 type Members = Arc<OnceLock<Vec<Pid>>>;
 
 fn pids(handles: &[ProcessHandle]) -> Vec<Pid> {
     handles.iter().map(ProcessHandle::pid).collect()
 }
 
-/// Takes whatever comes, and ends when it is asked to.
+/// Takes every event, and ends when it is asked to.
 pub(crate) struct Sink;
 
 impl Behaviour for Sink {

@@ -1,4 +1,4 @@
-//! Tokens go round a ring, in which members are replaced now and then while they have some: every token does
+//! Tokens go round a ring. Some members are replaced while they hold tokens, and every token does
 //! all of its laps.
 
 use super::{Job, Members, pids};
@@ -78,7 +78,8 @@ pub(super) fn run(mut job: Job<'_>) {
         is_cancelled: false,
     });
     let pids = members.get_or_init(|| pids(&handles));
-    // Fewer than members: a ring that is full of tokens moves none of them where mailboxes hold one.
+    // Fewer tokens than members: where mailboxes hold one message, a ring full of tokens moves
+    // none.
     let tokens = job.random.u64(1..=1 + size as u64 / 2);
     let hops = job.random.u32(0..300);
     let mut sender = Sender::new(&job.site.account);

@@ -1,5 +1,5 @@
-//! Processes that start others and end at once, started by threads and by one another, some of them under
-//! PIDs of their own choice that others have.
+//! Processes that start others and end at once. Threads and the processes themselves start them,
+//! some under chosen PIDs that are taken.
 
 use super::Job;
 use crate::actor::{Actor, Behaviour, Mail, Next, Turn};
@@ -10,7 +10,7 @@ use ganger::prelude::{BoxError, Pid, ProcessHandle};
 use std::thread;
 use std::time::Duration;
 
-/// Ids for PIDs of their own choice: few, so that many are taken.
+/// Ids for chosen PIDs: few, so that many are taken.
 const CHOSEN: u64 = 16;
 
 struct Spawner {
@@ -53,7 +53,7 @@ fn submit_all(job: &Job<'_>, seed: u64) {
         };
         let actor = job.kit.actor(spawner, random.u64(..));
         match random.u32(0..8) {
-            // Nobody attacks what is waited for: one that is put in its place would not end by itself.
+            // A process that a driver waits for is not attacked: its heir would not end by itself.
             0 => submit_and(job, actor, |handle| drop(wait(job.watch, handle))),
             1 => submit_and(job, actor, |handle| {
                 let _waits = job.watch.wait(format!("a task waits for {}", handle.pid()));
@@ -72,7 +72,7 @@ fn submit_all(job: &Job<'_>, seed: u64) {
     }
 }
 
-/// Submits a process, and does something with its handle if it has started.
+/// Submits a process, and calls `and` with its handle if it has started.
 fn submit_and(job: &Job<'_>, actor: Actor, and: impl FnOnce(ProcessHandle)) {
     if let Some(handle) = job.site.submit(actor) {
         and(handle);

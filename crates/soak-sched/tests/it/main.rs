@@ -1,4 +1,4 @@
-//! The soak as a library and as a program, and what its watchdog says of one that hangs.
+//! The soak as a library and as a program, and its watchdog's report on a soak that hangs.
 
 mod program;
 mod rounds;

@@ -53,7 +53,7 @@ fn ctrl_c_ends_it_with_a_summary() {
         .unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
-    // It is ready for Ctrl-C before it says anything.
+    // The program is ready for Ctrl-C before it prints anything.
     stdout.read_line(&mut text).unwrap();
     let pid = child.id().to_string();
     let interrupted = Command::new("kill").args(["-INT", &pid]).status();

@@ -1,4 +1,4 @@
-//! Rounds as they are, and what a soak makes of one that goes wrong.
+//! Rounds, and how a soak ends with a round that fails.
 
 use ganger_soak_sched::round::{self, Tally};
 use ganger_soak_sched::summary::Outcome;

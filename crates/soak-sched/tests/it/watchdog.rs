@@ -106,7 +106,7 @@ fn does_not_end(watch: &Watch) -> Result<Tally, String> {
     Ok(Tally::default())
 }
 
-/// Runs this test again, in a program of its own that is to hang.
+/// Runs this test again, in a program of its own that hangs.
 fn run_again(test: &str, summary: &Path) -> Output {
     let test = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
     Program::new(env::current_exe().unwrap())
@@ -116,7 +116,7 @@ fn run_again(test: &str, summary: &Path) -> Output {
         .unwrap()
 }
 
-/// Both that it failed, and what it said.
+/// What the failed program printed, and its summary.
 fn told(output: &Output, summary: &Path) -> (String, serde_json::Value) {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");

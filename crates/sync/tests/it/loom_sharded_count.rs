@@ -1,4 +1,5 @@
-//! A sharded count against what enters and leaves: no thread waits in vain, and nothing is overlooked.
+//! A sharded count against what enters and leaves: no thread waits in vain, and nothing is
+//! overlooked.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::Arc;
@@ -73,8 +74,9 @@ fn what_has_left_has_entered() {
         count.enter(None);
         let counter = {
             let count = Arc::clone(&count);
-            // Not in this thread, whose looks would come first: loom does not find that the stores in
-            // `enter` and `leave` depend on them, because loads of the same thread are in between.
+            // Not in this thread, whose looks would come first: loom does not find that the stores
+            // in `enter` and `leave` depend on them, because loads of the same thread are in
+            // between.
             thread::spawn(move || assert!((1..=2).contains(&count.get())))
         };
         // This thread stands for both owners: the second has the process from the first.

@@ -1,7 +1,7 @@
-//! Actors that talk to nobody.
+//! Actors that send to no other process.
 //!
-//! A message to itself does not let others run: an actor handles all that its mailbox has before the
-//! arbiter looks at another. So these have a future that asks to be polled again.
+//! A message to itself does not let others run: an actor handles its whole mailbox before the
+//! arbiter looks at another. So these actors have a future that asks to be polled again.
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};

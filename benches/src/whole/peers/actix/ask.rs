@@ -20,7 +20,7 @@ pub(super) fn run(actix: &Actix, commands: u64) -> Timed {
     })
 }
 
-/// Answers each request with its own value. Ends when nobody can ask it any more.
+/// Answers each request with its own value. Ends with the last address.
 struct Server;
 
 impl Actor for Server {

@@ -1,5 +1,5 @@
-//! actix: processes are actors on an arbiter, which is one thread, however many workers there are to
-//! be elsewhere. An actor stays on the arbiter that it was started on.
+//! actix: processes are actors on an arbiter, which is one thread, however many workers there are
+//! to be elsewhere. An actor stays on the arbiter that it was started on.
 
 mod alone;
 mod ask;

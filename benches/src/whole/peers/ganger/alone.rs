@@ -1,4 +1,4 @@
-//! Processes that talk to nobody.
+//! Processes that send no messages.
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};

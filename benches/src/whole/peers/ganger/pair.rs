@@ -84,7 +84,7 @@ impl Process for Half {
     }
 }
 
-/// Sends to whoever has sent to it.
+/// Sends each answer to the sender of the message.
 struct Answerer {
     ctx: Option<ProcessContext>,
     gate: &'static Gate,

@@ -1,4 +1,4 @@
-//! Actors that talk to nobody but themselves: to continue, they send themselves a message.
+//! Actors that send only to themselves: a message to itself lets an actor continue.
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};
@@ -16,7 +16,7 @@ fn again<A: Actor + Message<Again>>(actor: &ActorRef<A>) {
     assert!(sent.is_ok(), "an actor that runs has a mailbox");
 }
 
-/// Runs once, and ends because nobody can send to it.
+/// Runs once, and ends because no reference to it is left.
 pub(super) struct Hit;
 
 impl Actor for Hit {

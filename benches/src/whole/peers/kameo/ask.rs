@@ -22,7 +22,7 @@ pub(super) fn run(kameo: &Kameo, commands: u64) -> Timed {
     })
 }
 
-/// Answers each request with its own value. Ends when nobody can ask it any more.
+/// Answers each request with its own value. Ends with the last reference.
 #[derive(Actor)]
 struct Server;
 

@@ -58,7 +58,8 @@ impl Message<u64> for Consumer {
     }
 }
 
-/// Sends each of the numbers below a bound to all, in one go, and ends because nobody can send to it.
+/// Sends each of the numbers below a bound to all, in one go. Ends because no reference to it is
+/// left.
 struct Producer;
 
 impl Actor for Producer {

@@ -9,7 +9,8 @@ use ::kameo::message::{Context, Message};
 
 const CHILDREN: u64 = 10;
 
-/// An actor with levels of others below it, or a leaf, which ends because nobody can send to it.
+/// An actor with levels of others below it, or a leaf. A leaf ends because no reference to it is
+/// left.
 pub(super) struct Node {
     levels: u32,
     number: u64,

@@ -1,4 +1,4 @@
-//! Actors that talk to nobody but themselves: to continue, they send themselves a message.
+//! Actors that send only to themselves: a message to itself lets an actor continue.
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};

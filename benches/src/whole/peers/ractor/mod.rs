@@ -41,8 +41,8 @@ impl Ractor {
 
     /// Starts so many actors from this thread, each with what `args` makes of its number.
     ///
-    /// `spawn` runs the actor's `pre_start` here and spawns one task; `spawn_instant`, which needs no
-    /// future, spawns two.
+    /// `spawn` runs the actor's `pre_start` here and spawns one task; `spawn_instant`, which needs
+    /// no future, spawns two.
     fn spawn_each<A: Actor + Default>(
         &self,
         actors: u64,

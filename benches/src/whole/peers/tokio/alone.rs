@@ -1,4 +1,4 @@
-//! Tasks that talk to nobody.
+//! Tasks that send no messages.
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};

@@ -38,8 +38,8 @@ impl Tokio {
     }
 }
 
-/// A runtime with that many threads, and with neither timers nor sockets, which nobody needs here
-/// and which its threads would look at when they have nothing else to do.
+/// A runtime with that many threads, without timers and sockets. No workload needs these, and idle
+/// threads would poll them.
 pub(super) fn runtime(workers: usize) -> Result<Runtime, Error> {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(workers).build().map_err(failed)

@@ -1,8 +1,8 @@
-//! Actors that talk to nobody but themselves: to continue, they send themselves a message.
+//! Actors that send only to themselves: a message to itself lets an actor continue.
 //!
-//! That alone lets nobody else run: an actor handles all that its mailbox has before its task is over. So
-//! each message is taken off the budget that tokio gives a task, as tokio's own channels do: others run
-//! after 128 of them.
+//! That alone does not let others run: an actor handles its whole mailbox before its task yields.
+//! So each message is taken off the budget that tokio gives a task, as tokio's own channels do.
+//! Others run after 128 messages.
 
 use super::{send, start_with_address};
 use crate::whole::gate::Gate;

@@ -21,7 +21,7 @@ pub(super) fn run(xtra: &Xtra, commands: u64) -> Timed {
     })
 }
 
-/// Answers each request with its own value. Ends when nobody can ask it any more.
+/// Answers each request with its own value. Ends with the last address.
 #[derive(Actor)]
 struct Server;
 

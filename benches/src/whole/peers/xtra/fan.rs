@@ -55,7 +55,8 @@ impl Handler<u64> for Consumer {
     }
 }
 
-/// Sends each of the numbers below a bound to all, in one go, and ends without a look at its mailbox.
+/// Sends each of the numbers below a bound to all, in one go, and ends without a look at its
+/// mailbox.
 struct Producer {
     messages: u64,
     to: Vec<Address<Consumer>>,

@@ -1,8 +1,8 @@
 //! xtra: processes are actors with unbounded mailboxes, on a tokio runtime with many threads.
 //!
-//! A mailbox and its address are there before the actor is: who has to know an address is given it as it
-//! starts, and an actor its own where it needs that. Messages of one priority are not taken in the order
-//! in which they were sent, for they wait in a heap; nothing here relies on it.
+//! A mailbox and its address exist before the actor does. An actor that needs an address is given
+//! it at its start, its own included. Messages of one priority wait in a heap and may be taken in
+//! another order than they were sent; nothing here relies on it.
 
 mod alone;
 mod ask;
@@ -53,15 +53,15 @@ fn start<A: Actor<Stop = ()>>(actor: A) -> Address<A> {
     spawn_tokio(actor, Mailbox::unbounded())
 }
 
-/// Starts an actor that is made with its own address, in the same way. It ends when it stops itself, for
-/// there is always somebody who can send to it.
+/// Starts an actor that is made with its own address. It ends when it stops itself, because its own
+/// address keeps its mailbox open.
 fn start_with_address<A: Actor<Stop = ()>>(actor: impl FnOnce(Address<A>) -> A) {
     let (this, mailbox) = Mailbox::unbounded();
     drop(tokio::spawn(::xtra::run(mailbox, actor(this))));
 }
 
-/// Sends, and waits for no answer. An unbounded mailbox takes all at once, so that a thread that is none
-/// of the runtime's can do the same.
+/// Sends without waiting for an answer. An unbounded mailbox takes every message at once, so a
+/// thread outside of the runtime can send as well.
 fn send<A, M>(to: &Address<A>, message: M) -> Result<(), ::xtra::Error>
 where
     A: Handler<M>,

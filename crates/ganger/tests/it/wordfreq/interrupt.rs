@@ -112,7 +112,7 @@ fn a_single_endless_file_can_be_interrupted() {
 fn a_program_that_cannot_print_is_ended_by_the_next_ctrl_c() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    // More than a pipe holds, and nobody reads: once something has been printed, it is stuck.
+    // The output is more than a pipe holds, and the test does not read it: the program gets stuck.
     let letters = || 'a'..='z';
     let pairs = letters().flat_map(|a| letters().map(move |b| [a, b]));
     let words: String = pairs

@@ -1,8 +1,8 @@
-//! The monitor without a thread: it looks when it is told to, by a clock that somebody else sets.
+//! The monitor without a thread: it looks when it is told to, by a clock that the simulation sets.
 
 use super::{Monitor, QUIET};
-use crate::clock::Clock;
-use crate::shared::Shared;
+use crate::base::clock::Clock;
+use crate::core::shared::Shared;
 use crate::sim::Did;
 use std::sync::Arc;
 use std::time::Duration;

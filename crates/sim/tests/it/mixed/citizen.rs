@@ -16,13 +16,13 @@ const ASK: CommandId = CommandId::new(1);
 const SLEEP: CommandId = CommandId::new(2);
 /// Sends its process messages before and after the answer.
 const ECHO: CommandId = CommandId::new(300);
-/// Nobody's.
+/// No handler has this id.
 const UNKNOWN: CommandId = CommandId::new(9);
 
-/// How many processes there are at the most, so that a run has an end.
+/// How many processes there are at most, so that a run has an end.
 const MOST: usize = 30;
 
-/// All who have ever lived there.
+/// All processes that have ever lived there.
 #[derive(Default)]
 pub(crate) struct Town(Mutex<Vec<Pid>>);
 
@@ -31,7 +31,8 @@ impl Town {
         self.0.lock().unwrap().push(pid);
     }
 
-    /// Somebody sends numbers to one after the other, for a while: so that a run has an end.
+    /// An outside sender sends numbers to one citizen after the other. It stops after a while, so
+    /// that a run has an end.
     pub(crate) fn meanwhile(self: &Arc<Self>, rt: &Rt<'_>, first: u64) {
         let (town, scheduler) = (Arc::clone(self), rt.downgrade());
         let last = Cell::new(first);
@@ -42,7 +43,7 @@ impl Town {
             };
             if number < 120 {
                 last.set(number);
-                // It may have been closed or be full.
+                // The mailbox may be closed or full.
                 drop(scheduler.send(Message::new("number", number % 20).to(pid)));
             }
         });
@@ -59,7 +60,7 @@ pub(crate) struct Citizen {
     ctx: Option<ProcessContext>,
     town: Arc<Town>,
     steps: u64,
-    /// Asked to finish: it ends after one more command.
+    /// The process has been asked to finish: it ends after one more command.
     is_finishing: bool,
     is_closed: bool,
 }
@@ -96,7 +97,7 @@ impl Citizen {
             }
         }
         if number.is_multiple_of(3) {
-            // It may come back at once.
+            // The package may come back at once.
             drop(ctx.send(far_away(), "far", number));
         }
         let id = [ASK, SLEEP, ECHO, UNKNOWN][(number % 4) as usize];
@@ -140,7 +141,7 @@ impl Process for Citizen {
         assert!(!self.is_closed, "stepped after `close`");
         self.steps += 1;
         out.idle();
-        // Every third step leaves what is not even, and every fourth all but one event.
+        // Every third step takes even numbers only, and every fourth takes one event only.
         let is_even = |event: &Event| match event {
             Event::Message(message) => {
                 let number = message.payloads.first().and_then(|it| it.as_u64());
@@ -182,7 +183,7 @@ impl Process for Citizen {
     }
 }
 
-/// Where somebody answers.
+/// A place beyond the scheduler that answers.
 fn far_away() -> Pid {
     "{there@far|1}".parse().unwrap()
 }
@@ -213,7 +214,7 @@ pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
         let number = command.payloads.into_first().as_u64().unwrap_or(0);
         let (scheduler, pid) = (scheduler.upgrade().ok_or("gone")?, completer.pid());
         let pid = pid.ok_or("nobody")?;
-        // It may have been closed or be full.
+        // The mailbox may be closed or full.
         let send = |n: u64| drop(scheduler.send(Message::new("echo", n).to(pid)));
         if number.is_multiple_of(2) {
             send(0);
@@ -233,7 +234,8 @@ pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
     let router = Arc::downgrade(rt.router());
     let far = from_fn(move |package: Package| {
         if let (Some(router), Some(source)) = (router.upgrade(), package.message.source) {
-            // Who has asked may have ended. Less than before, so that it comes to an end.
+            // The sender may have ended. The answer is a smaller number, so that the exchange has
+            // an end.
             let half = number_of(package.message) / 2;
             drop(router.send(Message::new("number", half).to(source)));
         }

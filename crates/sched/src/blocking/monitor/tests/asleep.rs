@@ -1,17 +1,18 @@
-//! A step whose thread sleeps, as the system says, beside a clock that stands still until it is set.
+//! A step whose thread sleeps, as the system says, beside a clock that stands still until it is
+//! set.
 
 use super::Hands;
 use crate::Scheduler;
+use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor::Monitor;
-use crate::config::MAX_LOOK_INTERVAL;
 use crate::still::Still;
 use std::cell::Cell;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How long a step blocks the only worker until that is replaced, when all steps before it were short, it
-/// begins so long after a look, and a process waits.
+/// How long a step blocks the only worker until the monitor replaces it. All steps before it were
+/// short, it begins so long after a look, and a process waits.
 fn noticed_after(phase: Duration) -> Duration {
     let scheduler = Scheduler::builder()
         .workers(1)

@@ -1,16 +1,17 @@
-//! Steps whose workers have been replaced because they said that they are about to block, and that compute
-//! for long after that; by a clock that stands still until it is set.
+//! Steps that said that they are about to block, so that their workers were replaced, and that then
+//! compute for long. The clock stands still until the test sets it.
 //!
-//! Nobody has a thread here, so that the clock alone says how long a step has computed.
+//! No worker has a thread here, so the clock alone says how long a step has computed.
 
 use super::Hands;
+use crate::ProcessHandle;
+use crate::Scheduler;
+use crate::base::config::Config;
+use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::blocking::monitor::Monitor;
-use crate::config::Config;
-use crate::long_steps::{LongStep, LongStepKind, NoticedStep};
-use crate::shared::Shared;
+use crate::core::shared::Shared;
+use crate::core::worker_slots::WorkerSlots;
 use crate::still::Still;
-use crate::worker_slots::WorkerSlots;
-use crate::{ProcessHandle, Scheduler};
 use ganger_proc_api::Pid;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ fn almost() -> u32 {
     u32::try_from(limit).unwrap() - 1
 }
 
-/// A scheduler of one worker and of another that waits like a spare, neither of which has a thread; with a
+/// A scheduler with a worker and another that waits like a spare, both without threads; and with a
 /// process that waits.
 struct Bench {
     shared: Arc<Shared>,
@@ -55,7 +56,11 @@ impl Bench {
     }
 
     /// The worker begins a turn of a process with that number, and the monitor sees it.
-    fn begin(&self, monitor: &mut Monitor<'_, Hands<'_>>, id: u64) -> crate::turns::Running<'_> {
+    fn begin(
+        &self,
+        monitor: &mut Monitor<'_, Hands<'_>>,
+        id: u64,
+    ) -> crate::core::turns::Running<'_> {
         self.worker_slots().set_looking(0, false);
         self.shared.counters.of(Some(0)).turns.bump();
         let pid = Pid::new(self.shared.host, id);
@@ -77,7 +82,7 @@ impl Bench {
     }
 }
 
-/// A step that has said that it is about to block, and whose worker has been replaced, then blocks for long.
+/// A step says that it is about to block. Its worker is replaced, and the step blocks for long.
 fn blocked(bench: &Bench, monitor: &mut Monitor<'_, Hands<'_>>) {
     let _announced = bench.worker_slots().announce(0);
     assert!(bench.shared.replace_worker(0, None));
@@ -177,7 +182,8 @@ fn a_step_that_has_been_reported_as_blocked_is_not_reported_again() {
     assert_eq!(kinds(), [LongStepKind::Blocked]);
 }
 
-/// A relief that was decided in one turn comes in the next one, which then computes for long itself.
+/// The monitor decides to replace a worker in one turn, and does so in the next, which then
+/// computes for long itself.
 // pins: G6
 #[test]
 fn what_was_open_is_over_with_the_turn_that_its_worker_sees() {

@@ -1,0 +1,354 @@
+//! Setting a scheduler up.
+
+use crate::api::scheduler::Scheduler;
+use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
+use crate::core::shared::Shared;
+use crate::stop;
+use ganger_os::{Pinning, Pins, backtraces};
+use ganger_proc_api::{HostName, Lifecycle, NodeName};
+use ganger_relay::Receiver;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// What the names of functions have in them that give processes their turns: backtraces end there.
+const RUNS_PROCESSES: [&str; 3] = [
+    "ganger_sched::run::",
+    "ganger_sched::turn::",
+    "ganger_sched::worker::",
+];
+
+/// Builds a [`Scheduler`]. Every setting has a default that just works.
+///
+/// ```
+/// use ganger_sched::Scheduler;
+/// let scheduler = Scheduler::builder().workers(2).host("orders").build()?;
+/// scheduler.start()?;
+/// assert_eq!(scheduler.stats().workers, 2);
+///
+/// let error = Scheduler::builder().workers(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "workers is 0; it must be from 1 to 4096");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    workers: Option<usize>,
+    host: String,
+    node: Option<String>,
+    config: Config,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            host: "main".to_owned(),
+            node: None,
+            config: Config::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// A builder with the defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many worker threads run steps. Default: as many as the machine runs at once
+    /// (`std::thread::available_parallelism`).
+    pub fn workers(self, workers: usize) -> Self {
+        Self {
+            workers: Some(workers),
+            ..self
+        }
+    }
+
+    /// The name of the host that the scheduler is: the first part of its processes' PIDs. Default:
+    /// `main`.
+    pub fn host(self, host: impl Into<String>) -> Self {
+        Self {
+            host: host.into(),
+            ..self
+        }
+    }
+
+    /// The name of the node that the scheduler is on, so that PIDs with that node's name are known
+    /// to be local. Default: none.
+    pub fn node(self, node: impl Into<String>) -> Self {
+        Self {
+            node: Some(node.into()),
+            ..self
+        }
+    }
+
+    /// How many processes a worker's deque holds before it grows. From 1 to 2^24. Default: 256.
+    pub fn deque_capacity(self, processes: usize) -> Self {
+        self.with(|config| config.deque_capacity = processes)
+    }
+
+    /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
+    ///
+    /// A process that still has three times as many before it after a step that asks to wait, or more, may have several
+    /// steps before others have theirs: up to 64, for 100 us.
+    pub fn event_batch(self, events: usize) -> Self {
+        self.with(|config| config.event_batch = events)
+    }
+
+    /// How many processes a worker moves to its own deque when it takes one from the global queue.
+    /// Up to 2^16. Default: 16.
+    pub fn global_batch(self, processes: usize) -> Self {
+        self.with(|config| config.global_batch = processes)
+    }
+
+    /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
+    /// thread, then it blocks. Default: 4 and 16.
+    ///
+    /// Where other programs compete for the processors, a thread that yields may get its own back a time slice
+    /// later, and is not woken meanwhile because it is awake. A worker that has kept a process waiting so, while
+    /// others slept, pauses in place of yielding for the next thousand times that it has nothing to do. One
+    /// whose yields find nothing for some dozens of times leaves them out for some hundreds of times: it is woken a little
+    /// sooner then on Linux, which charges a thread for its yields. With `yields` not above `spin` a worker never yields;
+    /// then it is woken more often, because who pushes on its processor finds it asleep.
+    pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
+        self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
+    }
+
+    /// At every how many-th pick a worker looks at the global queue and the oldest of its own deque
+    /// first. From 1 up. Default: 61.
+    pub fn rotation(self, picks: u32) -> Self {
+        self.with(|config| config.rotation = picks)
+    }
+
+    /// After how long without a rotation the next pick is one; and after how long in one step
+    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) says so, when others wait. With zero,
+    /// every pick is a rotation. Default: 10 ms.
+    pub fn chain_limit(self, limit: Duration) -> Self {
+        self.with(|config| config.chain_limit = limit)
+    }
+
+    /// How long a process that a running step has woken is left to the step's own worker while
+    /// others sleep, if it is the only one. From 1 us to 2 ms. Default: 50 us.
+    ///
+    /// Where steps were short for a while, it is noticed later that one is not: after 4 ms at the most.
+    pub fn hand_off_delay(self, delay: Duration) -> Self {
+        self.with(|config| config.hand_off_delay = delay)
+    }
+
+    /// After how long a step that blocks its thread, and after how long one that computes, another
+    /// thread takes the place of its worker, when processes wait that no other worker is free for. The
+    /// monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
+    pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
+        self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
+    }
+
+    /// For how long, after a step of a method has been reported because it kept others waiting, further
+    /// steps of processes with that method are not; the next report says how many there were. They are
+    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Of more than 256
+    /// methods at a time those that come last have no report. Default: 1 s; with zero each is reported.
+    pub fn report_interval(self, interval: Duration) -> Self {
+        self.with(|config| config.report_interval = interval)
+    }
+
+    /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on x86-64
+    /// and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the feature
+    /// `backtraces`.
+    ///
+    /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
+    /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
+    /// allocation or a call. The thread that writes the report waits for that, 10 ms at the most, and
+    /// makes text of it, which may take it a moment where there is much debug information. There is no
+    /// backtrace when the step is over by then, when the
+    /// thread was given no processor in time or blocks the signal, or when the signal's handler has been
+    /// replaced.
+    ///
+    /// What a step has to know:
+    /// - Calls that the system does not begin again after a signal return `EINTR`, whatever the handler's
+    ///   flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on sockets with a timeout
+    ///   (`man 7 signal` lists them). The standard library's sleeps, locks, reads and writes begin again
+    ///   by themselves; C libraries may not.
+    /// - On a stack that is not the thread's own (a coroutine's), only the innermost function is seen.
+    /// - Without symbols, in a program that was stripped, there are addresses. Lines need debug
+    ///   information (`debug = "line-tables-only"`).
+    ///
+    /// Each thread of the scheduler needs 64 KiB for it.
+    ///
+    /// ```
+    /// use ganger_sched::{BuildError, Scheduler};
+    /// let built = Scheduler::builder().long_step_backtraces(true).build();
+    /// match built {
+    ///     Ok(_) => assert!(cfg!(target_os = "linux")),
+    ///     Err(error) => assert!(matches!(error, BuildError::Backtraces(_))),
+    /// }
+    /// ```
+    #[cfg(feature = "backtraces")]
+    pub fn long_step_backtraces(self, are_taken: bool) -> Self {
+        self.with(|config| config.long_step_backtraces = are_taken)
+    }
+
+    /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN` to
+    /// `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
+    ///
+    /// The handler is the whole program's; all schedulers share it, and it stays when they are gone.
+    /// [`build`](Self::build) refuses a signal that somebody else handles or ignores.
+    #[cfg(feature = "backtraces")]
+    pub fn backtrace_signal(self, signal: i32) -> Self {
+        self.with(|config| config.backtrace_signal = Some(signal))
+    }
+
+    /// How many threads there may be beside the workers, to take the places of those whose steps block
+    /// or compute for long. They are started when they are needed. Up to 4096. Default: 64; with 0 such a
+    /// step costs the worker that runs it.
+    pub fn max_spares(self, threads: usize) -> Self {
+        self.with(|config| config.max_spares = threads)
+    }
+
+    /// For how long such a thread waits to be needed again before it ends. Default: 10 s.
+    pub fn keep_spares(self, time: Duration) -> Self {
+        self.with(|config| config.keep_spares = time)
+    }
+
+    /// The most processes that may be alive at a time; exact under concurrent submits. From 1 up. Default:
+    /// none.
+    pub fn max_processes(self, processes: usize) -> Self {
+        self.with(|config| config.max_processes = Some(processes))
+    }
+
+    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`, or
+    /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many control
+    /// messages beside them. Completions, cancellations and upgrades are never refused. From 1 up; a limit above
+    /// 2^31 - 1 is taken for that. Default: none.
+    pub fn mailbox_limit(self, messages: usize) -> Self {
+        self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
+    }
+
+    /// How long dropping the scheduler waits for processes to finish. Default: 5 s.
+    pub fn shutdown_deadline(self, deadline: Duration) -> Self {
+        self.with(|config| config.shutdown_deadline = deadline)
+    }
+
+    /// The start of the threads' names; `-0`, `-1`, … follows for workers and spares, `-monitor` for the
+    /// monitor. Default: `ganger-worker`.
+    pub fn thread_name(self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.with(|config| config.thread_name = prefix)
+    }
+
+    /// The worker threads' stack size in bytes. Default: that of the standard library.
+    pub fn stack_size(self, bytes: usize) -> Self {
+        self.with(|config| config.stack_size = Some(bytes))
+    }
+
+    /// Pins each worker to a core, on Linux; elsewhere [`build`](Self::build) refuses anything but
+    /// [`Pinning::Off`]. Default: `Off`.
+    ///
+    /// Worth a try where the scheduler has its cores to itself and no more workers than cores; where it
+    /// has not, a pinned worker waits for its core while others are free. The core belongs to the
+    /// worker's place: a spare thread that takes the place is pinned to it, and the thread whose step
+    /// blocks or takes long may run on any core that the calling thread of `build` could use. The monitor
+    /// is not pinned. Threads that a step starts inherit its worker's core.
+    ///
+    /// Should the system refuse a core later, because the process's cpuset has shrunk, the worker goes on
+    /// without it, which is reported.
+    ///
+    /// ```
+    /// use ganger_sched::{Pinning, Scheduler};
+    /// # if cfg!(target_os = "linux") {
+    /// let scheduler = Scheduler::builder().pin_workers(Pinning::RoundRobin).build()?;
+    ///
+    /// let none = Scheduler::builder().pin_workers(Pinning::Cores(vec![100_000])).build();
+    /// assert!(none.unwrap_err().to_string().contains("core 100000 does not exist"));
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pin_workers(self, pinning: Pinning) -> Self {
+        self.with(|config| config.pinning = pinning)
+    }
+
+    /// Hooks that are told when processes start and end. Default: none.
+    pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
+        self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
+    }
+
+    /// Where packages go whose PID names another host or node. Default: nowhere; they come back
+    /// with `HostNotFound` or `NodeNotFound`.
+    pub fn router(self, router: Arc<dyn Receiver>) -> Self {
+        self.with(|config| config.router = Some(router))
+    }
+
+    /// Whether packages for PIDs of this scheduler for which it has no process go to the router as well, once. Default:
+    /// no, they come back with `NotFound`, and so do those that the router refuses.
+    ///
+    /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its own processes reach them,
+    /// too. Those that it has a process for do not come by there.
+    pub fn route_unknown(self, routes_unknown: bool) -> Self {
+        self.with(|config| config.routes_unknown = routes_unknown)
+    }
+
+    /// Checks promises while the scheduler runs, and ends the program when one is broken: see
+    /// [`check`](crate::check).
+    #[cfg(feature = "check")]
+    #[doc(hidden)]
+    pub fn check_promises(self) -> Self {
+        self.with(|config| config.is_checked = true)
+    }
+
+    /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
+    ///
+    /// # Errors
+    /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
+    /// pinned as they should be, or backtraces can't be taken, or not with that signal.
+    pub fn build(self) -> Result<Scheduler, BuildError> {
+        let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
+        in_range("workers", workers, 1, MAX_WORKERS)?;
+        self.config.check()?;
+        let pins = Pins::new(&self.config.pinning)?;
+        let (slots, signal) = (
+            workers + self.config.max_spares,
+            self.config.backtrace_signal,
+        );
+        let backtraces =
+            (self.config.long_step_backtraces).then(|| backtraces(signal, slots, &RUNS_PROCESSES));
+        let host = HostName::new(&self.host).map_err(|error| BuildError::Name {
+            what: "host",
+            name: self.host,
+            error,
+        })?;
+        let node = self.node.map(|name| {
+            NodeName::new(&name).map_err(|error| BuildError::Name {
+                what: "node",
+                name,
+                error,
+            })
+        });
+        Ok(Scheduler::new(Shared::new(
+            workers,
+            host,
+            node.transpose()?,
+            self.config,
+            pins,
+            backtraces.transpose()?,
+            stop::end_after_halt,
+        )))
+    }
+
+    fn with<R>(mut self, set: impl FnOnce(&mut Config) -> R) -> Self {
+        set(&mut self.config);
+        self
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("host", &self.host)
+            .field("node", &self.node)
+            .field("max_processes", &self.config.max_processes)
+            .field("mailbox_limit", &self.config.mailbox_limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,207 @@
+//! All that can be seen of a scheduler from outside, for a program that stands still and should not.
+//!
+//! Everything is read with loads, one thing after the other, while the workers go on: what is said of a
+//! process, or of a worker, is right for it at some moment, and two of them may be of different moments.
+//! What a step has left of its events only the process's runner can see, so that it is not in here.
+
+use crate::api::handle::{Handle, ProcessInfo};
+use crate::base::stats::Stats;
+use crate::core::cell::Task;
+use crate::process::state::ProcessState;
+use ganger_proc_api::{HostName, Pid};
+use std::fmt;
+
+/// What [`Handle::dump`] has seen. Its text, by `Display`, has a line for the scheduler, one for each worker
+/// and one for each process. It does not end with a new line.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Dump {
+    /// The host that the scheduler is.
+    pub host: HostName,
+    /// Whether it has workers: without, nothing runs.
+    pub is_started: bool,
+    /// What has been done, and what is being done.
+    pub stats: Stats,
+    /// Processes that wait before all others, because a system event has woken them.
+    pub urgent_queue: usize,
+    /// The threads that run steps: the workers that were asked for, and then those that have taken the
+    /// places of others, as in [`Handle::worker_stats`].
+    pub workers: Vec<WorkerDump>,
+    /// The live processes.
+    pub processes: Vec<ProcessDump>,
+}
+
+/// What a worker was doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerDump {
+    /// The thread, as the system counts it; none where it is not known, or has ended.
+    pub thread: Option<u32>,
+    /// The process whose turn it is, if it is one's.
+    pub running: Option<Pid>,
+    /// How many turns it has begun. While that stays the same, it is in the same turn, or in none.
+    pub turns: u64,
+    /// How many processes wait in its deque.
+    pub queued: usize,
+    /// Whether it looks for work, or sleeps, because it has found none.
+    pub is_looking: bool,
+    /// Whether another thread has taken its place, so that it has to stand down after its turn.
+    pub is_relieved: bool,
+}
+
+/// What a process was doing, and what waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessDump {
+    /// Its state and marks.
+    pub info: ProcessInfo,
+    /// Whether something is in its mailbox that its runner has not taken out: a message, a completion, a
+    /// system event, or the nudge of a termination. What has woken a process that waited is not in its
+    /// mailbox, but handed to its next turn.
+    pub has_mail: bool,
+    /// How many messages no step has taken, where mailboxes have a limit.
+    pub messages: Option<usize>,
+    /// How many cancellations, control messages and upgrades no step has been given.
+    pub system_events: usize,
+}
+
+impl Handle {
+    /// All that can be seen of the scheduler: its workers, its processes, what waits where. For a log when
+    /// a program does not go on as it should. Never stops a worker, and blocks for no longer than it takes
+    /// to read everything: O(workers), and O(most processes that there have been at once).
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Waits;
+    ///
+    /// impl Process for Waits {
+    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().workers(1).build()?;
+    /// drop(scheduler.submit(Waits, "main", ())?);
+    /// let dump = scheduler.dump();
+    /// assert_eq!((dump.workers.len(), dump.processes.len()), (1, 1));
+    /// assert!(dump.to_string().contains("(main): Ready"));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn dump(&self) -> Dump {
+        let shared = &self.shared;
+        let worker = |index| WorkerDump {
+            thread: shared.worker_slots.thread(index),
+            running: shared.running_on(index),
+            turns: shared.counters.of(Some(index)).turns.get(),
+            queued: shared.stealers()[index].len(),
+            is_looking: shared.worker_slots.is_looking(index),
+            is_relieved: shared.worker_slots.is_replaced(index),
+        };
+        let is_limited = shared.config.mailbox_limit.is_some();
+        let tasks = shared.registry.all();
+        let processes = tasks.map(|task| ProcessDump::of(&task, is_limited));
+        Dump {
+            host: shared.host,
+            is_started: shared.is_served(),
+            stats: self.stats(),
+            urgent_queue: shared.urgent.len(),
+            workers: (0..shared.stealers().len()).map(worker).collect(),
+            processes: processes
+                .filter(|process| process.info.state != ProcessState::Complete)
+                .collect(),
+        }
+    }
+}
+
+impl ProcessDump {
+    fn of(task: &Task, is_limited: bool) -> Self {
+        Self {
+            info: ProcessInfo::of(task),
+            has_mail: task.state.has_events(),
+            messages: is_limited.then(|| task.room.messages()),
+            system_events: task.state.system_events(),
+        }
+    }
+}
+
+impl fmt::Display for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stats {
+            workers,
+            spares,
+            relieved,
+            sleeping,
+            searching,
+            live,
+            global_queue,
+            ..
+        } = self.stats;
+        write!(
+            f,
+            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} searching), {spares} spares, \
+             {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent",
+            self.host,
+            if self.is_started { "" } else { ", not started" },
+            self.urgent_queue
+        )?;
+        for (index, worker) in self.workers.iter().enumerate() {
+            write!(f, "\n  worker {index}: {worker}")?;
+        }
+        for process in &self.processes {
+            write!(f, "\n  {process}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for WorkerDump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.running, self.thread) {
+            (Some(pid), _) => write!(f, "runs {pid}")?,
+            (None, None) if cfg!(target_os = "linux") => f.write_str("has no thread")?,
+            (None, _) if self.is_looking => f.write_str("looks for work, or sleeps")?,
+            (None, _) => f.write_str("is between two turns")?,
+        }
+        if let Some(thread) = self.thread {
+            write!(f, ", thread {thread}")?;
+        }
+        write!(f, ", {} turns, {} queued", self.turns, self.queued)?;
+        f.write_str(if self.is_relieved { ", relieved" } else { "" })
+    }
+}
+
+impl fmt::Display for ProcessDump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProcessInfo {
+            pid,
+            state,
+            method,
+            incarnation,
+            is_cancelled,
+            is_terminating,
+        } = &self.info;
+        write!(f, "{pid} ({method}): {state:?}")?;
+        if *incarnation > 0 {
+            write!(f, ", upgraded {incarnation} times")?;
+        }
+        let marks = [
+            (self.has_mail, ", has mail"),
+            (*is_cancelled, ", cancelled"),
+            (*is_terminating, ", terminating"),
+        ];
+        for (_, mark) in marks.iter().filter(|(is_set, _)| *is_set) {
+            f.write_str(mark)?;
+        }
+        if let Some(messages) = self.messages {
+            write!(f, ", {messages} messages")?;
+        }
+        match self.system_events {
+            0 => Ok(()),
+            count => write!(f, ", {count} system events"),
+        }
+    }
+}

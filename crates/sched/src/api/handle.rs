@@ -1,0 +1,401 @@
+//! What callers do with a scheduler, from any thread.
+
+mod error;
+mod naming;
+mod weak;
+
+pub use error::{UpgradeRefused, UpgradeRefusedKind};
+pub use weak::WeakHandle;
+
+use crate::api::process_handle::{Address, ProcessHandle};
+use crate::base::long_steps::LongStep;
+use crate::base::stats::{Stats, WorkerStats};
+use crate::core::cell::Task;
+use crate::core::shared::Shared;
+use crate::handlers::commands::{CommandRegistry, RegisterError};
+use crate::handlers::factories::FactoryError;
+use crate::process::home::Home;
+use crate::process::state::ProcessState;
+use crate::progress::report::{StopError, StopReport};
+use ganger_proc_api::{
+    CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
+    Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A scheduler, from the outside: to submit to it, send to its processes and look at them.
+///
+/// Cloning it is cheap. It does not keep the scheduler running: dropping the
+/// [`Scheduler`](crate::Scheduler) stops it.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// The handlers by command id.
+    #[must_use]
+    pub fn commands(&self) -> &CommandRegistry {
+        &self.shared.commands
+    }
+
+    /// Registers `handler` for the command `id`, under a name for messages to people.
+    ///
+    /// # Errors
+    /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
+    /// because the scheduler has been started.
+    ///
+    /// # Drop
+    /// The last worker drops the handler when the scheduler has been stopped and the workers have
+    /// returned. The handler may keep completers, a `Handle` or an [`Address`]. In a scheduler that
+    /// is never started, a handler that keeps a `Handle` or an `Address` keeps itself alive, so use
+    /// a [`WeakHandle`] there.
+    pub fn register(
+        &self,
+        id: impl Into<CommandId>,
+        name: impl Into<Symbol>,
+        handler: impl Handler,
+    ) -> Result<(), RegisterError> {
+        self.shared.commands.register(id, name, Arc::new(handler))
+    }
+
+    /// Registers a way to create processes, for upgrades. It may be called at any time.
+    ///
+    /// # Errors
+    /// [`FactoryError`], with the factory inside, when the name is taken.
+    pub fn register_factory(
+        &self,
+        name: impl Into<Symbol>,
+        factory: impl Fn() -> Box<dyn Process> + Send + Sync + 'static,
+    ) -> Result<(), FactoryError> {
+        self.shared
+            .factories
+            .register(name.into(), Arc::new(factory))
+    }
+
+    /// Submits a process: calls its `init` on this thread, makes its PID visible, and queues it.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside, when the scheduler is stopping or full, or `init`
+    /// or `Lifecycle::on_start` fails. Nothing is left behind then.
+    pub fn submit(
+        &self,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.shared
+            .submit(None, Home::new(process), method.into(), input.into())
+    }
+
+    /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
+    /// with this scheduler's host, and an id below 2^32.
+    ///
+    /// A fixed id serves as a name. A sender that knows it sends to `Pid::new(host, id)` without
+    /// having been told a PID, and finds the next process that is submitted under it in the same
+    /// way. The scheduler itself chooses no id below 2^32.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit), and when a process with that PID is alive, which is
+    /// untouched.
+    pub fn submit_as(
+        &self,
+        pid: Pid,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.shared
+            .submit(Some(pid), Home::new(process), method.into(), input.into())
+    }
+
+    /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when it was not accepted.
+    pub fn send(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route(package)
+    }
+
+    /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never
+    /// blocks.
+    ///
+    /// It overtakes what waits in the process's mailbox, as [`Address::send_control`] says.
+    /// Schedulers, nodes and routers of this program pass it on as a control message. Other
+    /// receivers, a link to another program for instance, may deliver it as an ordinary message.
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when it was not accepted.
+    pub fn send_control(&self, package: Package) -> Result<(), SendError> {
+        self.shared.route_control(package)
+    }
+
+    /// The address of the live process with that PID, to send to it without further look-ups.
+    #[must_use]
+    pub fn address(&self, pid: Pid) -> Option<Address> {
+        self.shared.find(pid).map(Address::new)
+    }
+
+    /// Lets the process take no further step. A step that runs finishes first.
+    ///
+    /// Its exit reason is then `Terminated`, unless that last step fails or panics.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process has that PID.
+    pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
+        self.shared.terminate(pid)
+    }
+
+    /// Asks the process to finish: it gets a cancel event, and its context shows that it is
+    /// cancelled. How and whether it finishes is up to the process.
+    ///
+    /// # Errors
+    /// [`NotFound`] when no live process has that PID.
+    pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
+        self.shared.cancel(pid, reason.into())
+    }
+
+    /// Asks for the process to be replaced by another, after the system events that have arrived so
+    /// far. The new process gets the messages that no step of the old one has taken.
+    ///
+    /// # Errors
+    /// [`UpgradeRefused`], with the request inside, when no live process has that PID, or no such
+    /// factory is registered. When the new process can't be created or initialised, the old one
+    /// ends with `ExitReason::UpgradeFailed`.
+    pub fn upgrade(&self, pid: Pid, request: UpgradeRequest) -> Result<(), UpgradeRefused> {
+        if let UpgradeTarget::Factory(name) = request.target
+            && self.shared.factories.get(name).is_none()
+        {
+            let kind = UpgradeRefusedKind::UnknownFactory(name);
+            return Err(UpgradeRefused {
+                pid,
+                kind,
+                request: Box::new(request),
+            });
+        }
+        let refused = match self.shared.find(pid) {
+            Some(task) => task.upgrade(request),
+            None => Err(request),
+        };
+        refused.map_err(|request| {
+            let kind = UpgradeRefusedKind::NotFound;
+            UpgradeRefused {
+                pid,
+                kind,
+                request: Box::new(request),
+            }
+        })
+    }
+
+    /// What has been done so far, and what is being done. No worker waits for it.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let idle = self.shared.idle.snapshot();
+        Stats {
+            workers: self.shared.worker_slots.workers(),
+            spares: self.shared.worker_slots.spares(),
+            relieved: self.shared.worker_slots.replaced(),
+            longest_step: self.shared.long_steps.longest(),
+            sleeping: idle.sleeping as usize,
+            searching: idle.searching as usize,
+            live: self.shared.live.get(),
+            global_queue: self.shared.global.len(),
+            total: self.shared.counters.total(),
+        }
+    }
+
+    /// The last steps, at most 16, that kept processes waiting until a spare took the place of
+    /// their worker. The oldest comes first. No worker waits for it.
+    ///
+    /// A step that announced itself by `ProcessContext::blocking` is among them in two cases: the
+    /// monitor relieved its worker, or the step computed for long outside of that call.
+    #[must_use]
+    pub fn long_steps(&self) -> Vec<LongStep> {
+        self.shared.long_steps.last()
+    }
+
+    /// What each worker has done so far. No worker waits for it.
+    #[must_use]
+    pub fn worker_stats(&self) -> Vec<WorkerStats> {
+        let used = self.shared.worker_slots.used();
+        self.shared.counters.workers(used).collect()
+    }
+
+    /// The live processes. Those that start or end meanwhile may or may not be among them.
+    ///
+    /// O(n), where n is the highest number of processes that have ever lived at once. It copies
+    /// processes with chosen PIDs ([`submit_as`](Self::submit_as)) part by part. A worker that
+    /// starts or ends such a process waits for one part at most.
+    #[must_use]
+    pub fn processes(&self) -> Vec<ProcessInfo> {
+        let tasks = self.shared.registry.all();
+        tasks
+            .map(|task| ProcessInfo::of(&task))
+            .filter(|p| p.state != ProcessState::Complete)
+            .collect()
+    }
+
+    /// The live process with that PID.
+    #[must_use]
+    pub fn process(&self, pid: Pid) -> Option<ProcessInfo> {
+        let info = self.shared.find(pid).as_ref().map(ProcessInfo::of)?;
+        (info.state != ProcessState::Complete).then_some(info)
+    }
+
+    /// Whether [`Scheduler::start`](crate::Scheduler::start) has started at least one worker, so
+    /// that submitted processes run. It stays true after a stop.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.shared.is_served()
+    }
+
+    /// Whether submissions are refused, because the scheduler is being stopped or has been.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.shared.shutdown.is_stopping()
+    }
+
+    /// The name of the host that the scheduler is.
+    #[must_use]
+    pub fn host_name(&self) -> HostName {
+        self.shared.host
+    }
+
+    /// The name of the node that the scheduler is on, if it has been told one.
+    #[must_use]
+    pub fn node_name(&self) -> Option<NodeName> {
+        self.shared.node
+    }
+
+    /// A handle that does not keep the scheduler's memory alive: for handlers, factories, hooks and
+    /// processes, and to be added to a node of a router, as a host.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakHandle {
+        WeakHandle {
+            shared: Arc::downgrade(&self.shared),
+        }
+    }
+
+    /// Returns memory to the system that is kept for later processes and messages, as far as
+    /// possible.
+    ///
+    /// That is what this scheduler keeps, but for a few kilobytes a worker. It is also what all
+    /// schedulers of the program and the calling thread keep for messages. With the GNU C library
+    /// it is what the program's allocator keeps, too: it may keep all that millions of ended
+    /// processes have had.
+    ///
+    /// O(memory returned), some 100 ms a gigabyte. Other threads that allocate may wait meanwhile.
+    /// It is for programs that have had many more processes than they will have soon.
+    pub fn release_memory(&self) {
+        self.shared.pool.release();
+        ganger_mpsc::node_cache::clear();
+        trim_heap();
+    }
+
+    /// Stops the scheduler: refuses submits, cancels every process, serves them until all have
+    /// ended, and terminates the rest when `deadline` has passed.
+    ///
+    /// Blocks for at most `deadline` and 50 ms. A second call waits for the end of the first one,
+    /// and returns the same report. Where several calls give a deadline, the earliest counts.
+    ///
+    /// A step of another scheduler may call it, and keeps its worker for that time.
+    ///
+    /// # Errors
+    /// [`StopError`] when it would wait for the call that it is made from: a step, `init`, `close`,
+    /// a hook, a handler, a destructor or a `tracing` subscriber, on a thread of this scheduler or
+    /// in a submission to it. Nothing has happened then. [`begin_stop`](Self::begin_stop) may be
+    /// called there.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn stop(&self, deadline: Duration) -> Result<StopReport, StopError> {
+        self.shared.stop(deadline)
+    }
+
+    /// Begins to stop the scheduler, and returns at once. It may be called on any thread, and
+    /// inside of any call.
+    ///
+    /// Submits are refused from now on. A thread of the scheduler's own does the rest of what
+    /// [`stop`](Self::stop) does. A later `stop` from outside waits for its end, and returns its
+    /// report. Where several calls give a deadline, the earliest counts. When the system refuses
+    /// the thread, the deadline passes at once.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_sched::{Handle, Scheduler};
+    /// # use std::time::Duration;
+    /// struct Last(Handle);
+    /// impl Process for Last {
+    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         self.0.begin_stop(Duration::from_secs(1));
+    ///         out.done(());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// scheduler.submit(Last(scheduler.handle()), "main", ())?.wait();
+    /// let report = scheduler.stop(Duration::from_secs(1))?;
+    /// assert_eq!(report.forced, 0);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn begin_stop(&self, deadline: Duration) {
+        self.shared.begin_stop(deadline);
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("host", &self.shared.host)
+            .field("node", &self.shared.node)
+            .field("live", &self.shared.live.get())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A live process, as it was at the moment of the look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessInfo {
+    /// Its PID.
+    pub pid: Pid,
+    /// Where it is in its life.
+    pub state: ProcessState,
+    /// The entry point that it was started with.
+    pub method: Symbol,
+    /// How often it has been upgraded, modulo 2^16.
+    pub incarnation: u32,
+    /// Whether it has been asked to finish.
+    pub is_cancelled: bool,
+    /// Whether it is to take no further step.
+    pub is_terminating: bool,
+}
+
+impl ProcessInfo {
+    pub(crate) fn of(task: &Task) -> Self {
+        let now = task.state.snapshot();
+        Self {
+            pid: task.pid,
+            state: now.state(),
+            method: task.method,
+            incarnation: now.incarnation(),
+            is_cancelled: now.is_cancelled(),
+            is_terminating: now.is_terminating(),
+        }
+    }
+}
+
+/// Has the C library return free memory to the system.
+#[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+fn trim_heap() {
+    unsafe extern "C" {
+        safe fn malloc_trim(keep: usize) -> i32;
+    }
+    // Says whether there was any.
+    let _returned = malloc_trim(0);
+}
+
+/// There is no way to ask for it.
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
+fn trim_heap() {}

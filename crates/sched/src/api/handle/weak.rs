@@ -1,0 +1,64 @@
+//! A handle for what the scheduler itself keeps.
+
+use super::Handle;
+use crate::core::shared::Shared;
+use ganger_proc_api::{Package, SendError, SendErrorKind};
+use ganger_relay::Receiver;
+use std::fmt;
+use std::sync::Weak;
+
+/// A [`Handle`] that does not keep the scheduler's memory alive.
+///
+/// It is for what the scheduler itself keeps: factories, hooks (`Lifecycle`), processes, and
+/// handlers until the workers have returned. If one of these keeps a `Handle`, it keeps the
+/// scheduler's memory, and with it itself.
+///
+/// It is a host for a router's node: it takes packages for the scheduler's own processes, and no
+/// others.
+///
+/// ```
+/// use ganger_proc_api::{HostName, NodeName};
+/// use ganger_relay::{Node, Router};
+/// use ganger_sched::Scheduler;
+/// use std::sync::Arc;
+///
+/// let node = Arc::new(Node::new(NodeName::new("alpha")?));
+/// let router = Arc::new(Router::new(Arc::clone(&node)));
+/// let scheduler = Scheduler::builder().node("alpha").host("orders").router(router).build()?;
+/// node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct WeakHandle {
+    pub(super) shared: Weak<Shared>,
+}
+
+impl WeakHandle {
+    /// The handle, unless the scheduler is gone.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Handle> {
+        self.shared.upgrade().map(|shared| Handle { shared })
+    }
+}
+
+impl Receiver for WeakHandle {
+    fn send(&self, package: Package) -> Result<(), SendError> {
+        match self.shared.upgrade() {
+            Some(shared) => shared.deliver(package),
+            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+        }
+    }
+
+    fn send_control(&self, package: Package) -> Result<(), SendError> {
+        match self.shared.upgrade() {
+            Some(shared) => shared.deliver_control(package),
+            None => Err(SendError::new(SendErrorKind::Stopping, package)),
+        }
+    }
+}
+
+impl fmt::Debug for WeakHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakHandle").field(&self.upgrade()).finish()
+    }
+}

@@ -1,0 +1,17 @@
+//! What users call: the scheduler, its builder, handles, contexts, and sends that wait.
+//!
+//! **What it promises.** What `lib.rs` makes public. It decides nothing that a lower folder
+//! could.
+//!
+//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
+//! `send`, `turn`, `worker`, `blocking`, `stop`.
+
+pub(crate) mod builder;
+pub(crate) mod context;
+pub(crate) mod dump;
+pub(crate) mod handle;
+pub(crate) mod process_handle;
+pub(crate) mod scheduler;
+pub(crate) mod send_all;
+pub(crate) mod sending;
+pub(crate) mod submit;

@@ -1,0 +1,152 @@
+//! The scheduler, from the side of its owner.
+
+use crate::api::builder::Builder;
+use crate::api::handle::Handle;
+use crate::blocking;
+use crate::core::shared::Shared;
+use std::ops::Deref;
+use std::sync::{Arc, PoisonError};
+
+/// Runs processes on worker threads. Dropping it stops it, with the builder's
+/// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
+/// [`Handle::begin_stop`] does where `stop` is refused.
+///
+/// It dereferences to [`Handle`], which has all that callers do with it.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+/// use ganger_sched::Scheduler;
+///
+/// struct Answer;
+/// impl Process for Answer {
+///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///         out.done(42);
+///         Ok(())
+///     }
+/// }
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// scheduler.start()?;
+/// let exit = scheduler.submit(Answer, "main", ())?.wait();
+/// assert!(matches!(exit, ExitReason::Done(answer) if answer.as_u64() == Some(42)));
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    handle: Handle,
+}
+
+/// Why a scheduler's workers were not started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// They have been started before.
+    #[error("the scheduler has been started already")]
+    AlreadyStarted,
+    /// The scheduler has been stopped; build a new one.
+    #[error("the scheduler has been stopped; build a new one")]
+    Stopped,
+    /// The system refused the thread that watches the workers. None has been started.
+    #[error("can't start the monitor: {0}")]
+    Monitor(std::io::Error),
+    /// The system refused the thread of a worker. The workers before it run. If there are none, the
+    /// scheduler is stopping.
+    #[error(
+        "can't start worker {worker}: {error}; fewer `workers`, or a smaller `stack_size`, may help"
+    )]
+    Spawn {
+        /// The worker whose thread was refused.
+        worker: usize,
+        /// The system's reason.
+        error: std::io::Error,
+    },
+}
+
+impl Scheduler {
+    /// A builder with the defaults.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// A started scheduler with the defaults: a worker for each core, and no commands.
+    ///
+    /// # Errors
+    /// When the system refuses a thread.
+    pub fn start_default() -> Result<Self, StartError> {
+        let scheduler = match Self::builder().build() {
+            Ok(scheduler) => scheduler,
+            Err(error) => unreachable!("the defaults are in range: {error}"),
+        };
+        scheduler.start()?;
+        Ok(scheduler)
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            handle: Handle { shared },
+        }
+    }
+
+    /// Starts the workers and freezes the command registry. Processes that were submitted before
+    /// run now.
+    ///
+    /// # Errors
+    /// [`StartError`] when it was started or stopped before, or the system refuses a thread.
+    pub fn start(&self) -> Result<(), StartError> {
+        let shared = &self.handle.shared;
+        let starting = shared
+            .starting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if shared.shutdown.is_stopping() {
+            return Err(StartError::Stopped);
+        }
+        if shared.is_started() {
+            return Err(StartError::AlreadyStarted);
+        }
+        blocking::monitor::start(shared).map_err(StartError::Monitor)?;
+        let deques = shared.take_deques().ok_or(StartError::AlreadyStarted)?;
+        shared.commands.freeze();
+        let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
+        let spares = deques.split_off(shared.worker_slots.workers());
+        shared.worker_slots.set_free(spares.into_iter());
+        for (worker, deque) in deques {
+            if let Err((error, _)) = blocking::start_worker(shared, worker, deque) {
+                if !shared.is_served() {
+                    // No worker would ever run what is submitted.
+                    shared.shutdown.begin_stopping();
+                    // The destructor of a handler may stop the scheduler, and that takes the lock.
+                    drop(starting);
+                    shared.commands.give_up(shared.own_counters());
+                }
+                return Err(StartError::Spawn { worker, error });
+            }
+            shared.begin_to_serve();
+        }
+        Ok(())
+    }
+
+    /// A handle for other threads; it does not keep the scheduler running.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+}
+
+impl Deref for Scheduler {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        let deadline = self.handle.shared.config.shutdown_deadline;
+        if self.handle.stop(deadline).is_err() {
+            // This thread is inside of a call that the stop waits for.
+            self.handle.begin_stop(deadline);
+        }
+    }
+}

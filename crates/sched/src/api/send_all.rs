@@ -1,0 +1,136 @@
+//! Sending many messages to one process.
+//!
+//! **Problem.** A send is one read-modify-write on a word that all who send to a process share, and its runner with
+//! them. Who has a thousand messages for it fetches that word's cache line a thousand times.
+//!
+//! **Protocol.** Messages are linked in nodes that nobody else sees, and put in by a single push, [`MOST`] at a time: so
+//! the process begins with the first while later ones are made, on another worker. With a limit of the mailbox the
+//! places are taken beforehand, as many of these as there are, by one read-modify-write as well.
+
+use crate::api::process_handle::Address;
+use crate::core::cell::ProcessCell;
+use crate::core::cell::Task;
+use crate::core::owned::Item;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
+
+/// How many messages are put in at a time.
+const MOST: usize = 128;
+
+/// Not all messages of a [`send_all`](Address::send_all) were taken. The others are inside: nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[error("can't send {} more messages to {target} after {sent}: {kind}", messages.len())]
+#[non_exhaustive]
+pub struct SendAllError {
+    /// Why they were not taken.
+    pub kind: SendErrorKind,
+    /// The process.
+    pub target: Pid,
+    /// How many messages before these have been sent.
+    pub sent: usize,
+    /// The messages that were not, in order.
+    pub messages: Vec<Message>,
+}
+
+impl Address {
+    /// Sends messages, in order, at a lower price than as many times [`send`](Self::send). Never blocks, unless the
+    /// iterator does.
+    ///
+    /// They are put in 128 at a time, by one atomic operation: the process may get the first of them before the iterator
+    /// has come to its end, and messages of others between two such lots. What the iterator itself sends to the process
+    /// overtakes those of its lot, and for an answer to one of these it must not wait. If it panics, what it has
+    /// yielded and is not put in yet is dropped; what is, has been sent. O(n).
+    ///
+    /// # Errors
+    /// [`SendAllError`], with all messages inside that were not sent, when the process has ended, or its mailbox
+    /// becomes full or others wait for room in it; those before them have been sent. For that, the iterator is drawn
+    /// to its end, which it must have. Without any messages it succeeds.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Event, Events, ExitReason, Message, Process, StepOutput};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Sum(u64);
+    ///
+    /// impl Process for Sum {
+    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         for event in events {
+    ///             if let Event::Message(message) = event {
+    ///                 match message.payloads.first().and_then(|number| number.as_u64()) {
+    ///                     Some(number) => self.0 += number,
+    ///                     None => out.done(self.0),
+    ///                 }
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// scheduler.start()?;
+    /// let sum = scheduler.submit(Sum(0), "main", ())?;
+    /// let numbers = (1..=100_u64).map(|n| Message::new("number", n));
+    /// sum.address().send_all(numbers.chain([Message::new("end", ())]))?;
+    /// assert!(matches!(sum.wait(), ExitReason::Done(n) if n.as_u64() == Some(5_050)));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn send_all(
+        &self,
+        messages: impl IntoIterator<Item = Message>,
+    ) -> Result<(), SendAllError> {
+        let mut messages = messages.into_iter().fuse();
+        let mut sent = 0;
+        loop {
+            let mut lot = Batch::new();
+            for message in messages.by_ref().take(MOST) {
+                lot.push_back(Item::Event(Event::Message(message)));
+            }
+            let count = lot.len();
+            if count == 0 {
+                return Ok(());
+            }
+            match self.task.deliver_lot(lot) {
+                Ok(()) => sent += count,
+                Err((kind, rest)) => {
+                    let sent = sent + count - rest.len();
+                    let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
+                    // One by one: to ask the iterator how many there are would be to rely on the answer.
+                    messages.for_each(|message| left.push(message));
+                    return Err(SendAllError {
+                        kind,
+                        target: self.pid(),
+                        sent,
+                        messages: left,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn message_of(item: Item) -> Message {
+    match item {
+        Item::Event(Event::Message(message)) => message,
+        _ => unreachable!("what was refused is what was sent"),
+    }
+}
+
+impl ProcessCell {
+    /// Delivers messages, as many as there is room for, and gives the others back. Never blocks.
+    fn deliver_lot(self: &Task, mut lot: Batch<Item>) -> Result<(), (SendErrorKind, Batch<Item>)> {
+        let places = self.reserve_up_to(lot.len());
+        if places == 0 {
+            return Err((self.no_room(), lot));
+        }
+        if let Err(mut refused) = self.push_batch(lot.split_to(places)) {
+            refused.append(lot);
+            return Err((SendErrorKind::Closed, refused));
+        }
+        if lot.is_empty() {
+            Ok(())
+        } else {
+            Err((self.no_room(), lot))
+        }
+    }
+}

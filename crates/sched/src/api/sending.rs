@@ -1,0 +1,397 @@
+//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of a
+//! task.
+
+use crate::api::handle::Handle;
+use crate::api::process_handle::Address;
+use crate::base::contain::{contain_and_report, discard};
+use crate::blocking::{block_if_replaced, may_wait_for};
+use crate::core::cell::ProcessCell;
+use crate::core::cell::Task;
+use crate::core::owned::Item;
+use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
+use crate::process::exit_slot::ThreadWaker;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+type Refused = (SendErrorKind, Message);
+
+impl Address {
+    /// Sends a message, and blocks until there is room for it.
+    ///
+    /// It waits when the mailbox holds as many messages as
+    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or others wait: those who
+    /// wait are served in the order in which they began. Without a limit it is [`send`](Self::send).
+    ///
+    /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
+    /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
+    /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
+    /// already), for the process that it waits for might then have none to run on, nor for the process whose step
+    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler, and for a `close` that a
+    /// [stop](crate::Handle::stop) has another thread than a worker call.
+    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
+    /// cancellation nor a termination ends the wait. A step that can't know uses
+    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
+    /// happens while this waits; `Full` from a step that must not wait.
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// struct Slow(u64);
+    ///
+    /// impl Process for Slow {
+    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///         out.idle();
+    ///         if let Some(Event::Message(_)) = events.next() {
+    ///             self.0 += 1;
+    ///             out.go_on();
+    ///         }
+    ///         if self.0 == 100 {
+    ///             out.done(self.0);
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().mailbox_limit(2).build()?;
+    /// scheduler.start()?;
+    /// let slow = scheduler.submit(Slow(0), "main", ())?;
+    /// for n in 0..100_u64 {
+    ///     slow.address().send_blocking(Message::new("work", n))?;
+    /// }
+    /// slow.wait();
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn send_blocking(&self, message: Message) -> Result<(), SendError> {
+        self.send_within(message, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
+    /// all.
+    ///
+    /// # Errors
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
+    /// was no room for it by then.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
+        self.send_within(message, Some(timeout))
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends nothing
+    /// until it is polled.
+    ///
+    /// Dropped before it is ready, it takes its message along, unless that has been accepted by
+    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead.
+    /// It keeps nobody else waiting, polled or not. Polling it never
+    /// blocks, inside of a step either.
+    ///
+    /// # Errors
+    /// The future's, with the message inside: `Closed` when the process has ended, also while this waited.
+    ///
+    /// ```
+    /// use ganger_proc_api::Message;
+    /// use ganger_sched::Address;
+    ///
+    /// async fn all(address: &Address, numbers: &[u64]) -> Result<(), ganger_proc_api::SendError> {
+    ///     for &n in numbers {
+    ///         address.send_async(Message::new("work", n)).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn send_async(&self, message: Message) -> SendAsync {
+        SendAsync {
+            stage: Stage::Unsent(Arc::clone(&self.task), message.to(self.task.pid)),
+        }
+    }
+
+    #[cfg_attr(feature = "sim", track_caller)]
+    fn send_within(&self, message: Message, timeout: Option<Duration>) -> Result<(), SendError> {
+        let delivered = self.task.deliver_within(message, timeout);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+    }
+}
+
+impl Handle {
+    /// Sends a package by PID, and blocks until there is room for it: see
+    /// [`Address::send_blocking`]. It waits for processes of this scheduler alone; a package that
+    /// goes on to the router is sent as by [`send`](Self::send).
+    ///
+    /// # Errors
+    /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
+    /// ended while this waited; `Full` from inside a step that may not wait, as there.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
+        self.send_within(package, None)
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
+    /// all.
+    ///
+    /// # Errors
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
+    /// was no room for it by then.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
+        self.send_within(package, Some(timeout))
+    }
+
+    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID is
+    /// looked up when it is polled first.
+    ///
+    /// # Errors
+    /// The future's, with the package inside, when nobody took it; `Closed` when the process has ended while
+    /// this waited.
+    pub fn send_async(&self, package: Package) -> SendAsync {
+        SendAsync {
+            stage: Stage::Unrouted(self.clone(), package),
+        }
+    }
+
+    #[cfg_attr(feature = "sim", track_caller)]
+    fn send_within(&self, package: Package, timeout: Option<Duration>) -> Result<(), SendError> {
+        let Some(task) = self.shared.find(package.target) else {
+            return self.shared.route(package);
+        };
+        let delivered = task.deliver_within(package.message, timeout);
+        delivered.map_err(|(kind, message)| SendError::new(kind, message.to(package.target)))
+    }
+}
+
+/// A send that waits for room; see [`Address::send_async`].
+///
+/// # Panics
+/// Polling it again after it was ready panics.
+#[must_use = "a future sends nothing until it is polled"]
+pub struct SendAsync {
+    stage: Stage,
+}
+
+enum Stage {
+    /// The PID has not been looked up yet.
+    Unrouted(Handle, Package),
+    Unsent(Task, Package),
+    Waiting(Waiter, Pid),
+    Done,
+}
+
+impl SendAsync {
+    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or refused with an error
+    /// that had it inside.
+    #[must_use = "the package is here, and nowhere else"]
+    pub fn into_package(self) -> Option<Package> {
+        match self.stage {
+            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package),
+            Stage::Waiting(waiter, target) => waiter.leave().map(|message| message.to(target)),
+            Stage::Done => None,
+        }
+    }
+}
+
+impl Future for SendAsync {
+    type Output = Result<(), SendError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let stage = &mut self.get_mut().stage;
+        if let Stage::Waiting(waiter, target) = stage {
+            let target = *target;
+            let sent = match waiter.poll(context.waker().clone()) {
+                Look::Waiting => return Poll::Pending,
+                Look::Accepted => Ok(()),
+                Look::Closed(left) => {
+                    let message = waiter.task.without_waker(left);
+                    Err(SendError::new(SendErrorKind::Closed, message.to(target)))
+                }
+            };
+            *stage = Stage::Done;
+            return Poll::Ready(sent);
+        }
+        let (task, package) = match mem::replace(stage, Stage::Done) {
+            Stage::Unrouted(handle, package) => match handle.shared.find(package.target) {
+                Some(task) => (task, package),
+                None => return Poll::Ready(handle.shared.route(package)),
+            },
+            Stage::Unsent(task, package) => (task, package),
+            Stage::Waiting(..) | Stage::Done => {
+                panic!("a SendAsync was polled after it had completed")
+            }
+        };
+        let Package { target, message } = package;
+        let refused = |(kind, message): Refused| SendError::new(kind, message.to(target));
+        let message = match task.deliver(message) {
+            Err((SendErrorKind::Full, message)) => message,
+            result => return Poll::Ready(result.map_err(refused)),
+        };
+        // A waker is a user's: should it panic, the package is still here.
+        *stage = Stage::Unsent(task, message.to(target));
+        let waker = context.waker().clone();
+        let Stage::Unsent(task, Package { message, .. }) = mem::replace(stage, Stage::Done) else {
+            unreachable!("it has just been put there");
+        };
+        match task.wait_for_room(message, waker) {
+            Ok(None) => Poll::Ready(Ok(())),
+            Ok(Some(waiter)) => {
+                *stage = Stage::Waiting(waiter, target);
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(refused(error))),
+        }
+    }
+}
+
+/// Nothing in it is pinned.
+impl Unpin for SendAsync {}
+
+impl fmt::Debug for SendAsync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let target = match &self.stage {
+            Stage::Unrouted(_, package) | Stage::Unsent(_, package) => Some(package.target),
+            Stage::Waiting(_, target) => Some(*target),
+            Stage::Done => None,
+        };
+        f.debug_struct("SendAsync")
+            .field("target", &target)
+            .field("is_waiting", &matches!(self.stage, Stage::Waiting(..)))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that waits for room. Dropping it takes the message back, unless it has been accepted.
+struct Waiter {
+    task: Task,
+    ticket: Ticket,
+}
+
+impl Waiter {
+    fn poll(&self, mut waker: Waker) -> Look<Message> {
+        let task = &self.task;
+        let look = match self.waiters() {
+            Some(waiters) => waiters.poll(&task.room, &self.ticket, &mut waker),
+            None => Look::Accepted,
+        };
+        discard(task.pid, task.shared.own_counters(), waker);
+        look
+    }
+
+    /// Takes the message back; none when it has been accepted.
+    fn leave(&self) -> Option<Message> {
+        let left = self.waiters()?.leave(&self.task.room, &self.ticket)?;
+        Some(self.task.without_waker(left))
+    }
+
+    fn waiters(&self) -> Option<&Waiters<Message>> {
+        self.task.shared.waiters.as_ref()
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        drop(self.leave());
+    }
+}
+
+impl ProcessCell {
+    /// Delivers a message after all, or has it wait for room.
+    fn wait_for_room(
+        self: &Task,
+        message: Message,
+        waker: Waker,
+    ) -> Result<Option<Waiter>, Refused> {
+        let Some(waiters) = &self.shared.waiters else {
+            return Err((SendErrorKind::Full, message));
+        };
+        match waiters.enter(&self.room, message, waker) {
+            Entered::Place(left) => {
+                let message = self.without_waker(left);
+                self.deliver_placed(message).map(|()| None)
+            }
+            Entered::Closed(left) => Err((SendErrorKind::Closed, self.without_waker(left))),
+            Entered::Waiting(ticket) => {
+                let task = Arc::clone(self);
+                Ok(Some(Waiter { task, ticket }))
+            }
+        }
+    }
+
+    /// The message of one who does not wait any more: a waker's destructor costs nobody his message.
+    fn without_waker(&self, (message, waker): Left<Message>) -> Message {
+        discard(self.pid, self.shared.own_counters(), waker);
+        message
+    }
+
+    /// Delivers a message, and blocks until there is room for it, or `timeout` has passed.
+    #[cfg_attr(feature = "sim", track_caller)]
+    fn deliver_within(
+        self: &Task,
+        message: Message,
+        timeout: Option<Duration>,
+    ) -> Result<(), Refused> {
+        let message = match self.deliver(message) {
+            Err((SendErrorKind::Full, message)) => message,
+            result => return result,
+        };
+        if timeout == Some(Duration::ZERO) {
+            return Err((SendErrorKind::Timeout, message));
+        }
+        if !may_wait_for(&self.shared, self.pid) {
+            return Err((SendErrorKind::Full, message));
+        }
+        #[cfg(feature = "sim")]
+        crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
+        let thread = ThreadWaker::new();
+        let waker = Waker::from(Arc::clone(&thread));
+        let Some(waiter) = self.wait_for_room(message, waker)? else {
+            return Ok(());
+        };
+        // It is woken once: by the acceptance or by the end.
+        let has_waited = block_if_replaced(|| match timeout {
+            None => thread.0.park(),
+            Some(timeout) => {
+                thread.0.park_timeout(timeout);
+            }
+        });
+        match waiter.leave() {
+            None => Ok(()),
+            Some(message) if self.room.is_closed() => Err((SendErrorKind::Closed, message)),
+            Some(message) if has_waited => Err((SendErrorKind::Timeout, message)),
+            Some(message) => Err((SendErrorKind::Full, message)),
+        }
+    }
+
+    /// There is room again: puts in what waits for it. Called by whoever runs the process.
+    #[cold]
+    pub(crate) fn serve_waiters(self: &Task) {
+        let Some(waiters) = &self.shared.waiters else {
+            return;
+        };
+        let counters = self.shared.own_counters();
+        // As many times as there is room, but for those who give up meanwhile.
+        while let Some(waker) = waiters.next(&self.room, |message| {
+            let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
+            debug_assert!(pushed.is_ok(), "only its runner ends a process");
+        }) {
+            contain_and_report("waker", self.pid, counters, || waker.wake());
+        }
+    }
+
+    /// The mailbox has been closed: lets those know who wait for room in it.
+    pub(crate) fn refuse_waiters(&self) {
+        if let Some(waiters) = &self.shared.waiters {
+            let counters = self.shared.own_counters();
+            waiters.close(&self.room, |waker| {
+                contain_and_report("waker", self.pid, counters, || waker.wake());
+            });
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Starting a process.
+
+use crate::api::process_handle::ProcessHandle;
+use crate::base::contain::{contain, discard, log};
+use crate::base::frames::{self, Frame};
+use crate::core::cell::ProcessCell;
+use crate::core::cell::Task;
+use crate::core::registry::FIRST_COUNTED_ID;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::core::watchers::Watchers;
+use crate::process::exit_slot::ExitSlot;
+use crate::process::home::Home;
+use crate::process::state::Begin;
+use crate::turn::finish::{close, discard_events};
+use ganger_proc_api::{
+    BoxError, ExitCause, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
+};
+use ganger_sync::fence;
+use std::mem::{self, ManuallyDrop};
+use std::sync::Arc;
+use tracing::Level;
+
+impl Shared {
+    /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its
+    /// own.
+    ///
+    /// Whatever fails undoes what was done before, and gives the process back.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        pid: Option<Pid>,
+        process: Home,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let (_, task) = self.begin(pid, process, method, input, |_| ())?;
+        // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
+        // started.
+        Ok(unsafe { ProcessHandle::new(task) })
+    }
+
+    /// As [`submit`](Self::submit), for a process whose end no thread waits for.
+    pub(crate) fn submit_detached(
+        self: &Arc<Self>,
+        process: Home,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        let abandon = |exit: &ExitSlot| exit.abandon_unseen();
+        let (pid, _gone) = self.begin(None, process, method, input, abandon)?;
+        Ok(pid)
+    }
+
+    /// What submits have in common: calls `prepare` before any other thread knows of the process.
+    /// Unless that has abandoned the exit slot, the process is there until its handle, which the
+    /// caller is to make of it, has been dropped.
+    #[inline]
+    fn begin(
+        self: &Arc<Self>,
+        pid: Option<Pid>,
+        process: Home,
+        method: Symbol,
+        input: Payloads,
+        prepare: impl FnOnce(&ExitSlot),
+    ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
+        let mut place = Place::new(self);
+        if let Err(kind) = place.take(pid) {
+            return Err(SubmitError::new(kind).with_process(process.into_box(), input));
+        }
+        let frame = Frame::Submission(place.id);
+        let alias = frames::within(&**self, frame, || {
+            self.start(&mut place, method, process, input, prepare)
+        })?;
+        let task = &alias;
+        place.keep();
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
+        // A stop that was announced after the place was taken may have missed the process.
+        if self.shutdown.is_stopping() {
+            task.notify_of_shutdown();
+        }
+        if self.shutdown.is_terminating() || self.shutdown.is_halted() {
+            task.terminate();
+        }
+        let pid = place.pid();
+        // SAFETY: the submitter owns the token, and has registered the process.
+        self.schedule(unsafe { Token::new(task) });
+        Ok((pid, alias))
+    }
+
+    /// Initialises a process at its place, and makes it visible.
+    #[inline]
+    fn start(
+        self: &Arc<Self>,
+        place: &mut Place<'_>,
+        method: Symbol,
+        process: Home,
+        input: Payloads,
+        prepare: impl FnOnce(&ExitSlot),
+    ) -> Result<ManuallyDrop<Task>, SubmitError> {
+        let task = self.cell(place, method, process);
+        self.init(&task, method, input)?;
+        #[cfg(feature = "sim")]
+        crate::sim::moment(self);
+        if self.shutdown.is_halted() {
+            return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
+        }
+        prepare(&task.exit);
+        // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the
+        // process has ended, which it does after it has been queued, or until it is rolled back. It
+        // is not dropped, so that it need not be counted.
+        let alias = ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(&task)) });
+        // SAFETY: the place has the id, and this is the only time.
+        unsafe { self.registry.insert(task) };
+        let task = &alias;
+        // Pairs with the heavy fences in `begin_stopping` and `begin_terminating`: either the
+        // thread that stops the scheduler sees the process, or the looks below see the stop.
+        fence::light();
+        // From here on the process can be found, sent to, cancelled and terminated.
+        if let Err(kind) = self.on_start(task, method) {
+            return Err(place.roll_back(task, kind));
+        }
+        self.own_counters().started.bump();
+        log(
+            Level::DEBUG,
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid, %method, "started"),
+        );
+        Ok(alias)
+    }
+
+    /// A cell for the process: one that has been used before, if there is one.
+    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
+        if let Some(task) = place.cell.take() {
+            // SAFETY: nothing else refers to what was in the pool.
+            let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
+            cell.renew(place.pid(), method, process);
+            return task;
+        }
+        let shared = Arc::clone(self);
+        ProcessCell::new(shared, place.pid(), method, process)
+    }
+
+    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
+        // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns.
+        // It is not dropped, so that it need not be counted; a process that keeps the context
+        // clones it.
+        let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
+        let ctx = ManuallyDrop::new(ProcessContext::new(cell as _));
+        // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
+        // reach the process's context, which does not use the core.
+        let returned = unsafe {
+            task.with_core(|core| match &mut core.process {
+                Some(process) => contain(|| process.init(&ctx, &method, input)),
+                None => Ok(Ok(())),
+            })
+        };
+        let kind = match returned {
+            Ok(Ok(())) => {
+                self.accounts.open(task.pid);
+                return Ok(());
+            }
+            Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
+            Err(message) => {
+                self.own_counters().panics.bump();
+                SubmitErrorKind::InitPanicked(message)
+            }
+        };
+        let error = SubmitError::new(kind);
+        let counters = self.own_counters();
+        let (process, _nobody) = self.discard(task);
+        self.accounts.forget(task.pid);
+        match (process, &error.kind) {
+            (Some(process), SubmitErrorKind::InitFailed(_)) => {
+                Err(error.with_process(process.into_box(), Payloads::new()))
+            }
+            (process, _) => {
+                discard(task.pid, counters, process);
+                Err(error)
+            }
+        }
+    }
+
+    fn on_start(&self, task: &Task, method: Symbol) -> Result<(), SubmitErrorKind> {
+        let Some(lifecycle) = self.config.lifecycle.as_deref() else {
+            return Ok(());
+        };
+        let result: Result<Result<(), BoxError>, _> =
+            // With the PID from where it has been for a while: one that is made here would have to
+            // be waited for.
+            contain(|| lifecycle.on_start(task.pid, method));
+        match result {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(SubmitErrorKind::StartRefused(error)),
+            Err(message) => {
+                self.own_counters().panics.bump();
+                Err(SubmitErrorKind::StartPanicked(message))
+            }
+        }
+    }
+
+    /// Completes a process that was never queued, and takes it out of its cell, with its
+    /// monitors.
+    fn discard(&self, task: &Task) -> (Option<Home>, Option<Box<Watchers>>) {
+        let (Begin::Step | Begin::Terminate) = task.state.begin();
+        let (_, mut rest) = task.complete();
+        // SAFETY: the process has not been queued: its submitter owns the run token.
+        let process = unsafe { task.with_core(|core| core.process.take()) };
+        let mut watchers = None;
+        Watchers::end(&mut watchers, &mut rest, task, self.own_counters());
+        self.accounts.drop_rest(task.pid, &rest);
+        discard_events(rest, task.pid, self.own_counters());
+        (process, watchers)
+    }
+}
+
+/// The right to one live process: counted, and with a PID that is taken.
+///
+/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process
+/// gives it back.
+struct Place<'a> {
+    shared: &'a Arc<Shared>,
+    id: u64,
+    /// To be used again.
+    cell: Option<Task>,
+    /// There is nothing to give back.
+    kept: bool,
+}
+
+impl<'a> Place<'a> {
+    /// None yet.
+    fn new(shared: &'a Arc<Shared>) -> Self {
+        Self {
+            shared,
+            id: 0,
+            cell: None,
+            kept: true,
+        }
+    }
+
+    fn take(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
+        let shared = self.shared;
+        // A first look, so that refused submits do not keep a stop from ending.
+        if shared.shutdown.is_stopping() {
+            return Err(SubmitErrorKind::Stopping);
+        }
+        let worker = shared.own_index();
+        shared.live.enter(worker);
+        if let Err(kind) = self.take_counted(pid) {
+            shared.live.leave(worker);
+            return Err(kind);
+        }
+        Ok(())
+    }
+
+    fn take_counted(&mut self, pid: Option<Pid>) -> Result<(), SubmitErrorKind> {
+        let shared = self.shared;
+        if shared.shutdown.is_stopping() {
+            return Err(SubmitErrorKind::Stopping);
+        }
+        if let Some(pid) = pid {
+            check(shared, pid)?;
+        }
+        if let Some(max) = shared.config.max_processes
+            && !shared.places.enter_below(max)
+        {
+            return Err(SubmitErrorKind::LimitReached { max });
+        }
+        let has_id = shared.with_cache(|cache| {
+            self.cell = cache.take_cell(&shared.pool);
+            let id = match pid {
+                None => shared.claim_id(cache),
+                Some(pid) => Some(pid.id()),
+            };
+            self.id = id.unwrap_or_default();
+            id.is_some()
+        });
+        if !has_id {
+            shared.leave_place();
+            let max = u32::MAX as usize;
+            return Err(SubmitErrorKind::LimitReached { max });
+        }
+        if let Some(pid) = pid
+            && !shared.registry.reserve(pid.id())
+        {
+            shared.leave_place();
+            return Err(SubmitErrorKind::AlreadyExists(pid));
+        }
+        self.kept = false;
+        Ok(())
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::new(self.shared.host, self.id)
+    }
+
+    /// The process was visible and is not to start after all: hides it again, and then tells
+    /// its monitors.
+    #[cold]
+    #[inline(never)]
+    fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
+        let shared = self.shared;
+        let (process, watchers) = shared.discard(task);
+        if let Some(process) = process {
+            close(process, task, shared.own_counters());
+        }
+        shared.accounts.forget(task.pid);
+        // So that no other process has its cell before all is told.
+        let task = Arc::clone(task);
+        self.give_back();
+        let cause = || ExitCause::NotFound;
+        Watchers::tell(watchers, &task, cause, shared.own_counters());
+        SubmitError::new(kind)
+    }
+
+    /// The process counts for itself from now on.
+    fn keep(&mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Place<'_> {
+    fn give_back(&mut self) {
+        if !mem::replace(&mut self.kept, true) {
+            // SAFETY: the place has taken the id, and the process is not to end elsewhere.
+            drop(unsafe { self.shared.free_id(self.id) });
+            self.shared.leave_place();
+            self.shared.live.leave(self.shared.own_index());
+            // What the hooks have woken meanwhile may have no other thread to run it.
+            self.shared.end_after_halt();
+        }
+    }
+}
+
+impl Shared {
+    /// One process fewer counts for `max_processes`.
+    pub(crate) fn leave_place(&self) {
+        if self.config.max_processes.is_some() {
+            self.places.leave();
+        }
+    }
+}
+
+fn check(shared: &Shared, pid: Pid) -> Result<(), SubmitErrorKind> {
+    let why = if pid.host() != shared.host {
+        "its host is not this scheduler"
+    } else if !shared.is_local(pid) {
+        "its node is not this scheduler's"
+    } else if pid.id() >= FIRST_COUNTED_ID {
+        "its id is not below 2^32; higher ids are for PIDs that the scheduler chooses"
+    } else {
+        return Ok(());
+    };
+    Err(SubmitErrorKind::InvalidPid { pid, why })
+}

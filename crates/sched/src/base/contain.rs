@@ -1,0 +1,191 @@
+//! Calling users' code: a panic in it ends the call and nothing else.
+//!
+//! A destructor is users' code as well: of payloads, results, errors, processes and wakers. What
+//! may hold one is dropped by [`discard`], one value at a time, since a second panic while the first
+//! unwinds would end the program.
+
+use crate::base::stats::Counters;
+use ganger_proc_api::Pid;
+use std::any::Any;
+use std::error::Error;
+use std::fmt::{Display, Write};
+use std::io::{self, Write as _};
+use std::mem::{self, ManuallyDrop};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+
+/// How many causes of an error are shown.
+const CAUSES: usize = 16;
+
+/// Calls `f`; a panic becomes its message.
+///
+/// What `f` had borrowed may be half-changed after a panic: callers throw it away.
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(message)
+}
+
+/// Calls `f`, and ends the program when it panics: a worker's search for work, or the monitor's watch, which no user's
+/// code has a part in.
+///
+/// A worker's thread would be gone, with the processes in its deque, and count as searching for ever, so
+/// that nobody else is woken: the program would stand still and not say so. The only known way is a
+/// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
+#[inline(always)]
+pub(crate) fn or_abort<R>(f: impl FnOnce() -> R) -> R {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            // Not by a macro: the output of a test would be caught, and go with the program.
+            let message =
+                "ganger: a thread of the scheduler cannot go on after the panic above; aborting";
+            let _told = writeln!(io::stderr(), "{message}");
+            std::process::abort();
+        }
+    }
+    let bomb = Bomb;
+    let result = f();
+    mem::forget(bomb);
+    result
+}
+
+/// Calls `f`, which is not expected to panic; counts and reports it when it does. `what` names the
+/// call, and `pid` the process that it is for, where that is known.
+#[inline]
+pub(crate) fn contain_and_report(
+    what: &'static str,
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    f: impl FnOnce(),
+) {
+    if let Err(message) = contain(f) {
+        counters.panics.bump();
+        report(what, pid.into(), &message);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report(what: &'static str, pid: Option<Pid>, message: &str) {
+    log(Level::ERROR, || {
+        let pid = pid.map(tracing::field::display);
+        tracing::error!(target: "ganger::sched", pid, what, reason = message, "contained a panic");
+    });
+}
+
+/// Emits a `tracing` event of that level: the subscriber is users' code as well. A load where nobody
+/// listens, or two.
+#[inline]
+pub(crate) fn log(level: Level, event: impl FnOnce()) {
+    if is_heard(level) {
+        let _ = contain(event);
+    }
+}
+
+/// Whether somebody may listen to events of that level.
+#[inline]
+pub(crate) fn is_heard(level: Level) -> bool {
+    // Without a subscriber, events may go to the crate `log`, which `tracing` decides.
+    level <= LevelFilter::current() || !tracing::dispatcher::has_been_set()
+}
+
+/// Drops a value that may hold something of a user's, and is that process's.
+pub(crate) fn discard<T>(pid: impl Into<Option<Pid>>, counters: &Counters, value: T) {
+    // Where it is: one that is moved into the call just after it was made has to be waited for.
+    let mut value = ManuallyDrop::new(value);
+    // SAFETY: it is not used again.
+    unsafe { discard_in_place(pid, counters, &mut value) };
+}
+
+/// As [`discard`], for a value that would have to be waited for if it were moved.
+///
+/// # Safety
+/// It is not used again.
+pub(crate) unsafe fn discard_in_place<T>(
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    value: &mut ManuallyDrop<T>,
+) {
+    contain_and_report("destructor", pid, counters, || {
+        // SAFETY: as this function's.
+        unsafe { ManuallyDrop::drop(value) };
+    });
+}
+
+/// Drops values that may each hold something of a user's.
+pub(crate) fn discard_each<T>(
+    pid: impl Into<Option<Pid>>,
+    counters: &Counters,
+    values: impl IntoIterator<Item = T>,
+) {
+    let pid = pid.into();
+    for value in values {
+        discard(pid, counters, value);
+    }
+}
+
+/// The text of a user's error and of its causes.
+pub(crate) fn text_of_chain(error: &(dyn Error + 'static)) -> Box<str> {
+    let mut text = String::from(text_of(error));
+    let mut next = contain(|| error.source()).ok().flatten();
+    for _ in 0..CAUSES {
+        let Some(cause) = next else { break };
+        let _ = write!(text, ": {}", text_of(cause));
+        next = contain(|| cause.source()).ok().flatten();
+    }
+    text.into()
+}
+
+/// The text of a user's error.
+pub(crate) fn text_of(error: &dyn Display) -> Box<str> {
+    contain(|| error.to_string().into()).unwrap_or_else(|_| "an error that can't be shown".into())
+}
+
+fn message(payload: Box<dyn Any + Send>) -> Box<str> {
+    let message = match payload.downcast_ref::<&'static str>() {
+        Some(text) => (*text).into(),
+        None => payload
+            .downcast_ref::<String>()
+            .map_or("a value that is no text", |s| s)
+            .into(),
+    };
+    // The payload is a user's value, whose destructor may panic as well; so may that panic's.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+    message
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+
+    // pins: P8
+    #[test]
+    fn every_kind_of_panic_becomes_a_message() {
+        assert_eq!(contain(|| 7), Ok(7));
+        assert_eq!(contain(|| panic!("static")), Err::<(), _>("static".into()));
+        assert_eq!(
+            contain(|| panic!("number {}", 7)),
+            Err::<(), _>("number 7".into())
+        );
+        let odd = contain(|| std::panic::panic_any(Bomb));
+        assert_eq!(odd, Err::<(), _>("a value that is no text".into()));
+    }
+
+    // pins: P8
+    #[test]
+    fn each_destructor_that_panics_is_counted() {
+        let counters = Counters::new(true);
+        discard_each(None, &counters, vec![Bomb, Bomb, Bomb]);
+        assert_eq!(counters.read().panics, 3);
+    }
+}

@@ -1,0 +1,170 @@
+//! The queue of the worker that this thread is, if it is one.
+
+#[cfg(feature = "sim")]
+use crate::base::frames;
+use crate::core::pool::Cache;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::handlers::commands::OwnHandlers;
+use ganger_deque::Worker;
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+
+thread_local! {
+    /// The queue of the innermost [`enter`] on this thread's stack, or null. It has no destructor.
+    /// So a look costs a load, and works in the destructors of other thread-locals.
+    static CURRENT: Cell<*const LocalQueue> = const { Cell::new(ptr::null()) };
+}
+
+/// What a worker has for itself: its queue of ready processes, its caches and its handlers.
+pub(crate) struct LocalQueue {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) index: usize,
+    pub(crate) deque: Worker<Token>,
+    pub(crate) cache: RefCell<Cache>,
+    pub(crate) handlers: OwnHandlers,
+    /// How many processes this turn has woken.
+    woken: Cell<u32>,
+}
+
+impl LocalQueue {
+    pub(crate) fn new(shared: Arc<Shared>, index: usize, deque: Worker<Token>) -> Self {
+        Self {
+            shared,
+            index,
+            deque,
+            cache: RefCell::default(),
+            handlers: OwnHandlers::default(),
+            woken: Cell::new(0),
+        }
+    }
+
+    /// The queue of the first worker of a scheduler that is not started.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
+        let deque = shared.take_deques().unwrap().swap_remove(0);
+        Self::new(Arc::clone(shared), 0, deque)
+    }
+
+    /// The worker begins a turn.
+    #[inline]
+    pub(crate) fn begin_turn(&self) {
+        // Most turns wake one process at most. A load costs less than a store.
+        if self.woken.get() > 0 {
+            self.woken.set(0);
+        }
+    }
+
+    /// Whether the worker is one of that scheduler's.
+    #[inline]
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        ptr::eq(Arc::as_ptr(&self.shared), shared)
+    }
+
+    /// The turn is about to wake another process. A turn that wakes many keeps its worker from them
+    /// for long. So the worker exposes them to thieves: a thief that finds nothing exposed
+    /// interrupts it by a heavy fence.
+    #[inline]
+    pub(crate) fn note_woken(&self) {
+        /// How many are exposed at a time.
+        const MANY: u32 = 16;
+        self.woken.set(self.woken.get().wrapping_add(1));
+        if self.woken.get().is_multiple_of(MANY) {
+            self.expose();
+        }
+    }
+
+    /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something
+    /// else.
+    #[inline]
+    pub(crate) fn offer(&self) {
+        if !self.deque.is_empty() && self.shared.idle.notify() {
+            self.deque.expose();
+        }
+    }
+
+    /// A function of its own, so that waking one process stays small.
+    #[cold]
+    #[inline(never)]
+    fn expose(&self) {
+        self.deque.expose();
+    }
+}
+
+/// Calls `f` with `queue` as the one of this thread.
+pub(crate) fn enter(queue: &LocalQueue, f: impl FnOnce()) {
+    struct Leave(*const LocalQueue);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _leave = Leave(CURRENT.replace(queue));
+    f();
+}
+
+/// Calls `f` as if on another thread, which is no worker and in no call of a scheduler.
+#[cfg(feature = "sim")]
+pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
+    struct Return(*const LocalQueue);
+    impl Drop for Return {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _return = Return(CURRENT.replace(ptr::null()));
+    frames::outside(f)
+}
+
+/// Calls `f` with this thread's queue, when this thread is a worker of `shared`.
+#[inline]
+pub(crate) fn with<R>(shared: &Shared, f: impl FnOnce(&LocalQueue) -> R) -> Option<R> {
+    with_either(shared, |queue| queue.map(f))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of `shared`.
+#[inline]
+pub(crate) fn with_either<R>(shared: &Shared, f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
+    with_any(|queue| f(queue.filter(|queue| queue.is_of(shared))))
+}
+
+/// Calls `f` with this thread's queue, if it is a worker of some scheduler.
+#[inline]
+pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
+    // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
+    // have put back what was there before.
+    f(unsafe { CURRENT.get().as_ref() })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::base::contain::contain;
+
+    /// The queue of the only worker of a scheduler that is not started.
+    fn queue() -> LocalQueue {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        LocalQueue::of_first(&scheduler.shared)
+    }
+
+    fn is_current(queue: &LocalQueue) -> bool {
+        with(&queue.shared, |current| ptr::eq(current, queue)) == Some(true)
+    }
+
+    #[test]
+    fn a_queue_is_this_threads_for_as_long_as_the_call() {
+        let (outer, inner) = (queue(), queue());
+        enter(&outer, || {
+            assert!(is_current(&outer) && !is_current(&inner));
+            enter(&inner, || {
+                assert!(is_current(&inner) && !is_current(&outer));
+            });
+            assert!(is_current(&outer) && !is_current(&inner));
+            let panicked = contain(|| enter(&inner, || panic!("on purpose")));
+            assert!(panicked.is_err() && is_current(&outer));
+        });
+        assert!(!is_current(&outer) && !is_current(&inner));
+    }
+}

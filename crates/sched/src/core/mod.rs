@@ -1,0 +1,23 @@
+//! The cell of a process, and what all threads of a scheduler share.
+//!
+//! **What it promises.** A process is queued at most once (G1). The cell and the shared state
+//! refer to each other, so they are one folder.
+//!
+//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`.
+
+pub(crate) mod cell;
+pub(crate) mod lanes;
+pub(crate) mod local;
+pub(crate) mod names;
+pub(crate) mod nodes;
+pub(crate) mod owned;
+pub(crate) mod pool;
+pub(crate) mod registry;
+pub(crate) mod report_queue;
+pub(crate) mod shared;
+pub(crate) mod shown;
+pub(crate) mod threads;
+pub(crate) mod token;
+pub(crate) mod turns;
+pub(crate) mod watchers;
+pub(crate) mod worker_slots;

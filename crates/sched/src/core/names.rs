@@ -1,0 +1,138 @@
+//! Names of processes: a name is one process's, as long as that has not ended.
+//!
+//! **Problem.** A name is to be free when its process has ended, in whatever way, before anybody is told of that; and a
+//! process without a name is not to pay for those that have one.
+//!
+//! **Rejected.** To look at each end through the table of names. To have names lapse when they are next asked for, with
+//! a reference to the process that has ended: the table would keep the cells, and these the scheduler. To have the process
+//! keep the list of its names, which others tell it by its mailbox: what says that it has lost one may come before
+//! what says that it has got it.
+//!
+//! **Protocol.** A table says whose each name is, another one which names a process has; both change under one lock.
+//! 1. Who gives a process its first name tells it, by way of its mailbox, as one does who monitors it (`watchers.rs`):
+//!    so its end knows that it may have names.
+//! 2. Then, under the lock, the name is given, unless the process has closed its mailbox.
+//! 3. The end of a process that may have names takes them away, under the lock: after it has closed the mailbox, and
+//!    before its PID is gone.
+//!
+//! **Proof sketch.** Of those who have told it, one who has the lock before the end does has given the name in time; one
+//! who has it after that finds the mailbox closed. Whoever finds it closed when he tells it gives no name.
+
+use crate::core::cell::Task;
+use crate::core::shared::Shared;
+use crate::core::watchers::Watch;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
+use ganger_sync::sync::{Mutex, lock};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See the head of this file.
+pub(crate) struct Names {
+    /// Whose each name is. Changed under the other's lock, and read without.
+    holders: DashMap<Box<str>, Pid>,
+    /// The names of each process that knows that it may have some.
+    of: Mutex<FxHashMap<Pid, FxHashSet<Box<str>>>>,
+}
+
+impl Names {
+    pub(crate) fn new() -> Self {
+        Self {
+            holders: DashMap::new(),
+            of: Mutex::new(FxHashMap::default()),
+        }
+    }
+
+    /// Whether somebody has told the process that it may have names.
+    fn knows(&self, pid: Pid) -> bool {
+        lock(&self.of).contains_key(&pid)
+    }
+
+    /// Gives a name to a process that knows that it may have some, unless it has ended.
+    fn give(&self, name: &str, task: &Task) -> Result<(), RegisterNameErrorKind> {
+        let mut of = lock(&self.of);
+        if task.state.is_closed() {
+            return Err(RegisterNameErrorKind::NotFound);
+        }
+        // Also if it gets none now: it need not be told again.
+        let names = of.entry(task.pid).or_default();
+        match self.holders.entry(name.into()) {
+            Entry::Occupied(taken) => {
+                let holder = *taken.get();
+                Err(RegisterNameErrorKind::Taken { holder })
+            }
+            Entry::Vacant(free) => {
+                free.insert(task.pid);
+                names.insert(name.into());
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a name away.
+    fn take(&self, name: &str) -> Option<Pid> {
+        let mut of = lock(&self.of);
+        let (name, pid) = self.holders.remove(name)?;
+        // The process still knows that it may have names.
+        if let Some(names) = of.get_mut(&pid) {
+            names.remove(&name);
+        }
+        Some(pid)
+    }
+
+    /// The process with that PID is ending: its names are free. O(n) in these.
+    pub(crate) fn free_all(&self, pid: Pid) {
+        let mut of = lock(&self.of);
+        for name in of.remove(&pid).into_iter().flatten() {
+            self.holders.remove(&name);
+        }
+    }
+}
+
+impl Shared {
+    /// Gives the process a name.
+    pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
+        let pid = task.pid;
+        // Without the lock: what is told may have others run, and end.
+        let is_told = self.names.knows(pid) || task.push_watch(Watch::Named).is_ok();
+        let given = if is_told {
+            self.names.give(name, task)
+        } else {
+            Err(RegisterNameErrorKind::NotFound)
+        };
+        given.map_err(|kind| refused(name, pid, kind))
+    }
+
+    /// Gives the process with that PID a name.
+    pub(crate) fn register_name_of(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
+        match self.find(pid) {
+            Some(task) => self.register_name(name, &task),
+            None => Err(refused(name, pid, RegisterNameErrorKind::NotFound)),
+        }
+    }
+
+    /// Takes a name away. Returns whose it was.
+    pub(crate) fn unregister_name(&self, name: &str) -> Option<Pid> {
+        self.names.take(name)
+    }
+
+    /// The process that has that name, if it can be found.
+    pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
+        let pid = *self.names.holders.get(name)?;
+        // One whose `init` has not returned may have a name already.
+        self.registry.read(pid.id(), |_| pid)
+    }
+
+    /// All names, in the order of their texts, and whose they are.
+    pub(crate) fn names(&self) -> Vec<(Box<str>, Pid)> {
+        let names = self.names.holders.iter();
+        let mut names: Vec<_> = names.map(|it| (it.key().clone(), *it.value())).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameError {
+    let name = name.into();
+    RegisterNameError { name, pid, kind }
+}

@@ -1,0 +1,412 @@
+//! What all workers and all callers of a scheduler share.
+
+use crate::accounts::Accounts;
+use crate::base::clock::CoarseTime;
+use crate::base::config::Config;
+use crate::base::long_steps::LongSteps;
+use crate::base::stats::{AllCounters, Counters};
+use crate::check::Check;
+use crate::core::cell::Task;
+use crate::core::local;
+use crate::core::local::LocalQueue;
+use crate::core::names::Names;
+use crate::core::pool::{Cache, FRESH, Pool};
+use crate::core::registry::Registry;
+use crate::core::report_queue::Reports;
+use crate::core::token::Token;
+use crate::core::turns::Turns;
+use crate::core::watchers::Watch;
+use crate::core::worker_slots::WorkerSlots;
+use crate::handlers::commands::CommandRegistry;
+use crate::handlers::factories::Factories;
+use crate::limits::waiters::Waiters;
+use crate::progress::Progress;
+use crate::progress::stopper::Stopper;
+use crate::queues::idle::Idle;
+use crate::queues::late::Late;
+use ganger_deque::{Stealer, Worker};
+use ganger_mpsc::Injector;
+use ganger_os::{Pins, Sampler};
+use ganger_proc_api::{HostName, Message, NodeName, Pid};
+use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
+use std::sync::Arc;
+
+pub(crate) struct Shared {
+    pub(crate) host: HostName,
+    pub(crate) node: Option<NodeName>,
+    pub(crate) config: Config,
+    pub(crate) commands: CommandRegistry,
+    pub(crate) factories: Factories,
+    pub(crate) names: Names,
+    pub(crate) late: Late<Watch>,
+    pub(crate) registry: Registry,
+    /// New processes, and processes woken from outside of any worker; first in, first out.
+    pub(crate) global: Injector<Token>,
+    /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
+    /// before they look elsewhere, and find it empty as a rule, by two loads.
+    ///
+    /// Rejected: a lane in each worker, where the sender may choose a worker that is in a long step;
+    /// and the top of the worker's deque, where a thief may take the process, or the next process
+    /// that the step wakes may bury it.
+    pub(crate) urgent: Injector<Token>,
+    /// Of the workers' deques, and of those of their spares.
+    stealers: Box<[Stealer<Token>]>,
+    pub(crate) idle: Idle,
+    pub(crate) check: Check,
+    pub(crate) accounts: Accounts,
+    pub(crate) worker_slots: WorkerSlots,
+    pub(crate) long_steps: LongSteps,
+    pub(crate) reports: Arc<Reports>,
+    /// Of threads, where they are asked for.
+    pub(crate) backtraces: Option<Box<dyn Sampler>>,
+    /// Written by the monitor.
+    pub(crate) time: CachePadded<CoarseTime>,
+    pub(crate) counters: AllCounters,
+    /// Processes that were submitted and have not ended, and submissions under way.
+    pub(crate) live: ShardedCount,
+    /// Processes that count for `max_processes`; unused without a limit.
+    pub(crate) places: WaitableCount,
+    /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
+    /// supervisor of a stop, reapers.
+    pub(crate) threads: WaitableCount,
+    /// Those who wait for room in mailboxes, where these have a limit.
+    pub(crate) waiters: Option<Waiters<Message>>,
+    pub(crate) shutdown: Progress,
+    pub(crate) stopper: Stopper,
+    /// Has what is queued after the halt ended, for a thread that has queued something.
+    end_queued: fn(&Arc<Self>),
+    /// Held while the workers are started.
+    pub(crate) starting: std::sync::Mutex<()>,
+    pub(crate) turns: Turns,
+    pub(crate) pool: Pool,
+    /// The workers' deques, until `start` hands them out.
+    unstarted: sync::Mutex<Option<Vec<Worker<Token>>>>,
+    /// A worker's thread has been started.
+    served: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        workers: usize,
+        host: HostName,
+        node: Option<NodeName>,
+        config: Config,
+        pins: Option<Pins>,
+        backtraces: Option<Box<dyn Sampler>>,
+        end_queued: fn(&Arc<Self>),
+    ) -> Arc<Self> {
+        let slots = workers + config.max_spares;
+        // Spares' deques are small until they have something to hold.
+        let capacity = |slot| {
+            if slot < workers {
+                config.deque_capacity
+            } else {
+                1
+            }
+        };
+        let deques: Vec<Worker<Token>> = (0..slots)
+            .map(|slot| Worker::with_capacity(capacity(slot)))
+            .collect();
+        Arc::new(Self {
+            host,
+            node,
+            commands: CommandRegistry::new(),
+            factories: Factories::default(),
+            names: Names::new(),
+            late: Late::new(),
+            registry: Registry::new(),
+            global: Injector::new(),
+            urgent: Injector::new(),
+            stealers: deques.iter().map(Worker::stealer).collect(),
+            idle: Idle::new(workers, slots),
+            check: Check::new(&config, slots),
+            accounts: Accounts::new(),
+            worker_slots: WorkerSlots::new(workers, slots, pins),
+            long_steps: LongSteps::default(),
+            reports: Arc::default(),
+            backtraces,
+            time: CachePadded::default(),
+            counters: AllCounters::new(slots),
+            live: ShardedCount::new(slots),
+            places: WaitableCount::default(),
+            threads: WaitableCount::default(),
+            shutdown: Progress::default(),
+            stopper: Stopper::default(),
+            end_queued,
+            starting: std::sync::Mutex::default(),
+            turns: Turns::new(slots),
+            pool: Pool::new(),
+            unstarted: sync::Mutex::new(Some(deques)),
+            served: AtomicBool::new(false),
+            waiters: config.mailbox_limit.map(Waiters::new),
+            config,
+        })
+    }
+
+    /// The workers' deques, once.
+    pub(crate) fn take_deques(&self) -> Option<Vec<Worker<Token>>> {
+        sync::lock(&self.unstarted).take()
+    }
+
+    /// Whether it has been tried to start workers.
+    pub(crate) fn is_started(&self) -> bool {
+        sync::lock(&self.unstarted).is_none()
+    }
+
+    /// There is a worker.
+    pub(crate) fn begin_to_serve(&self) {
+        // Ordering: Relaxed: who asks is behind the lock that is held by who starts workers.
+        self.served.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there has ever been a worker; for who comes after the start.
+    pub(crate) fn is_served(&self) -> bool {
+        // Ordering: Relaxed, as above.
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// Calls `f` with what this thread keeps of ended processes. `f` calls nothing of a user's.
+    pub(crate) fn with_cache<R>(&self, f: impl FnOnce(&mut Cache) -> R) -> R {
+        local::with_either(self, |queue| match queue {
+            Some(queue) => f(&mut queue.cache.borrow_mut()),
+            None => self.pool.outside(f),
+        })
+    }
+
+    /// Keeps the cell of a process for another one, if it has ended and nobody else refers to it.
+    pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
+        if !self.shutdown.is_halted() {
+            queue.cache.borrow_mut().keep_cell(cell, &self.pool);
+        }
+    }
+
+    /// An id that no other process of this scheduler has, has had or will have; none when there are no
+    /// more.
+    pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
+        cache.take_id(&self.pool, || self.registry.claim_fresh(FRESH))
+    }
+
+    /// Frees an id, and gives the process back whose id it was, if it was visible.
+    ///
+    /// # Safety
+    /// As for [`Registry::remove`].
+    pub(crate) unsafe fn free_id(&self, id: u64) -> Option<Task> {
+        // SAFETY: as this function's.
+        let (task, next) = unsafe { self.registry.remove(id) };
+        if let Some(next) = next {
+            self.with_cache(|cache| cache.keep_id(next, &self.pool));
+        }
+        task
+    }
+
+    /// The process that the worker runs at this moment.
+    pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
+        let id = self.turns.on(worker)?;
+        Some(Pid::new(self.host, id))
+    }
+
+    /// Whether the worker is in the turn of that number, with that process.
+    pub(crate) fn is_in_turn(&self, worker: usize, turn: u64, pid: Pid) -> bool {
+        let turns = &self.counters.of(Some(worker)).turns;
+        turns.get() == turn && self.turns.on(worker) == Some(pid.id())
+    }
+
+    /// The processes that are inside a call at this moment.
+    pub(crate) fn running_pids(&self) -> Vec<Pid> {
+        let ids = self.turns.ids().into_iter();
+        ids.map(|id| Pid::new(self.host, id)).collect()
+    }
+
+    /// Which worker this thread is, if so.
+    pub(crate) fn own_index(&self) -> Option<usize> {
+        local::with(self, |queue| queue.index)
+    }
+
+    /// The counters of this thread.
+    pub(crate) fn own_counters(&self) -> &Counters {
+        self.counters.of(self.own_index())
+    }
+
+    /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
+    /// thread, or else in the global queue. Wakes a worker if one should look.
+    #[inline]
+    pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
+        local::with_either(self, |queue| self.schedule_on(queue, token));
+    }
+
+    /// As [`schedule`](Self::schedule), on a thread that has that queue.
+    #[inline]
+    pub(crate) fn schedule_on(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
+        match queue {
+            Some(queue) => self.schedule_here(queue, token),
+            None => self.schedule_from_outside(token),
+        }
+    }
+
+    /// As [`schedule`](Self::schedule), on a thread that is no worker.
+    #[inline(never)]
+    fn schedule_from_outside(self: &Arc<Self>, token: Token) {
+        let _pushing = self.check.begin_push(|| None);
+        self.check.push_global(&self.global, token);
+        self.idle.notify_from_outside();
+        self.end_after_halt();
+    }
+
+    /// As [`schedule`](Self::schedule), on the worker that has the queue.
+    #[inline(never)]
+    pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
+        if !queue.deque.is_empty() {
+            return self.schedule_beside(queue, token);
+        }
+        let _pushing = self.check.begin_push(|| Some(queue.index));
+        self.check.push(queue, token);
+        // This worker takes it itself, as soon as its step is over.
+        self.idle.defer();
+    }
+
+    /// As [`schedule_here`](Self::schedule_here), where there are others.
+    #[inline(never)]
+    fn schedule_beside(&self, queue: &LocalQueue, token: Token) {
+        let _pushing = self.check.begin_push(|| Some(queue.index));
+        queue.note_woken();
+        self.check.push(queue, token);
+        self.idle.notify();
+    }
+
+    /// Queues a process whose run token the caller owns, and that a system event has woken, before all
+    /// others. Wakes a worker if one should look.
+    pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
+        let _pushing = self.check.begin_push(|| self.own_index());
+        self.check.push_urgent(&self.urgent, token);
+        self.idle.notify_from_outside();
+        self.end_after_halt();
+    }
+
+    /// Has what is queued ended after the halt, when no worker may be left to look. This thread has just queued
+    /// something, or may have.
+    #[inline]
+    pub(crate) fn end_after_halt(self: &Arc<Self>) {
+        if self.shutdown.is_halted() {
+            (self.end_queued)(self);
+        }
+    }
+
+    /// Queues a process that has just run on this thread and has a system event, before all others.
+    ///
+    /// On a worker it wakes nobody: this one looks there next, and wakes somebody if it then leaves
+    /// something there.
+    pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
+        match self.own_index() {
+            Some(worker) => {
+                self.check.begin_pick(worker);
+                self.check.push_urgent(&self.urgent, token);
+            }
+            None => self.schedule_urgent(token),
+        }
+    }
+
+    /// Queues a process that has just run on this thread and is ready again.
+    ///
+    /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
+    /// another process from it.
+    pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
+        match queue {
+            Some(queue) => {
+                self.check.begin_pick(queue.index);
+                self.check.push(queue, token);
+            }
+            None => self.schedule(token),
+        }
+    }
+
+    /// The other ends of all deques in which there may be something.
+    #[inline]
+    pub(crate) fn stealers(&self) -> &[Stealer<Token>] {
+        &self.stealers[..self.worker_slots.used()]
+    }
+
+    /// Whether something is queued anywhere.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.urgent.is_empty()
+            || !self.global.is_empty()
+            || self.stealers().iter().any(|stealer| !stealer.is_empty())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    use std::thread;
+
+    struct Quick;
+
+    impl Process for Quick {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            out.done(());
+            Ok(())
+        }
+    }
+
+    // pins: G2
+    #[test]
+    fn a_process_in_the_urgent_lane_is_work_and_leaves_it_in_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let submit = || scheduler.submit(Quick, "main", ()).unwrap();
+        let handles = [submit(), submit()];
+        let shared = &scheduler.shared;
+        let tokens: Vec<_> = std::iter::from_fn(|| shared.global.pop()).collect();
+        assert!(!shared.has_work() && shared.urgent.pop().is_none());
+        for token in tokens {
+            shared.urgent.push(token);
+            assert!(shared.has_work(), "a worker would fall asleep beside it");
+        }
+        for handle in &handles {
+            assert!(!shared.urgent.is_empty());
+            let task = shared.urgent.pop().unwrap().into_task();
+            assert_eq!(task.pid, handle.pid());
+        }
+        assert!(shared.urgent.is_empty() && !shared.has_work());
+        drop(handles);
+        // No thread has their tokens any more: nothing would end them.
+        std::mem::forget(scheduler);
+    }
+
+    // pins: G2
+    #[test]
+    fn a_lone_process_is_left_to_its_worker_and_a_second_wakes_a_sleeper() {
+        let builder = Scheduler::builder().workers(2);
+        // Nobody serves them.
+        let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
+        let scheduler = scheduler.build().unwrap();
+        for _ in 0..2 {
+            drop(scheduler.submit(Quick, "main", ()).unwrap());
+        }
+        let shared = &scheduler.shared;
+        let sleeper = {
+            let shared = Arc::clone(shared);
+            thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
+        };
+        while shared.idle.snapshot().sleeping == 0 {
+            thread::yield_now();
+        }
+        let queue = LocalQueue::of_first(shared);
+        local::enter(&queue, || {
+            let asleep = [(); 2].map(|()| {
+                shared.schedule(shared.global.pop().unwrap());
+                shared.idle.snapshot().sleeping
+            });
+            assert_eq!(asleep, [1, 0]);
+        });
+        assert_eq!(
+            sleeper.join().unwrap(),
+            crate::queues::idle::Woken::Notified
+        );
+        // For the scheduler's end, which knows of no worker that has them.
+        while let Some(token) = queue.deque.pop() {
+            shared.global.push(token);
+        }
+    }
+}

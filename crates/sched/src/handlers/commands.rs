@@ -1,0 +1,333 @@
+//! Which handler carries out which command.
+
+use crate::base::contain::discard_each;
+use crate::base::stats::Counters;
+use ganger_proc_api::{CommandId, Handler, Symbol};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Ids below this are looked up in an array.
+const ARRAY: usize = 256;
+
+/// A handler was not registered. It is inside the error: nothing is lost.
+#[derive(thiserror::Error)]
+#[error("command {id} ({name:?}) can't be registered: {kind}")]
+pub struct RegisterError {
+    /// The id that was asked for.
+    pub id: CommandId,
+    /// The name that came with it.
+    pub name: Symbol,
+    /// Why it was refused.
+    pub kind: RegisterErrorKind,
+    /// The handler.
+    pub handler: Arc<dyn Handler>,
+}
+
+/// Why a handler was not registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterErrorKind {
+    /// Another handler has that id.
+    #[error("{existing:?} is registered for that id already")]
+    Collision {
+        /// The name of the handler that is registered.
+        existing: Symbol,
+    },
+    /// The registry has been frozen, by `freeze` or by the scheduler's start.
+    #[error("the registry is frozen; register handlers before the scheduler starts")]
+    Frozen,
+}
+
+impl fmt::Debug for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisterError")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The handlers of a scheduler, by command id.
+///
+/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids from
+/// 0 to 255 and a hash look-up for others, without any lock.
+///
+/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a handler keeps,
+/// completers for instance, does not keep the handler. The names stay.
+pub struct CommandRegistry {
+    state: Mutex<State>,
+}
+
+enum State {
+    Building(BTreeMap<CommandId, Entry>),
+    Frozen {
+        names: BTreeMap<CommandId, Symbol>,
+        /// None when they have been given up.
+        handlers: Option<Arc<Handlers>>,
+    },
+}
+
+struct Entry {
+    name: Symbol,
+    handler: Arc<dyn Handler>,
+}
+
+/// The handlers of a registry that is frozen.
+struct Handlers {
+    low: [Option<Arc<dyn Handler>>; ARRAY],
+    high: HashMap<CommandId, Arc<dyn Handler>>,
+}
+
+impl Handlers {
+    fn new() -> Self {
+        Self {
+            low: [const { None }; ARRAY],
+            high: HashMap::new(),
+        }
+    }
+
+    fn insert(&mut self, id: CommandId, handler: Arc<dyn Handler>) {
+        match self.low.get_mut(usize::from(id.get())) {
+            Some(place) => *place = Some(handler),
+            None => drop(self.high.insert(id, handler)),
+        }
+    }
+
+    /// The handler for `id`.
+    #[inline(always)]
+    fn get(&self, id: CommandId) -> Option<&dyn Handler> {
+        match self.low.get(usize::from(id.get())) {
+            Some(place) => place.as_deref(),
+            None => self.high.get(&id).map(|handler| &**handler),
+        }
+    }
+
+    /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
+    fn leave(this: Arc<Self>, counters: &Counters) {
+        if let Some(Self { low, high }) = Arc::into_inner(this) {
+            discard_each(None, counters, low.into_iter().flatten());
+            discard_each(None, counters, high.into_values());
+        }
+    }
+}
+
+/// The handlers of a registry, as one thread has them.
+#[derive(Default)]
+pub(crate) struct OwnHandlers(OnceCell<Arc<Handlers>>);
+
+impl OwnHandlers {
+    /// Has them from now on, if they are there.
+    pub(crate) fn take(&self, registry: &CommandRegistry) {
+        if let Some(handlers) = registry.handlers() {
+            self.0.get_or_init(|| handlers);
+        }
+    }
+
+    /// The handler for `id`, of that registry.
+    #[inline(always)]
+    pub(crate) fn get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
+        match self.0.get() {
+            Some(handlers) => handlers.get(id),
+            None => self.take_and_get(registry, id),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_and_get(&self, registry: &CommandRegistry, id: CommandId) -> Option<&dyn Handler> {
+        self.take(registry);
+        self.0.get()?.get(id)
+    }
+
+    /// Gives them up.
+    pub(crate) fn leave(self, counters: &Counters) {
+        if let Some(handlers) = self.0.into_inner() {
+            Handlers::leave(handlers, counters);
+        }
+    }
+}
+
+impl Default for CommandRegistry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CommandRegistry {
+    /// A registry without handlers.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            state: Mutex::new(State::Building(BTreeMap::new())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers `handler` for `id`, under a name for messages to people.
+    ///
+    /// # Errors
+    /// [`RegisterError`], with the handler inside, when the id is taken or the registry frozen.
+    pub fn register(
+        &self,
+        id: impl Into<CommandId>,
+        name: impl Into<Symbol>,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(), RegisterError> {
+        let (id, name) = (id.into(), name.into());
+        let kind = match &mut *self.lock() {
+            State::Frozen { .. } => RegisterErrorKind::Frozen,
+            State::Building(entries) => match entries.get(&id) {
+                Some(entry) => RegisterErrorKind::Collision {
+                    existing: entry.name,
+                },
+                None => {
+                    entries.insert(id, Entry { name, handler });
+                    return Ok(());
+                }
+            },
+        };
+        Err(RegisterError {
+            id,
+            name,
+            kind,
+            handler,
+        })
+    }
+
+    /// Ends registering. Harmless when it is frozen already.
+    pub fn freeze(&self) {
+        let mut state = self.lock();
+        if let State::Building(entries) = &mut *state {
+            let (mut names, mut handlers) = (BTreeMap::new(), Handlers::new());
+            for (id, Entry { name, handler }) in mem::take(entries) {
+                names.insert(id, name);
+                handlers.insert(id, handler);
+            }
+            let handlers = Some(Arc::new(handlers));
+            *state = State::Frozen { names, handlers };
+        }
+    }
+
+    /// Whether registering has ended.
+    #[must_use]
+    pub fn is_frozen(&self) -> bool {
+        matches!(*self.lock(), State::Frozen { .. })
+    }
+
+    /// The ids and names, in the order of the ids.
+    #[must_use]
+    pub fn list(&self) -> Vec<(CommandId, Symbol)> {
+        match &*self.lock() {
+            State::Building(entries) => {
+                let list = entries.iter().map(|(&id, entry)| (id, entry.name));
+                list.collect()
+            }
+            State::Frozen { names, .. } => names.iter().map(|(&id, &name)| (id, name)).collect(),
+        }
+    }
+
+    /// The handlers; none before the registry is frozen, and when they have been given up.
+    fn handlers(&self) -> Option<Arc<Handlers>> {
+        match &*self.lock() {
+            State::Building(_) => None,
+            State::Frozen { handlers, .. } => handlers.clone(),
+        }
+    }
+
+    /// Nobody carries out commands any more, but for who has the handlers already.
+    pub(crate) fn give_up(&self, counters: &Counters) {
+        if let Some(handlers) = self.take_handlers() {
+            Handlers::leave(handlers, counters);
+        }
+    }
+
+    fn take_handlers(&self) -> Option<Arc<Handlers>> {
+        match &mut *self.lock() {
+            State::Building(_) => None,
+            State::Frozen { handlers, .. } => handlers.take(),
+        }
+    }
+}
+
+impl fmt::Debug for CommandRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandRegistry")
+            .field("is_frozen", &self.is_frozen())
+            .field("commands", &self.list())
+            .finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod model;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use ganger_proc_api::{BoxError, Command, Completer};
+
+    fn handler() -> Arc<dyn Handler> {
+        Arc::new(|_: Command, completer: Completer| -> Result<(), BoxError> {
+            completer.complete(());
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn ids_below_and_above_the_array_are_found() {
+        let registry = CommandRegistry::new();
+        for id in [0_u16, 255, 256, u16::MAX] {
+            registry.register(id, "some", handler()).unwrap();
+            assert!(registry.handlers().is_none(), "found before it was frozen");
+        }
+        let before = registry.list();
+        registry.freeze();
+        registry.freeze();
+        assert_eq!(registry.list(), before);
+        let handlers = registry.handlers().unwrap();
+        for id in [0_u16, 255, 256, u16::MAX] {
+            assert!(handlers.get(id.into()).is_some());
+        }
+        assert!(handlers.get(1.into()).is_none());
+        assert!(handlers.get(257.into()).is_none());
+    }
+
+    #[test]
+    fn a_collision_names_both_and_gives_the_handler_back() {
+        let registry = CommandRegistry::new();
+        registry.register(7, "first", handler()).unwrap();
+        let second = handler();
+        let error = registry
+            .register(7, "second", Arc::clone(&second))
+            .unwrap_err();
+        assert_eq!(
+            error.kind,
+            RegisterErrorKind::Collision {
+                existing: "first".into()
+            }
+        );
+        let message = error.to_string();
+        assert!(
+            message.contains("first") && message.contains("second"),
+            "{message}"
+        );
+        assert!(Arc::ptr_eq(&error.handler, &second));
+    }
+
+    #[test]
+    fn a_frozen_registry_gives_the_handler_back() {
+        let registry = CommandRegistry::new();
+        registry.freeze();
+        let late = handler();
+        let error = registry.register(7, "late", Arc::clone(&late)).unwrap_err();
+        assert_eq!(error.kind, RegisterErrorKind::Frozen);
+        assert!(Arc::ptr_eq(&error.handler, &late));
+    }
+}

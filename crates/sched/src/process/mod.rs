@@ -1,0 +1,11 @@
+//! The parts of one process that know nothing of a scheduler.
+//!
+//! **What it promises.** One owner at a time runs a process, and its exit reason is taken once
+//! (P12, G1).
+//!
+//! **What it may import.** `base`, `handlers`, `limits`.
+
+pub(crate) mod exit_slot;
+pub(crate) mod home;
+pub(crate) mod outstanding;
+pub(crate) mod state;

@@ -1,0 +1,96 @@
+//! How far a shutdown has come, for all that do not carry it out.
+
+pub(crate) mod forced;
+pub(crate) mod reaper_pool;
+pub(crate) mod report;
+pub(crate) mod stopper;
+
+use self::forced::Forced;
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::fence;
+
+/// The stages of a shutdown, which are never taken back, and which processes it has forced.
+///
+/// | Bit | Set by a stop | What the others do |
+/// |---|---|---|
+/// | `STOPPING` | at its beginning | refuse submits |
+/// | `TERMINATING` | at the deadline, if processes are left | end each process at its next step boundary |
+/// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
+///
+/// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.
+#[derive(Default)]
+pub(crate) struct Progress {
+    stages: AtomicU32,
+    pub(crate) forced: Forced,
+}
+
+const STOPPING: u32 = 1;
+const TERMINATING: u32 = 2;
+const HALTED: u32 = 4;
+
+impl Progress {
+    /// Whether submits are refused.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_any(STOPPING)
+    }
+
+    /// Whether the deadline has passed.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.is_any(TERMINATING)
+    }
+
+    /// Whether workers return, or have returned.
+    pub(crate) fn is_halted(&self) -> bool {
+        self.is_any(HALTED)
+    }
+
+    /// Whether a process whose turn ends takes no further step: the thread that has just run it
+    /// ends it.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_any(TERMINATING | HALTED)
+    }
+
+    #[inline]
+    fn is_any(&self, stages: u32) -> bool {
+        // Ordering: SeqCst pairs with the addition in `enter`, in one order with the changes of the
+        // queues.
+        self.stages.load(Ordering::SeqCst) & stages != 0
+    }
+
+    /// Has submits refused from now on.
+    pub(crate) fn begin_stopping(&self) {
+        self.enter(STOPPING);
+        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then reads
+        // this stage; a stop enters the stage, then reads the count. One of the two sees the other.
+        // Pairs with the light fence in `submit` as well, as in `begin_terminating`.
+        fence::heavy();
+    }
+
+    /// Has each process end at its next step boundary.
+    pub(crate) fn begin_terminating(&self) {
+        self.enter(TERMINATING);
+        // Pairs with the light fence in `submit`: a submitter makes its process visible, then reads
+        // this; this is set, then all visible processes are read. One of the two sees the other.
+        fence::heavy();
+    }
+
+    /// Has the workers and the monitor return when nothing is queued.
+    pub(crate) fn halt(&self) {
+        self.enter(HALTED);
+    }
+
+    fn enter(&self, stage: u32) {
+        // Ordering: SeqCst pairs with the loads in `is_any`: a process is queued, then the stage is
+        // read; the stage is set, then the queues are looked at. One of the two sees the other.
+        self.stages.fetch_or(stage, Ordering::SeqCst);
+    }
+}
+
+/// Comes between a look that has seen the halt and the last look at the queues.
+pub(crate) fn fence_after_halt() {
+    // Ordering: SeqCst pairs with the fence in `Idle::notify_from_outside`: a process is queued,
+    // then the halt is looked at; the halt is seen here, then the queues are looked at. One of the
+    // two sees the other.
+    ganger_sync::atomic::fence(Ordering::SeqCst);
+}

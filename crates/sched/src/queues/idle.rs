@@ -1,0 +1,412 @@
+//! Which workers search, which sleep, and which must be woken.
+//!
+//! **Problem.** A worker without work should sleep, and a push should wake one, but not one a push:
+//! a system call costs more than most steps. And no process may lie in a queue beside a worker that
+//! sleeps.
+//!
+//! **Rejected.** Waking a worker on every push (a herd that finds nothing). A timeout on sleep,
+//! which hides a lost wake-up and wakes an idle machine.
+//!
+//! **State.** One word counts the workers that *search* (awake, looking at other workers' deques)
+//! and those that *sleep*; a list under a lock names the sleepers. All other workers are *busy*.
+//!
+//! **Protocol of a pusher** ([`notify`](Idle::notify)):
+//! 1. Push; then a light fence; then read the word. Without a sleeper nothing is owed.
+//! 2. Where a worker searches beside a sleeper: a full fence, and read the word again. If a worker
+//!    still searches, nothing is owed.
+//! 3. Under the lock take a sleeper, count it as searching, wake it.
+//!
+//! From outside of any worker ([`notify_from_outside`](Idle::notify_from_outside)) a push is a
+//! read-modify-write, and the fence behind it full: no second look is needed.
+//!
+//! **Protocol of a worker without work**:
+//! 1. Search, if there are not too many searchers ([`begin_search`](Idle::begin_search)).
+//! 2. Found something: stop searching ([`end_search`](Idle::end_search)). If no other worker
+//!    searches and something is queued, notify: the pushes that saw this worker search relied on
+//!    it.
+//! 3. Found nothing ([`sleep`](Idle::sleep)): announce the sleep, make a heavy fence, and look
+//!    again if no worker searches. If there is something, withdraw and ask to search again. Else
+//!    block.
+//!
+//! **Why nothing is left lying.** The pusher's fence stands between its push and its read, the
+//! sleeper's between its announcement and its look: one of the two sees the other.
+//!
+//! A pusher that saw a searcher owes nothing. The last searcher may find work: then it looks again
+//! and notifies. Or it announces its sleep, and then looks at everything. If that makes it
+//! withdraw, it searches again, or another worker does: what it takes need not be all that was
+//! pushed while it searched.
+//!
+//! The fence of a worker that ends its search is full, and a light one beside it orders nothing:
+//! hence the pusher's full fence. Where no worker sleeps the pusher needs none. A worker has to
+//! fall asleep before the push can lie beside a sleeper, and does that by a heavy fence. It reads
+//! only after that fence whether another worker searches: a search that ended before may have
+//! missed a push that the fence has brought to light.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `searching` | workers: `begin_search`, `end_search`; `sleep` and `notify`, under the lock | all |
+//! | `sleeping` | under the lock | all |
+
+use ganger_sync::atomic::{AtomicU64, Ordering, fence};
+use ganger_sync::sync::{Mutex, lock};
+use ganger_sync::{CachePadded, Parker, fence as asymmetric};
+use smallvec::SmallVec;
+use std::time::Duration;
+
+const SEARCHING: u64 = 1;
+const SLEEPING: u64 = 1 << 32;
+/// The monitor sleeps.
+const UNWATCHED: u64 = 1 << 63;
+
+/// A copy of the word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) searching: u32,
+    pub(crate) sleeping: u32,
+    pub(crate) unwatched: bool,
+}
+
+impl From<u64> for Snapshot {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lower half of the word is 32 bits, the upper 31"
+    )]
+    fn from(word: u64) -> Self {
+        Self {
+            searching: word as u32,
+            sleeping: ((word & !UNWATCHED) >> 32) as u32,
+            unwatched: word & UNWATCHED != 0,
+        }
+    }
+}
+
+/// How a worker is awake again.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// It never slept: there was something to do. It counts as busy, and asks to search before it
+    /// looks.
+    Withdrawn,
+    /// Another thread woke it. It counts as searching.
+    Notified,
+}
+
+/// The counters and the list of sleepers share one cache line: a waker touches all of it, and finds
+/// it cold as a rule.
+struct Roster {
+    word: AtomicU64,
+    /// In the order in which they fell asleep. More than these are on the heap.
+    sleepers: Mutex<SmallVec<[usize; 5]>>,
+}
+
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = assert!(size_of::<Roster>() <= 64);
+
+pub(crate) struct Idle {
+    roster: CachePadded<Roster>,
+    /// How many workers are on duty, sleeping ones included.
+    workers: u32,
+    parkers: Box<[CachePadded<Parker>]>,
+    monitor: Parker,
+}
+
+impl Idle {
+    /// For that many workers, all of them busy, which are threads from 0 to below `threads`.
+    pub(crate) fn new(workers: usize, threads: usize) -> Self {
+        Self {
+            workers: u32::try_from(workers).unwrap_or(u32::MAX),
+            roster: CachePadded::new(Roster {
+                word: AtomicU64::new(0),
+                sleepers: Mutex::new(SmallVec::with_capacity(workers)),
+            }),
+            parkers: (0..threads)
+                .map(|_| CachePadded::new(Parker::new()))
+                .collect(),
+            monitor: Parker::new(),
+        }
+    }
+
+    /// A copy of the word, for display and for decisions that may be stale.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        // Ordering: Relaxed, because nothing is read on the strength of it.
+        self.roster.word.load(Ordering::Relaxed).into()
+    }
+
+    /// A busy worker asks to search: granted while at most half as many search as are busy.
+    #[must_use]
+    pub(crate) fn begin_search(&self) -> bool {
+        // Ordering: Relaxed: a guess that the exchange below checks.
+        let mut now = self.roster.word.load(Ordering::Relaxed);
+        loop {
+            let Snapshot {
+                searching,
+                sleeping,
+                ..
+            } = now.into();
+            // A worker that has been relieved may be one too many for a moment.
+            let busy_others = self.workers.saturating_sub(sleeping + searching + 1);
+            if searching + 1 > busy_others.div_ceil(2).max(1) {
+                return false;
+            }
+            // Ordering: SeqCst, one order with the other changes of the word. A failure is a new
+            // guess.
+            match self.roster.word.compare_exchange_weak(
+                now,
+                now + SEARCHING,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(actual) => now = actual,
+            }
+        }
+    }
+
+    /// A searcher has found work. When it was the last one, and `has_work` says that something else
+    /// is queued, wakes another: pushes that saw it search relied on it.
+    pub(crate) fn end_search(&self, has_work: impl FnOnce() -> bool) {
+        // Ordering: SeqCst, one order with the other changes of the word.
+        let before = Snapshot::from(self.roster.word.fetch_sub(SEARCHING, Ordering::SeqCst));
+        debug_assert!(before.searching > 0, "ended a search that was not begun");
+        if before.searching != 1 {
+            return;
+        }
+        // Pairs with the full fences in `notify_from_outside` and `notify`: either the push is seen
+        // below, or the pusher sees that no worker searches.
+        asymmetric::behind_rmw();
+        if has_work() {
+            self.notify();
+        }
+    }
+
+    /// As [`notify`](Self::notify), when this thread has pushed to a queue that all workers share,
+    /// by a read-modify-write.
+    pub(crate) fn notify_from_outside(&self) -> bool {
+        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and `doze`:
+        // either the threads that look there see the push, or the load below sees them.
+        asymmetric::behind_rmw();
+        // Ordering: Relaxed, because the fence orders it.
+        self.wake_if_owed(Snapshot::from(self.roster.word.load(Ordering::Relaxed)))
+    }
+
+    /// Something has been pushed: wakes a sleeper unless a worker searches. Returns whether it did.
+    ///
+    /// Lock-free unless there is a sleeper to wake.
+    #[inline]
+    pub(crate) fn notify(&self) -> bool {
+        // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or
+        // the load below sees the sleeper.
+        asymmetric::light();
+        // Ordering: Relaxed, because the fence orders it.
+        let mut now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
+        if now.sleeping == 0 && !now.unwatched {
+            return false;
+        }
+        if now.searching > 0 {
+            // Ordering: SeqCst, pairs with the one in `end_search`: either the last searcher sees
+            // the push, or the load below sees that it has ended its search.
+            fence(Ordering::SeqCst);
+            // Ordering: Relaxed, because the fence orders it.
+            now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
+        }
+        self.wake_if_owed(now)
+    }
+
+    /// What follows from the numbers of searchers and sleepers behind a push.
+    #[inline]
+    fn wake_if_owed(&self, now: Snapshot) -> bool {
+        if now.searching > 0 {
+            return false;
+        }
+        if now.sleeping > 0 && self.wake_one() {
+            return true;
+        }
+        if now.unwatched {
+            self.rouse();
+        }
+        false
+    }
+
+    /// Something has been pushed that the pusher is going to take itself, if its step ends soon:
+    /// sees to it that the monitor watches over that.
+    #[inline]
+    pub(crate) fn defer(&self) {
+        // Pairs with the heavy fence in `doze`.
+        asymmetric::light();
+        // Ordering: Relaxed, because the fence orders it.
+        if Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched {
+            self.rouse();
+        }
+    }
+
+    /// Wakes a sleeper unless a worker searches. Returns whether it did.
+    #[cold]
+    fn wake_one(&self) -> bool {
+        let mut sleepers = lock(&self.roster.sleepers);
+        // Ordering: SeqCst, pairs with the one in `end_search`, as in `notify`.
+        fence(Ordering::SeqCst);
+        // Ordering: Relaxed, because the fence orders it; the lock keeps `sleeping` still.
+        let now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
+        if now.searching > 0 {
+            return false;
+        }
+        let Some(sleeper) = sleepers.pop() else {
+            return false;
+        };
+        // Ordering: SeqCst, one order with `end_search` and `sleep`.
+        self.roster
+            .word
+            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+        drop(sleepers);
+        self.parkers[sleeper].unpark();
+        true
+    }
+
+    /// Wakes all sleepers.
+    pub(crate) fn notify_all(&self) {
+        let sleepers = {
+            let mut sleepers = lock(&self.roster.sleepers);
+            let claimed = sleepers.len() as u64;
+            // Ordering: SeqCst, one order with `end_search` and `sleep`.
+            self.roster.word.fetch_add(
+                (claimed * SEARCHING).wrapping_sub(claimed * SLEEPING),
+                Ordering::SeqCst,
+            );
+            std::mem::take(&mut *sleepers)
+        };
+        for sleeper in sleepers {
+            self.parkers[sleeper].unpark();
+        }
+    }
+
+    /// The worker `index` has nothing to do: blocks it until it is notified.
+    ///
+    /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
+    /// no worker searches and `has_work` says that something is queued. Calls `blocks`
+    /// when it does.
+    pub(crate) fn sleep(
+        &self,
+        index: usize,
+        searching: bool,
+        is_stopping: impl FnOnce() -> bool,
+        has_work: impl FnOnce() -> bool,
+        blocks: impl FnOnce(),
+    ) -> Woken {
+        self.announce(index, searching);
+        if self.look_again(index, is_stopping, has_work) {
+            return Woken::Withdrawn;
+        }
+        blocks();
+        self.parkers[index].park();
+        Woken::Notified
+    }
+
+    /// The worker has announced its sleep: returns whether it has withdrawn from that, because
+    /// there is something to do.
+    pub(crate) fn look_again(
+        &self,
+        index: usize,
+        is_stopping: impl FnOnce() -> bool,
+        has_work: impl FnOnce() -> bool,
+    ) -> bool {
+        // Pairs with the light fence in `notify`: either what was pushed is seen below, or the
+        // pusher sees the announcement.
+        asymmetric::heavy();
+        // Ordering: Relaxed, because the fence orders it.
+        let others = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
+        let stay_awake = is_stopping() || (others.searching == 0 && has_work());
+        stay_awake && self.withdraw(index)
+    }
+
+    /// Counts the worker as sleeping.
+    pub(crate) fn announce(&self, index: usize, searching: bool) {
+        let mut sleepers = lock(&self.roster.sleepers);
+        sleepers.push(index);
+        let change = SLEEPING.wrapping_sub(u64::from(searching) * SEARCHING);
+        // Ordering: SeqCst, one order with the loads in `notify`.
+        self.roster.word.fetch_add(change, Ordering::SeqCst);
+    }
+
+    /// Counts the worker as busy again; `false` when another thread is just waking it.
+    fn withdraw(&self, index: usize) -> bool {
+        self.take_out(index, 0)
+    }
+
+    /// Wakes that worker, if it sleeps: it is called to what no other worker can do for it. A
+    /// worker that announces its sleep after this sees what the caller has written before.
+    pub(crate) fn wake(&self, index: usize) {
+        if self.take_out(index, SEARCHING) {
+            self.parkers[index].unpark();
+        }
+    }
+
+    /// Takes a sleeper out, and counts it as that, if it is one.
+    fn take_out(&self, index: usize, then: u64) -> bool {
+        let mut sleepers = lock(&self.roster.sleepers);
+        let Some(position) = sleepers.iter().rposition(|&sleeper| sleeper == index) else {
+            return false;
+        };
+        sleepers.remove(position);
+        // Ordering: SeqCst, one order with the loads in `notify`.
+        self.roster
+            .word
+            .fetch_add(then.wrapping_sub(SLEEPING), Ordering::SeqCst);
+        true
+    }
+
+    /// The monitor has nothing to watch: blocks it until a thread pushes something that waits,
+    /// unless there is something. Calls `blocks` before.
+    pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
+        self.announce_doze(stay_awake);
+        blocks();
+        self.monitor.park();
+    }
+
+    /// Says that the monitor does not watch, until a thread pushes something that waits.
+    pub(crate) fn announce_doze(&self, stay_awake: impl FnOnce() -> bool) {
+        // Ordering: SeqCst, one order with `rouse`.
+        self.roster.word.fetch_or(UNWATCHED, Ordering::SeqCst);
+        // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen
+        // below, or the pusher sees that the monitor does not.
+        asymmetric::heavy();
+        if stay_awake() {
+            self.rouse();
+        }
+    }
+
+    /// What the worker sleeps on.
+    #[cfg(feature = "sim")]
+    pub(crate) fn parker(&self, index: usize) -> &Parker {
+        &self.parkers[index]
+    }
+
+    /// What the monitor sleeps on.
+    #[cfg(feature = "sim")]
+    pub(crate) fn monitor_parker(&self) -> &Parker {
+        &self.monitor
+    }
+
+    /// Lets the monitor go to sleep for that long, or until [`end_nap`](Self::end_nap).
+    pub(crate) fn nap(&self, time: Duration) {
+        self.monitor.park_timeout(time);
+    }
+
+    /// Wakes the monitor, whatever it does.
+    pub(crate) fn end_nap(&self) {
+        self.rouse();
+        self.monitor.unpark();
+    }
+
+    /// Wakes the monitor, if it sleeps because there was nothing to watch.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn rouse(&self) {
+        // Ordering: SeqCst, one order with `doze`.
+        if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
+            self.monitor.unpark();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,9 @@
+//! Where ready processes wait, where idle workers sleep, and where processes are found.
+//!
+//! **What it promises.** Each queue takes and gives from any thread; no wake-up gets lost beside
+//! a sleeper (G2).
+//!
+//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`.
+
+pub(crate) mod idle;
+pub(crate) mod late;

@@ -1,0 +1,270 @@
+//! What is delivered to a process: messages, completions, and what the scheduler has to tell it; and what
+//! whoever delivers owes.
+
+use crate::base::contain::discard;
+use crate::core::cell::ProcessCell;
+use crate::core::cell::Task;
+use crate::core::nodes;
+use crate::core::owned::Item;
+use crate::core::token::Token;
+use crate::limits::room::{Given, Room};
+use crate::process::state::Wake;
+use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
+use std::ptr;
+
+/// What has come of a message: who puts it in has the token, if the process is to be queued; or the message comes back.
+pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
+
+impl ProcessCell {
+    /// Puts a message in. Returns the token when the caller has to queue the process, which is alive until it
+    /// does. Short, and calls nothing of a user's. Inlined, because its result would go by way of memory.
+    #[inline(always)]
+    pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
+        if !self.reserve(Room::take) {
+            return Err((self.no_room(), message));
+        }
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token, and has not queued the process. A process that can be woken is in
+            // the registry.
+            return Ok(Some(unsafe { self.put_first(message.into_batch()) }));
+        }
+        let noted = self.shared.accounts.note_item(message.item());
+        let pushed = self.state.push_single(message);
+        if pushed.is_ok() {
+            self.shared.accounts.accept(self.pid, noted);
+        }
+        match pushed {
+            // SAFETY: that is to say that this thread owns the token; as above.
+            Ok(Wake::Enqueue) => Ok(Some(unsafe { Token::new(self) })),
+            Ok(Wake::Noted) => Ok(None),
+            Err(refused) => Err((SendErrorKind::Closed, refused)),
+        }
+    }
+
+    /// Delivers a message. Never blocks.
+    #[inline(never)]
+    pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
+        if !self.reserve(Room::take) {
+            return Err(nodes::refused(self.no_room(), message, &self.pid));
+        }
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token.
+            (self.shared).schedule(unsafe { self.put_first(message.into_batch()) });
+            return Ok(());
+        }
+        let noted = self.shared.accounts.note_item(message.item());
+        match self.state.push_single(message) {
+            Ok(wake) => {
+                self.shared.accounts.accept(self.pid, noted);
+                self.settle(wake);
+                Ok(())
+            }
+            Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
+        }
+    }
+
+    /// What tells this process from all others while both are in memory: its address.
+    pub(crate) fn key(&self) -> u64 {
+        ptr::from_ref(self).addr() as u64
+    }
+
+    /// Delivers a message. Never blocks.
+    #[inline]
+    pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
+        if !self.reserve(Room::take) {
+            return Err((self.no_room(), message));
+        }
+        self.deliver_placed(message)
+    }
+
+    /// Delivers a message that there is a place for.
+    #[inline]
+    pub(crate) fn deliver_placed(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
+        match self.push(Item::Event(Event::Message(message))) {
+            Ok(()) => Ok(()),
+            Err(Item::Event(Event::Message(message))) => Err((SendErrorKind::Closed, message)),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Delivers a control message. Never blocks.
+    pub(crate) fn deliver_control(
+        self: &Task,
+        message: Message,
+    ) -> Result<(), (SendErrorKind, Message)> {
+        if !self.reserve(Room::take_control) {
+            return Err((self.no_room(), message));
+        }
+        match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
+            Ok(()) => Ok(()),
+            Err(Item::Event(Event::Control(message))) => Err((SendErrorKind::Closed, *message)),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
+    /// again.
+    pub(crate) fn no_room(&self) -> SendErrorKind {
+        if self.state.is_closed() {
+            SendErrorKind::Closed
+        } else {
+            SendErrorKind::Full
+        }
+    }
+
+    /// Asks the process to finish; `false` when it has ended.
+    pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
+        self.state.cancel();
+        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
+    }
+
+    /// Tells the process of the shutdown, unless it has been told.
+    pub(crate) fn notify_of_shutdown(self: &Task) {
+        if self.state.claim_shutdown_notice() {
+            self.cancel(CancelReason::Shutdown);
+        }
+    }
+
+    /// Asks for the process to be replaced; gives the request back when it has ended.
+    pub(crate) fn upgrade(self: &Task, request: UpgradeRequest) -> Result<(), UpgradeRequest> {
+        match self.push_system(Item::Upgrade(Box::new(request))) {
+            Ok(()) => Ok(()),
+            Err(Item::Upgrade(request)) => Err(*request),
+            Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        }
+    }
+
+    /// Lets no further step start; `false` when the process has ended.
+    pub(crate) fn terminate(self: &Task) -> bool {
+        let wake = self.state.terminate(Item::Nudge);
+        wake.map(|wake| self.settle_urgent(wake)).is_some()
+    }
+
+    /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
+    pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
+        let completed = self.state.complete();
+        self.refuse_waiters();
+        completed
+    }
+
+    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. Called by
+    /// whoever runs the process.
+    pub(crate) fn release_messages(self: &Task, places: u64) {
+        if places > 0 && self.room.give(places) == Given::Awaited {
+            self.serve_waiters();
+        }
+    }
+
+    /// Takes places for messages: as many as there are, and so many at the most.
+    pub(crate) fn reserve_up_to(&self, most: usize) -> usize {
+        let limit = self.shared.config.mailbox_limit;
+        limit.map_or(most, |limit| self.room.take_up_to(limit, most))
+    }
+
+    fn reserve(&self, take: fn(&Room, usize) -> bool) -> bool {
+        let limit = self.shared.config.mailbox_limit;
+        limit.is_none_or(|limit| take(&self.room, limit))
+    }
+
+    /// Puts in what is no system event.
+    #[inline]
+    pub(crate) fn push(self: &Task, item: Item) -> Result<(), Item> {
+        debug_assert!(!item.is_system(), "it has to be counted");
+        // In its node from the beginning: an item that is moved costs as much as all the rest.
+        let pushed = self.push_batch(Batch::of(item)).map(drop);
+        pushed.map_err(|mut refused| {
+            let item = refused.pop_front();
+            item.unwrap_or_else(|| unreachable!("the mailbox gives back what was pushed"))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn push_batch(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token.
+            self.shared.schedule(unsafe { self.put_first(items) });
+            return Ok(Wake::Enqueue);
+        }
+        self.push_behind(items)
+    }
+
+    /// Puts items into a process that has been waiting. Returns its token.
+    ///
+    /// # Safety
+    /// This thread owns the run token, and has not queued the process.
+    #[inline]
+    unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
+        let noted = self.shared.accounts.note(&items);
+        self.shared.accounts.accept(self.pid, noted);
+        // Nothing is pending in a process that waits, and what others push from now on comes later.
+        // SAFETY: as this function's.
+        unsafe { self.with_core(|core| core.pending.append(items)) };
+        // SAFETY: as above. A process that can be woken has been queued before, by its submitter, who has
+        // registered it before that.
+        unsafe { Token::new(self) }
+    }
+
+    /// Puts items behind others, to a process that somebody has, and does what that owes.
+    #[inline(never)]
+    pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
+        let noted = self.shared.accounts.note(&items);
+        let wake = self.state.push_batch(items)?;
+        self.shared.accounts.accept(self.pid, noted);
+        self.settle(wake);
+        Ok(wake)
+    }
+
+    /// Puts the completion of a yield in. One that comes after the end is dropped and counted.
+    #[inline(never)]
+    pub(crate) fn complete_behind(self: Task, answer: Single<Item>) {
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token.
+            let token = unsafe { self.put_first(answer.into_batch()) };
+            return self.shared.schedule(token);
+        }
+        let noted = self.shared.accounts.note_item(answer.item());
+        match self.state.push_single(answer) {
+            Ok(wake) => {
+                self.shared.accounts.accept(self.pid, noted);
+                self.settle(wake);
+            }
+            Err(answer) => {
+                let counters = self.shared.own_counters();
+                counters.stale_completions.bump();
+                self.shared.accounts.refuse_answer();
+                discard(self.pid, counters, answer);
+            }
+        }
+    }
+
+    /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
+    pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
+        let noted = self.shared.accounts.note_item(&item);
+        let wake = self.state.push_system(item)?;
+        self.shared.accounts.accept(self.pid, noted);
+        self.settle_urgent(wake);
+        Ok(())
+    }
+
+    /// Does what a sender owes.
+    #[inline]
+    fn settle(self: &Task, wake: Wake) {
+        if wake == Wake::Enqueue {
+            // SAFETY: that is to say that this thread owns the token. A process that can be woken
+            // has been queued before, by its submitter, who has registered it before that.
+            self.shared.schedule(unsafe { Token::new(self) });
+        }
+    }
+
+    /// Does what the sender of a system event owes.
+    fn settle_urgent(self: &Task, wake: Wake) {
+        if wake == Wake::Enqueue {
+            // SAFETY: as in `settle`.
+            self.shared.schedule_urgent(unsafe { Token::new(self) });
+        }
+    }
+}

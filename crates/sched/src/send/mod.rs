@@ -1,0 +1,8 @@
+//! The way of a message: from a PID to a mailbox, and from there to the queue of a worker.
+//!
+//! **What it promises.** A message is delivered once, or comes back inside the error (R2).
+//!
+//! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`.
+
+pub(crate) mod delivery;
+pub(crate) mod routing;

@@ -1,0 +1,219 @@
+//! Which process, or which router, a package goes to.
+
+use crate::base::contain::log;
+use crate::core::cell::ProcessCell;
+use crate::core::cell::Task;
+use crate::core::local;
+use crate::core::nodes;
+use crate::core::owned::Item;
+use crate::core::shared::Shared;
+use crate::send::delivery::Put;
+use ganger_mpsc::Single;
+use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
+use ganger_relay::{Hop, Receiver};
+use std::cell::RefCell;
+use std::ptr;
+use std::sync::Arc;
+use tracing::Level;
+
+/// Gives a package to a receiver that knows other hosts.
+type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
+
+impl Shared {
+    /// Whether the PID is one of this scheduler's.
+    pub(crate) fn is_local(&self, pid: Pid) -> bool {
+        pid.host() == self.host && (pid.node().is_none() || pid.node() == self.node)
+    }
+
+    /// The live process with that PID.
+    pub(crate) fn find(&self, pid: Pid) -> Option<Task> {
+        if self.is_local(pid) {
+            self.registry.get(pid.id())
+        } else {
+            None
+        }
+    }
+
+    /// Asks the process with that PID to finish.
+    pub(crate) fn cancel(&self, pid: Pid, reason: CancelReason) -> Result<(), NotFound> {
+        let asked = self.find(pid).filter(|task| task.cancel(reason));
+        asked.map(drop).ok_or(NotFound { pid })
+    }
+
+    /// Lets the process with that PID take no further step.
+    pub(crate) fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
+        let ended = self.find(pid).filter(ProcessCell::terminate);
+        ended.map(drop).ok_or(NotFound { pid })
+    }
+
+    /// Sends a package to a process of this scheduler, or on to the router; also when there is no
+    /// such process, if that has been asked for: the PID may be one of a channel in front of this
+    /// scheduler (R5).
+    pub(crate) fn route(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            let delivered = self.deliver_here(package);
+            return delivered.or_else(|error| self.pass_on(error, |to, package| to.send(package)));
+        }
+        self.pass_out(package, |to, package| to.send(package))
+    }
+
+    /// As [`route`](Self::route), for a control message.
+    pub(crate) fn route_control(&self, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            let delivered = self.deliver_control(package);
+            return delivered
+                .or_else(|error| self.pass_on(error, |to, package| to.send_control(package)));
+        }
+        self.pass_out(package, |to, package| to.send_control(package))
+    }
+
+    /// Gives the router what is for another host.
+    fn pass_out(&self, package: Package, send: PassOn) -> Result<(), SendError> {
+        let target = package.target;
+        let Some(router) = self.config.router.as_deref() else {
+            return Err(SendError::new(self.unroutable(target), package));
+        };
+        let Some(_hop) = Hop::between_hosts() else {
+            log(Level::WARN, || {
+                tracing::warn!(
+                    target: "ganger::sched", host = %self.host, pid = %target,
+                    "routers pass a package in a circle"
+                );
+            });
+            return Err(SendError::new(self.unroutable(target), package));
+        };
+        send(router, package)
+    }
+
+    /// Gives the router what was refused because there is no such process here.
+    #[cold]
+    #[inline(never)]
+    fn pass_on(&self, error: SendError, send: PassOn) -> Result<(), SendError> {
+        let is_wanted = self.config.routes_unknown && error.kind == SendErrorKind::NotFound;
+        let Some(router) = self.config.router.as_deref().filter(|_| is_wanted) else {
+            return Err(error);
+        };
+        let Some(_passing) = Passing::begin(self, error.package.target.id()) else {
+            return Err(error);
+        };
+        send(router, error.into_package()).map_err(|error| match error.kind {
+            // The router need not know this scheduler.
+            SendErrorKind::HostNotFound | SendErrorKind::NodeNotFound => {
+                SendError::new(SendErrorKind::NotFound, error.into_package())
+            }
+            _ => error,
+        })
+    }
+
+    /// Sends a package to a process of this scheduler.
+    #[inline]
+    pub(crate) fn deliver(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        if self.is_local(package.target) {
+            self.deliver_here(package)
+        } else {
+            Err(SendError::new(self.unroutable(package.target), package))
+        }
+    }
+
+    /// As [`deliver`](Self::deliver), for a target that is this scheduler's.
+    #[inline]
+    fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
+        let id = package.target.id();
+        // The message is in its node before the look-up, which the end of the process waits for.
+        let message = nodes::of_message(package.message);
+        local::with_either(self, |queue| {
+            match self.put(id, message) {
+                Ok(None) => {}
+                Ok(Some(token)) => self.schedule_on(queue, token),
+                Err((kind, message)) => {
+                    return Err(nodes::refused(kind, message, &package.target));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Puts a message into the process with that id: see
+    /// [`ProcessCell::put`](crate::core::cell::ProcessCell::put).
+    fn put(&self, id: u64, message: Single<Item>) -> Put {
+        let mut message = Some(message);
+        let put = self.registry.read(id, |task| {
+            let message = message.take();
+            task.put(message.unwrap_or_else(|| unreachable!("the registry calls this once")))
+        });
+        match (put, message) {
+            (Some(put), _) => put,
+            (None, Some(message)) => Err((self.unknown(), message)),
+            (None, None) => unreachable!("the registry keeps no message"),
+        }
+    }
+
+    /// Sends a control message to a process of this scheduler.
+    pub(crate) fn deliver_control(&self, package: Package) -> Result<(), SendError> {
+        let Package { target, message } = package;
+        let (kind, message) = if !self.is_local(target) {
+            (self.unroutable(target), message)
+        } else if let Some(task) = self.registry.get(target.id()) {
+            match task.deliver_control(message) {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused,
+            }
+        } else {
+            (self.unknown(), message)
+        };
+        Err(SendError::new(kind, message.to(target)))
+    }
+
+    /// Why there is no process of a PID that is this scheduler's.
+    fn unknown(&self) -> SendErrorKind {
+        if self.shutdown.is_halted() {
+            SendErrorKind::Stopping
+        } else {
+            SendErrorKind::NotFound
+        }
+    }
+
+    fn unroutable(&self, target: Pid) -> SendErrorKind {
+        if target.node().is_none() || target.node() == self.node {
+            SendErrorKind::HostNotFound
+        } else {
+            SendErrorKind::NodeNotFound
+        }
+    }
+}
+
+thread_local! {
+    /// Of which schedulers routers have packages on this thread that those have no process for, and
+    /// for which ids.
+    static PASSING: RefCell<Vec<(*const Shared, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// One of these, until this is dropped.
+struct Passing;
+
+impl Passing {
+    /// None if a router has one for that id already: it has come back. None as well when the thread
+    /// ends.
+    fn begin(shared: &Shared, id: u64) -> Option<Self> {
+        let own = (ptr::from_ref(shared), id);
+        let is_new = PASSING.try_with(|passing| {
+            let mut passing = passing.borrow_mut();
+            let is_new = !passing.contains(&own);
+            if is_new {
+                passing.push(own);
+            }
+            is_new
+        });
+        is_new.is_ok_and(|is_new| is_new).then(|| Self)
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // Guards are dropped in the reverse order of their making.
+        let _ended = PASSING.try_with(|passing| passing.borrow_mut().pop());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,111 @@
+use super::*;
+use crate::Address;
+use crate::Scheduler;
+use crate::core::local::{self, LocalQueue};
+use crate::turn::run::Runner;
+use ganger_proc_api::{CommandId, Event, Events, Message, Process};
+use std::sync::OnceLock;
+use std::thread;
+
+/// Yields that command, so often, each time after the answer to the one before.
+struct Asker {
+    command: CommandId,
+    left: u32,
+}
+
+impl Process for Asker {
+    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        let answers = events.filter(|event| matches!(event, Event::Completion(_)));
+        self.left -= u32::try_from(answers.count())?;
+        if self.left == 0 {
+            out.done(());
+        } else {
+            out.yield_command(Command::new(self.command, ()), 0);
+            out.wait_for_yields();
+        }
+        Ok(())
+    }
+}
+
+/// What a handler does with the completer before it returns, to a process that has that address.
+type Manner = fn(Completer, &Address);
+
+const AT_ONCE: Manner = |completer, _| completer.complete(());
+const FAILED: Manner = |completer, _| completer.fail("on purpose");
+const DROPPED: Manner = |completer, _| drop(completer);
+const BEHIND: Manner = |completer, asker| {
+    asker.send(Message::new("first", ())).unwrap();
+    completer.complete(());
+};
+const ELSEWHERE: Manner = |completer, _| thread::spawn(|| completer.complete(())).join().unwrap();
+const DROPPED_ELSEWHERE: Manner = |completer, _| thread::spawn(|| drop(completer)).join().unwrap();
+const PANICS_WITH_IT: Manner = |_completer, _| panic!("on purpose: handler");
+const PANICS_AFTER_IT: Manner = |completer, _| {
+    completer.complete(());
+    panic!("on purpose: handler");
+};
+
+// pins: P6, P12
+#[test]
+fn the_reference_of_a_completer_comes_back_to_its_process_or_goes() {
+    for manner in [
+        AT_ONCE,
+        FAILED,
+        DROPPED,
+        BEHIND,
+        ELSEWHERE,
+        DROPPED_ELSEWHERE,
+        PANICS_WITH_IT,
+        PANICS_AFTER_IT,
+    ] {
+        ask(manner, 1.into());
+    }
+    // Nobody carries that one out.
+    ask(AT_ONCE, 2.into());
+}
+
+fn ask(manner: Manner, command: CommandId) {
+    const YIELDS: u32 = 40;
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let asker = Arc::new(OnceLock::<Address>::new());
+    let address = Arc::clone(&asker);
+    let handler = move |_: Command, completer: Completer| -> Result<(), BoxError> {
+        manner(completer, address.get().ok_or("no address")?);
+        Ok(())
+    };
+    scheduler.register(1, "some", handler).unwrap();
+    let left = YIELDS;
+    let handle = scheduler
+        .submit(Asker { command, left }, "main", ())
+        .unwrap();
+    let _first = asker.set(handle.address().clone());
+    drop(handle);
+    let shared = &scheduler.shared;
+    shared.commands.freeze();
+    let queue = LocalQueue::of_first(shared);
+    local::enter(&queue, || {
+        let mut runner = Runner::new(shared, Some(&queue));
+        let task = shared.registry.all().next().unwrap();
+        // In the registry, here, and in the address.
+        let references = Arc::strong_count(&task);
+        assert_eq!(references, 3);
+        let mut next = shared.global.pop();
+        while let Some(token) = next {
+            runner.run(token);
+            next = queue.deque.pop();
+            if next.is_some() {
+                // And perhaps in itself.
+                let more = Arc::strong_count(&task) - references;
+                assert!(more <= 1, "{more}");
+            }
+        }
+        assert!(task.state.is_closed());
+        assert_eq!(
+            Arc::strong_count(&task),
+            references - 1,
+            "nothing in itself"
+        );
+        let stats = shared.counters.total();
+        assert_eq!((stats.yields, stats.done), (u64::from(YIELDS), 1));
+    });
+}

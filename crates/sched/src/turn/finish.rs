@@ -1,0 +1,164 @@
+//! The end of a process: the state and the mailbox first, then `close`, then the PID, then those who
+//! wait.
+
+use crate::base::contain::{
+    contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
+};
+use crate::base::stats::Counters;
+use crate::core::cell::Task;
+use crate::core::local;
+use crate::core::owned::{Item, count};
+use crate::core::shared::Shared;
+use crate::core::watchers::Watchers;
+use ganger_mpsc::Batch;
+use ganger_proc_api::{ExitCause, ExitReason, Pid, Process};
+use std::mem::ManuallyDrop;
+use std::ops::DerefMut;
+use tracing::Level;
+
+/// Closes a process, which is or was the task's, and drops it.
+pub(crate) fn close(
+    mut process: impl DerefMut<Target = dyn Process>,
+    task: &Task,
+    counters: &Counters,
+) {
+    let closing = task.shared.accounts.closing(task.pid);
+    contain_and_report("close", task.pid, counters, || {
+        closing.close();
+        process.close();
+    });
+    discard(task.pid, counters, process);
+}
+
+/// Drops what nobody will see, and counts it.
+#[cold]
+#[inline(never)]
+pub(crate) fn discard_events(items: Batch<Item>, pid: Pid, counters: &Counters) {
+    let (messages, completions) = count(&items);
+    counters.undelivered.add(messages);
+    counters.stale_completions.add(completions);
+    discard_each(pid, counters, items);
+}
+
+/// Says that a process has ended, and why, where that is a mistake: perhaps nobody has its handle.
+fn log_end(task: &Task, how: &'static str, reason: &ExitReason) {
+    match reason {
+        ExitReason::Failed(error) => log_failure(task, how, || text_of_chain(&**error)),
+        ExitReason::Panicked(message) => log_failure(task, how, || message.clone()),
+        ExitReason::UpgradeFailed(error) => log_failure(task, how, || text_of_chain(error)),
+        _ => log(
+            Level::DEBUG,
+            || tracing::debug!(target: "ganger::sched", pid = %task.pid, how, "ended"),
+        ),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
+    log(Level::WARN, || {
+        tracing::warn!(
+            target: "ganger::sched", pid = %task.pid, method = %task.method, how, reason = %reason(),
+            "ended"
+        );
+    });
+}
+
+/// Ends a process that this thread runs, and its turn before the process counts as ended. It takes the reason, or
+/// else the process has been terminated.
+pub(crate) fn finish(
+    shared: &Shared,
+    counters: &Counters,
+    task: &Task,
+    end: &mut Option<ExitReason>,
+    worker: Option<usize>,
+    end_turn: impl FnOnce(),
+) {
+    let (terminated, rest) = task.complete();
+    if terminated && matches!(end, Some(ExitReason::Done(_))) {
+        discard(task.pid, counters, end.take());
+    }
+    let reason = end.get_or_insert(ExitReason::Terminated);
+    let mut items = Batch::new();
+    // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
+    // becomes its owner after that.
+    let (process, watchers) = unsafe {
+        task.with_core(|core| {
+            core.yields.forget_all();
+            core.cached_self_ref = None;
+            (core.process.take(), core.take_events(&mut items))
+        })
+    };
+    items.append(rest);
+    // Whoever is told can't be told any more should something below panic. Else this is empty in the end.
+    let mut watchers = ManuallyDrop::new(watchers);
+    if !items.is_empty() || watchers.is_some() {
+        Watchers::end(&mut watchers, &mut items, task, counters);
+    }
+    shared.accounts.drop_rest(task.pid, &items);
+    if !items.is_empty() {
+        discard_events(items, task.pid, counters);
+    }
+    if let Some(process) = process {
+        close(process, task, counters);
+    }
+    #[cfg(feature = "sim")]
+    crate::sim::end(task, reason);
+
+    shared.accounts.exit(task.pid);
+    // Keeps the process alive until the handle has this reference, if there is one: also when something
+    // below panics, so that it is not dropped then.
+    // SAFETY: a process ends once.
+    let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
+    let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
+    if is_forced {
+        shared.shutdown.forced.add(task.pid, task.method);
+    }
+    let (ended, how) = match reason {
+        _ if is_forced => (&counters.forced, "terminated"),
+        ExitReason::Done(_) => (&counters.done, "done"),
+        ExitReason::Failed(_) => (&counters.failed, "failed"),
+        ExitReason::Panicked(_) => (&counters.panicked, "panicked"),
+        ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),
+        _ => (&counters.terminated, "terminated"),
+    };
+    log_end(task, how, reason);
+    if let Some(lifecycle) = shared.config.lifecycle.as_deref() {
+        contain_and_report("on_complete", task.pid, counters, || {
+            lifecycle.on_complete(task.pid, reason);
+        });
+    }
+    shared.leave_place();
+    ended.bump();
+    if watchers.is_some() || shared.late.is_any() {
+        let cause = || ExitCause::of(reason, text_of_chain);
+        Watchers::tell(ManuallyDrop::into_inner(watchers), task, cause, counters);
+    }
+    end_turn();
+    shared.live.leave(worker);
+    let pid = task.pid;
+    let Some(reason) = end.take() else {
+        unreachable!("there is one")
+    };
+    // SAFETY: this is the end of the process, which this thread runs.
+    let left = unsafe { task.end(reason) };
+    // Whose handle has the reason may be gone.
+    let is_told = || left.is_ok() || task.exit.is_settled();
+    shared.accounts.tell(pid, is_told);
+    match left {
+        // The reference is the handle's, and the process may be gone.
+        Ok(waker) => contain_and_report("waker", pid, counters, || {
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }),
+        Err(unwanted) => {
+            let mut unwanted = ManuallyDrop::new(unwanted);
+            // SAFETY: it is not used again.
+            unsafe { discard_in_place(pid, counters, &mut unwanted) };
+            if let Some(owned) = ManuallyDrop::into_inner(owned) {
+                local::with(shared, |queue| shared.keep_cell(queue, owned));
+            }
+        }
+    }
+}

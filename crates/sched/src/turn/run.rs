@@ -1,0 +1,167 @@
+//! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome (`run/turn.rs`), and
+//! do what follows from that.
+
+mod turn;
+
+use self::turn::{Buffers, Turn};
+use crate::base::contain::{contain, discard, discard_each};
+use crate::base::frames::{self, Frame};
+use crate::base::stats::Counters;
+use crate::core::cell::Task;
+use crate::core::local::LocalQueue;
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::core::turns::{OffWorker, OnWorker, Turning};
+use crate::handlers::commands::OwnHandlers;
+use crate::process::state::{Begin, Leave};
+use crate::turn::finish::finish;
+use ganger_proc_api::ExitReason;
+use std::mem;
+use std::sync::Arc;
+
+/// Runs processes, one at a time, with buffers that it reuses.
+pub(crate) struct Runner<'a> {
+    shared: &'a Shared,
+    /// The same, for who may have to keep it.
+    shared_arc: &'a Arc<Shared>,
+    /// Of the worker that this thread is, if so.
+    seat: Option<OnWorker<'a>>,
+    counters: &'a Counters,
+    buffers: Buffers,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner on the thread of the worker that has the queue, or on one that is no worker.
+    pub(crate) fn new(shared: &'a Arc<Shared>, queue: Option<&'a LocalQueue>) -> Self {
+        Self {
+            shared,
+            shared_arc: shared,
+            seat: queue.map(OnWorker::new),
+            counters: shared.counters.of(queue.map(|queue| queue.index)),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Gives a process that has been taken from a queue its turn.
+    pub(crate) fn run(&mut self, token: Token) {
+        let mut token = Some(token);
+        self.contain_turns(|runner| {
+            let Some(token) = token.take() else {
+                return;
+            };
+            match runner.seat {
+                Some(seat) => runner.turn(seat, token),
+                None => runner.turn_elsewhere(token),
+            }
+        });
+    }
+
+    /// Calls `turns`, which gives processes their turns, once more after each panic in it.
+    ///
+    /// Users' code is contained where it is called. Should something else panic, a `tracing` subscriber say,
+    /// then its process is lost, and this thread is not, nor what is queued.
+    #[inline(always)]
+    pub(crate) fn contain_turns(&mut self, mut turns: impl FnMut(&mut Self)) {
+        while contain(|| turns(self)).is_err() {
+            self.start_afresh();
+        }
+    }
+
+    #[cold]
+    fn start_afresh(&mut self) {
+        let counters = self.counters;
+        counters.panics.bump();
+        if let Some(seat) = self.seat {
+            seat.end_turn();
+        }
+        // Each alone: a second panic on the way out of one would end the program.
+        let Buffers { mut out, end, .. } = mem::take(&mut self.buffers);
+        discard_each(None, counters, out.drain_yields());
+        discard(None, counters, out.take_outcome());
+        discard(None, counters, end);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_elsewhere(&mut self, token: Token) {
+        frames::within(self.shared, Frame::Turn, || {
+            let handlers = OwnHandlers::default();
+            let place = OffWorker {
+                shared: self.shared,
+                handlers: &handlers,
+            };
+            self.turn(place, token);
+            handlers.leave(self.counters);
+        });
+    }
+
+    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.
+    ///
+    /// It is made for workers, and once more for other threads, so that a worker does not look again and again whether
+    /// it is one. And it is all in one piece with the loop that calls it: a call, which saves registers and prepares for a
+    /// panic, takes a fifth of a short step.
+    #[inline(always)]
+    pub(crate) fn turn<'b>(&mut self, place: impl Turning<'b>, token: Token) {
+        let task = token.into_task();
+        task.check.begin();
+        let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
+        let buffers = &mut self.buffers;
+        #[cfg(not(feature = "sim"))]
+        place.count(&counters.turns);
+        #[cfg(feature = "sim")]
+        if !crate::sim::has_begun() {
+            place.count(&counters.turns);
+        }
+        let turn = place.begin(task.pid);
+        let ends = match task.state.begin() {
+            Begin::Terminate => {
+                buffers.end = Some(ExitReason::Terminated);
+                Turn::End
+            }
+            // SAFETY: the process came from a queue, which handed its run token over, and `begin`
+            // has moved it to `Running`, which is left below. What runs inside reaches the process
+            // through its context, mailbox and state only.
+            Begin::Step => unsafe {
+                let core = task.core().as_mut();
+                buffers.turn(shared, place, &task, core, counters)
+            },
+        };
+        task.check.end();
+        let leave = match ends {
+            Turn::Wait(waiting) => {
+                end_if_over(shared, &task);
+                task.state.park(waiting)
+            }
+            Turn::Ready => {
+                end_if_over(shared, &task);
+                task.state.requeue()
+            }
+            Turn::End => Leave::Terminate,
+        };
+        match leave {
+            Leave::Parked => {}
+            // SAFETY: the process has not been parked: this thread still owns the token.
+            Leave::Requeue => arc.requeue(place.queue(), unsafe { Token::new(&task) }),
+            // SAFETY: as above.
+            Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
+            Leave::Terminate => {
+                let worker = place.queue().map(|queue| queue.index);
+                let end_turn = move || place.end(turn);
+                return finish(shared, counters, &task, &mut buffers.end, worker, end_turn);
+            }
+        }
+        place.end(turn);
+    }
+}
+
+/// Nobody would give it another turn after a halt; and after the deadline it is to take none, whenever somebody comes to it
+/// who terminates all.
+#[inline]
+fn end_if_over(shared: &Shared, task: &Task) {
+    if shared.shutdown.is_over() {
+        task.terminate();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,41 @@
+use super::*;
+use crate::Scheduler;
+use crate::core::local;
+use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+
+struct Still;
+
+impl Process for Still {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+}
+
+// pins: P8, D1
+#[test]
+fn a_turn_that_panics_is_over() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let process = scheduler.submit(Still, "main", ()).unwrap();
+    let shared = &scheduler.shared;
+    let queue = LocalQueue::of_first(shared);
+    local::enter(&queue, || {
+        let mut runner = Runner::new(shared, Some(&queue));
+        let turn = || shared.turns.on(0);
+        assert_eq!(turn(), None);
+        let mut calls = 0;
+        runner.contain_turns(|runner| {
+            calls += 1;
+            assert_eq!(turn(), None);
+            if calls == 1 {
+                runner.seat.unwrap().begin(process.pid());
+                assert_eq!(turn(), Some(process.pid().id()));
+                panic!("on purpose: turn");
+            }
+        });
+        assert_eq!((calls, turn()), (2, None));
+        runner.run(shared.global.pop().unwrap());
+        assert_eq!(turn(), None);
+    });
+    assert_eq!(shared.counters.total().panics, 1);
+}

@@ -1,0 +1,300 @@
+//! A worker thread: find a process, give it its turn, again.
+//!
+//! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
+//!
+//! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then
+//! sleeps. `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A
+//! worker that may not search, because enough others do, rests in the same way: it looks at its own
+//! deque and the global queue alone. If it slept at once, a thread that pushes one process after
+//! the other would find it asleep each time that the searcher has found the last one.
+
+mod balance;
+pub(crate) mod ladder;
+mod retire;
+mod rotation;
+
+use self::rotation::Rotation;
+use crate::base::contain::or_abort;
+use crate::base::stats::Counters;
+use crate::core::local::{self, LocalQueue};
+use crate::core::shared::Shared;
+use crate::core::token::Token;
+use crate::core::turns::OnWorker;
+use crate::core::worker_slots::{Next, WorkerSlot};
+use crate::progress::fence_after_halt;
+use crate::queues::idle::Woken;
+use crate::turn::run::Runner;
+use ganger_deque::Worker as Deque;
+use ganger_sync::{hint, thread};
+use std::mem;
+use std::sync::Arc;
+
+/// Runs on the calling thread until the scheduler halts. What it returns is to be called when
+/// no thread waits for this one: it drops the handlers, if this is the last worker.
+pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
+    shared.worker_slots.enter(index);
+    shared.counters.of(Some(index)).hand_over();
+    let queue = LocalQueue::new(shared, index, deque);
+    // Until it returns: what is yielded in its last step is carried out as well (P3).
+    queue.handlers.take(&queue.shared.commands);
+    let mut has_left = false;
+    local::enter(&queue, || {
+        let mut worker = Worker::new(&queue);
+        let mut runner = Runner::new(&queue.shared, Some(&queue));
+        let seat = OnWorker::new(&queue);
+        let backtraces = queue.shared.backtraces.as_ref();
+        let _entered = backtraces.map(|it| it.enter(index));
+        if or_abort(|| worker.begin()) == Next::Active {
+            let mut turns = |runner: &mut Runner<'_>| {
+                while let Some(token) = or_abort(|| worker.next_while_active()) {
+                    runner.turn(seat, token);
+                }
+            };
+            or_abort(|| runner.contain_turns(&mut turns));
+        }
+        has_left = worker.has_left;
+    });
+    let LocalQueue {
+        shared,
+        deque,
+        cache,
+        handlers,
+        ..
+    } = queue;
+    cache.into_inner().leave(&shared.pool);
+    let is_halted = shared.shutdown.is_halted();
+    if is_halted {
+        shared.pool.close();
+    }
+    shared.worker_slots.exit(index);
+    if has_left {
+        shared.worker_slots.leave(index, deque);
+    }
+    move |shared: &Shared| {
+        let counters = shared.counters.of(None);
+        handlers.leave(counters);
+        if is_halted {
+            shared.commands.give_up(counters);
+        }
+    }
+}
+
+/// What a look for a process has come to.
+enum Looked {
+    Found(Token),
+    Nothing(Rest),
+    Halted,
+}
+
+/// What comes before the next look.
+#[derive(Debug, PartialEq, Eq)]
+enum Rest {
+    Spin,
+    Yield,
+    Sleep,
+}
+
+struct Worker<'a> {
+    queue: &'a LocalQueue,
+    shared: &'a Shared,
+    counters: &'a Counters,
+    slot: &'a WorkerSlot,
+    random: fastrand::Rng,
+    /// Whether it counts as searching in `idle`.
+    searching: bool,
+    /// Picks from the urgent lane since it was passed over last.
+    urgent_streak: u32,
+    rotation: Rotation,
+    /// When it last compared itself with another worker, as above.
+    last_balance: u64,
+    /// It is in no turn, as `WorkerSlots` knows.
+    is_looking: bool,
+    /// It was a spare that was not needed for a while.
+    has_left: bool,
+}
+
+impl<'a> Worker<'a> {
+    fn new(queue: &'a LocalQueue) -> Self {
+        let shared = &*queue.shared;
+        Self {
+            queue,
+            shared,
+            counters: shared.counters.of(Some(queue.index)),
+            slot: shared.worker_slots.slot(queue.index),
+            rotation: Rotation::new(&shared.config, shared.time.nanos()),
+            last_balance: 0,
+            random: fastrand::Rng::with_seed(queue.index as u64),
+            searching: false,
+            urgent_streak: 0,
+            is_looking: false,
+            has_left: false,
+        }
+    }
+
+    /// Says that it is there, and sees what has happened before.
+    fn begin(&mut self) -> Next {
+        self.look_on();
+        if !self.slot.is_replaced() {
+            return Next::Active;
+        }
+        let next = self.retire();
+        self.has_left = next == Next::Leave;
+        next
+    }
+
+    /// As [`next`](Self::next), after the worker has retired if a spare has replaced it; none when
+    /// the thread is to leave, as well.
+    #[inline(always)]
+    fn next_while_active(&mut self) -> Option<Token> {
+        if self.slot.is_replaced() && self.retire() == Next::Leave {
+            self.has_left = true;
+            return None;
+        }
+        self.next()
+    }
+
+    /// The next process to run; none when the scheduler has halted. Blocks while there is none.
+    fn next(&mut self) -> Option<Token> {
+        let mut empty_looks = 0_u32;
+        self.shared.check.begin_pick(self.queue.index);
+        loop {
+            match self.look_once(&mut empty_looks) {
+                Looked::Found(token) => {
+                    self.take_up();
+                    return Some(token);
+                }
+                Looked::Halted => {
+                    self.found();
+                    return None;
+                }
+                Looked::Nothing(rest) => empty_looks = self.rest(&rest, empty_looks)?,
+            }
+        }
+    }
+
+    /// Rests after that many empty looks, and retires if the worker was replaced meanwhile. Returns
+    /// after how many the next look comes; none when the thread is to leave.
+    #[cold]
+    #[inline(never)]
+    fn rest(&mut self, rest: &Rest, empty_looks: u32) -> Option<u32> {
+        match rest {
+            Rest::Spin => hint::spin_loop(),
+            Rest::Yield => thread::yield_now(),
+            Rest::Sleep => self.sleep(),
+        }
+        if self.slot.is_replaced() {
+            if mem::take(&mut self.searching) {
+                self.shared.idle.end_search(|| self.shared.has_work());
+            }
+            if self.retire() == Next::Leave {
+                self.has_left = true;
+                return None;
+            }
+            return Some(0);
+        }
+        Some(match rest {
+            Rest::Sleep => 0,
+            Rest::Spin | Rest::Yield => empty_looks,
+        })
+    }
+
+    /// One look, after so many that found nothing.
+    #[inline]
+    fn look_once(&mut self, empty_looks: &mut u32) -> Looked {
+        if let Some(token) = self.look() {
+            return self.take_off(token);
+        }
+        self.look_on();
+        if self.shared.shutdown.is_halted() {
+            // What has been queued since, before the halt.
+            fence_after_halt();
+            return self.look().map_or(Looked::Halted, |it| self.take_off(it));
+        }
+        *empty_looks = empty_looks.saturating_add(1);
+        Looked::Nothing(if *empty_looks < self.shared.config.spin_looks {
+            Rest::Spin
+        } else if *empty_looks < self.shared.config.yield_looks {
+            Rest::Yield
+        } else {
+            Rest::Sleep
+        })
+    }
+
+    /// It looks no more, and is about to run that one.
+    #[inline]
+    fn take_off(&mut self, token: Token) -> Looked {
+        if self.is_looking {
+            self.is_looking = false;
+            self.shared
+                .worker_slots
+                .set_looking(self.queue.index, false);
+        }
+        self.shared.check.pick(self.queue.index, &token);
+        Looked::Found(token)
+    }
+
+    /// It has found a process: it searches no more, and wakes a sleeper for what is left.
+    fn take_up(&mut self) {
+        self.found();
+        self.shared.check.end_pick(self.queue.index);
+    }
+
+    /// Says that this worker is in no turn.
+    fn look_on(&mut self) {
+        if !mem::replace(&mut self.is_looking, true) {
+            self.shared.worker_slots.set_looking(self.queue.index, true);
+        }
+    }
+
+    /// Ends the search, and wakes a sleeper for what is left.
+    #[inline]
+    fn found(&mut self) {
+        if self.searching {
+            self.end_search();
+        }
+        self.queue.offer();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_search(&mut self) {
+        self.searching = false;
+        self.shared.idle.end_search(|| self.shared.has_work());
+    }
+
+    fn sleep(&mut self) {
+        self.counters.sleeps.bump();
+        let searching = mem::take(&mut self.searching);
+        let woken = self.shared.idle.sleep(
+            self.queue.index,
+            searching,
+            || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
+            || self.shared.has_work(),
+            || self.fall_asleep(),
+        );
+        self.wake_up(woken);
+    }
+
+    /// It is about to block.
+    fn fall_asleep(&self) {
+        self.shared.check.end_pick(self.queue.index);
+        self.shared.check.audit(self.shared);
+    }
+
+    fn wake_up(&mut self, woken: Woken) {
+        self.shared.check.begin_pick(self.queue.index);
+        self.searching = match woken {
+            Woken::Notified => true,
+            // Search again: pushers that saw this worker search may have queued more than the item
+            // that kept it awake.
+            Woken::Withdrawn => self.shared.idle.begin_search(),
+        };
+        self.rotation.restart(self.shared.time.nanos());
+    }
+}
+
+#[cfg(feature = "sim")]
+pub(crate) mod simulated;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
