@@ -179,7 +179,7 @@ fn round(count: usize, most: usize) -> (usize, [usize; 3]) {
 fn as_many_wake_ups_as_parks_and_every_item_once() {
     const COUNT: usize = 30_000;
     /// On a busy machine some ends are rare: so many rounds may pass before each has happened.
-    const MAX_ROUNDS: usize = 2_000;
+    const MAX_ROUNDS: usize = 100_000;
     let (mut operations, mut ends) = (operations(), [0; 3]);
     for number in 1..=MAX_ROUNDS {
         // The queue is closed in the middle, near the end, or just after the start.
