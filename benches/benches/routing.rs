@@ -61,7 +61,7 @@ fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxE
     }
     let nowhere = "{nowhere|1}".parse()?;
     group.bench_function("refused", |bencher| {
-        // What comes back is dropped outside of the measured time.
+        // Returned packages are dropped outside of the measured time.
         let send = |package| router.send(package).unwrap_err();
         bencher.iter_batched(|| package(nowhere), send, BatchSize::SmallInput);
     });
@@ -111,7 +111,7 @@ fn through_scheduler(criterion: &mut Criterion, router: Arc<Router>) -> Result<(
     Ok(())
 }
 
-/// PIDs as text: names are looked up among those that are known.
+/// PIDs as text: names are looked up among the known ones.
 fn text(criterion: &mut Criterion) -> Result<(), BoxError> {
     let pid: Pid = "{here@sink|4294967296}".parse()?;
     let text = pid.to_string();

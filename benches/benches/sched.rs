@@ -50,7 +50,7 @@ fn main() -> Result<(), job::Error> {
     }
     // Ten producers, one consumer.
     bench("sched/fan_in", "10", 10_000, &|| ganger.fan_in(10, 1_000));
-    // Commands whose handler answers before it returns, and those that a process answers.
+    // Commands whose handler answers before it returns, and commands that a process answers.
     bench("sched/command", "inline", 10_000, &|| {
         ganger.command_inline(10_000)
     });

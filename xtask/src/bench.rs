@@ -59,13 +59,13 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     program::become_it(command)
 }
 
-/// What the benchmarks are told; or the answer, when that needs none of them.
+/// The benchmarks' options, or the answer if it needs none of the benchmarks.
 fn parse(args: &[OsString]) -> Result<options::Options, clap::Error> {
     let name = OsString::from("bench");
     options::Options::try_parse_from([&name].into_iter().chain(args))
 }
 
-/// What the build needs of what the benchmarks are told.
+/// The options that the build needs.
 fn features(said: &options::Options) -> &'static [&'static str] {
     match said.mimalloc {
         true => &["--features", "mimalloc"],

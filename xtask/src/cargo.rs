@@ -30,7 +30,7 @@ pub(crate) struct Test {
     folder: PathBuf,
     /// The name of its file in `tests` or in `tests/it`, or `unit`.
     pub(crate) file: String,
-    /// What it is called in that file.
+    /// Its name in that file.
     pub(crate) name: String,
     /// What its program calls it.
     exact: String,

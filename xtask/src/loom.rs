@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// Longer than any model takes on a busy machine, and than several times what it may take in the deep set.
+/// Longer than any model takes on a busy machine, and than several times the limit of the deep set.
 const MOST: Duration = Duration::from_secs(1_200);
 const TIMES: u32 = 4;
 
@@ -28,8 +28,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = 6, requires = "deep")]
     preemptions: u8,
 
-    /// After how many seconds a model stops; what it explored so far counts [default: 600 in the deep
-    /// set, never otherwise]
+    /// After how many seconds a model stops; what it explored so far counts [default: 600 in the
+    /// deep set, never otherwise]
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
 

@@ -96,7 +96,7 @@ impl Options {
         self.minutes.map_or(self.seconds, minutes)
     }
 
-    /// What the scheduler's soak is told.
+    /// The options of the scheduler's soak.
     fn args(&self) -> Result<Vec<String>, Failure> {
         let mut args = vec!["--seconds".to_owned(), self.seconds().to_string()];
         let mut add = |option: &str, value: Option<String>| {

@@ -37,7 +37,7 @@ pub(crate) enum Step {
     Instructions,
     /// nightly: the example program counts the words of this project
     Wordfreq,
-    /// nightly: ten seconds of stress for each queue, and for the scheduler, lose and double nothing
+    /// nightly: ten seconds of stress lose and double nothing, in each queue and the scheduler
     Soak,
     /// nightly: every test passes, optimised, the stress tests for longer
     Stress,
@@ -81,8 +81,8 @@ impl Step {
             .unwrap_or_default()
     }
 
-    /// Runs it; adds the tests that it ran to `totals`, also when it fails. Where it could not check
-    /// what it is for, and need not, it returns why.
+    /// Runs it; adds the tests that it ran to `totals`, also when it fails. Returns why it could
+    /// not check, where it need not.
     pub(crate) fn run(self, totals: &mut Totals) -> Result<Option<String>, Failure> {
         let passed = match self {
             Self::Fmt => Cargo::new(["fmt", "--all", "--check"]).run(),

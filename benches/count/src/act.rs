@@ -81,7 +81,7 @@ impl Act {
         }
     }
 
-    /// What it is, for people.
+    /// Its description, for people.
     #[must_use]
     pub fn what(self) -> &'static str {
         match self {

@@ -100,7 +100,7 @@ pub(crate) fn ask(worker: &OneWorker, commands: u64) -> Result<(), BoxError> {
     [server, asker].into_iter().try_for_each(ended)
 }
 
-/// Yields so many commands, each after the answer to the one before, and tells the server.
+/// Sends a message to the server and yields a command, again after each answer, `left` times.
 struct Client {
     server: Address,
     left: u64,
@@ -125,7 +125,7 @@ impl Process for Client {
     }
 }
 
-/// Answers so many commands.
+/// Answers that many commands.
 struct Server {
     left: u64,
 }

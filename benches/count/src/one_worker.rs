@@ -1,4 +1,4 @@
-//! A scheduler with one worker, and what it is made to do.
+//! A scheduler with one worker, and its acts.
 
 use crate::act::Act;
 use crate::commands::{self, Held};

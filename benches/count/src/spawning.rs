@@ -46,7 +46,7 @@ fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Counts down those that have not run.
+/// Counts down the processes that have not run.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     left: AtomicU64,

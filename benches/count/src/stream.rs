@@ -35,7 +35,7 @@ pub(crate) fn run(worker: &OneWorker, by: By, messages: u64) -> Result<(), BoxEr
     ended(feeder)
 }
 
-/// Sends a batch whenever it is told that the one before has been received.
+/// Sends the next batch when the receiver has confirmed the last.
 struct Feeder {
     left: u64,
     by: By,

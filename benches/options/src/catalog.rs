@@ -30,7 +30,7 @@ pub struct Spec {
 /// One figure of a workload. Less is better.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
-    /// What it is called.
+    /// Its name.
     pub variant: &'static str,
     /// What one of it is.
     pub unit: &'static str,
@@ -41,13 +41,13 @@ pub struct Metric {
 /// What a figure of Ganger's should be at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// So many times the best peer's.
+    /// This multiple of the best peer's figure.
     Best(f64),
-    /// So many times that peer's.
+    /// This multiple of that peer's figure.
     Of(Peer, f64),
     /// So many times the best peer's of that variant: of what Ganger does in another way, too.
     BestIn(&'static str, f64),
-    /// So many times Ganger's own of that variant.
+    /// This multiple of Ganger's own figure of that variant.
     OursIn(&'static str, f64),
     /// So much.
     Just(f64),
@@ -61,7 +61,7 @@ pub struct Unknown {
     pub kind: &'static str,
     /// The name.
     pub name: String,
-    /// Those that there are.
+    /// All of them.
     pub known: String,
 }
 
@@ -200,7 +200,7 @@ impl Id {
 }
 
 impl Peer {
-    /// In what it is written.
+    /// Its language.
     #[must_use]
     pub fn kind(self) -> Kind {
         match self {

@@ -60,7 +60,7 @@ mod system {
         &ALLOWED
     }
 
-    /// Pins the calling thread to the `nth` processor, if there are so many.
+    /// Pins the calling thread to the `nth` processor, if there is one.
     pub(crate) fn pin(nth: usize) -> Pinned {
         let Some(&cpu) = ALLOWED.get(nth) else {
             return Pinned(None);

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct UnknownGroup {
     /// The name.
     pub name: String,
-    /// Those that there are.
+    /// All of them.
     pub known: Vec<&'static str>,
 }
 

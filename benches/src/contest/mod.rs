@@ -1,4 +1,4 @@
-//! A workload that several queues run in turn, and the table of what came of it.
+//! A workload that several queues run in turn, and the table of its results.
 //!
 //! ```text
 //! contest    takes turns (this file)
@@ -135,7 +135,7 @@ fn gap(rep: usize) -> Vec<u8> {
     black_box(Vec::with_capacity(LINE * (1 + 13 * rep % LINES)))
 }
 
-/// Nanoseconds for each of so many.
+/// Nanoseconds for each of that many operations.
 pub(crate) fn nanoseconds(time: Duration, each: u64) -> f64 {
     time.as_nanos() as f64 / each as f64
 }

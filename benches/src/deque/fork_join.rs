@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a task is.
 pub trait Job: Copy + Send + Sync + 'static {
-    /// What the tables call it, whatever its size.
+    /// Its name in the tables, without its size.
     fn name(&self) -> String;
 
     /// The first task.
@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-/// So many multiplications, each of which needs the result of the one before.
+/// That many multiplications, each of which needs the result of the last.
 #[inline]
 fn multiply(task: u64, times: u32) -> u64 {
     (0..times).fold(task, |x, _| {

@@ -44,7 +44,7 @@ pub enum Prowl {
 /// The owner's time for one push and one pop.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    /// How many items are in the deque at the most.
+    /// How many items are in the deque at most.
     pub depth: u64,
     /// How many thieves.
     pub thieves: usize,
@@ -215,7 +215,7 @@ impl Owner {
     }
 }
 
-/// Prowls until it is told to stop.
+/// Steals until it has to stop.
 fn prowl_until<D: Deque>(stop: &AtomicBool, stealer: &D::Stealer, own: &D, prowl: Prowl) -> Loot {
     let mut loot = Loot::default();
     let clocks = Clocks::start();

@@ -8,7 +8,7 @@ use std::time::Instant;
 /// Time for one push and one pop.
 #[derive(Clone, Copy, Debug)]
 pub struct PushPop {
-    /// How many items are in the deque at the most.
+    /// How many items are in the deque at most.
     pub depth: u64,
     /// How many times the deque is filled and emptied.
     pub rounds: u64,

@@ -108,7 +108,7 @@ fn check<D: Deque>(own: &D) {
     assert_eq!(own.pop(), None);
 }
 
-/// A thread on another core that does something to what it is sent, and sends it back.
+/// A thread on another core that works on each victim that it is sent, and sends it back.
 struct Far<T> {
     to: Sender<T>,
     back: Receiver<T>,

@@ -240,7 +240,7 @@ mod linux {
     fn what_this_program_does_is_no_load_of_others() {
         let begun = Instant::now();
         let before = Account::now().unwrap();
-        // As the loops do: on whatever processor the others leave.
+        // Like the loops: on every processor that the others leave free.
         while Account::now().unwrap().own - before.own < 0.1 {
             assert!(begun.elapsed() < Duration::from_secs(60), "it hardly runs");
         }

@@ -188,7 +188,7 @@ fn own_group(command: &mut Command) {
 #[cfg(not(unix))]
 fn own_group(_: &mut Command) {}
 
-/// Ends it, and whatever is in its group; what has ended already need not be.
+/// Ends it with its whole group, unless it has ended already.
 fn kill(child: &mut Child) {
     #[cfg(target_os = "linux")]
     {

@@ -56,7 +56,7 @@ pub struct Machine {
     pub date: String,
     /// The arguments of the command.
     pub command: String,
-    /// Whether the sizes were those that show that it works, not how fast.
+    /// Whether sizes were small: they show that everything works, not how fast.
     pub quick: bool,
     /// Whether it ended before all was measured.
     pub interrupted: bool,

@@ -7,7 +7,7 @@ use crate::whole::catalog::{Kind, Peer};
 use std::fs;
 use std::process::Command;
 
-/// Looks at this machine; `others` are versions of what is not built with this program.
+/// Describes this machine; `others` are the versions of peers that are not built with this program.
 #[must_use]
 pub fn machine(quick: bool, command: String, others: Vec<(String, String)>) -> Machine {
     let rust = Peer::ALL.iter().filter(|peer| peer.kind() == Kind::Rust);

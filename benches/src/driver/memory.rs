@@ -40,7 +40,7 @@ pub(super) fn warm() {
     }
 }
 
-/// How many bytes are asked for, of so many.
+/// How many of the available bytes are touched.
 fn wanted(available: u64) -> usize {
     usize::try_from(WANTED.min(available / PART)).unwrap_or(0)
 }

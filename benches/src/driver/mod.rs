@@ -14,7 +14,7 @@
 //! report, readme       shown
 //! ```
 //!
-//! What it is told is in a package of its own, `ganger_bench_options`.
+//! Its options are in a package of their own, `ganger_bench_options`.
 
 pub mod baseline;
 pub mod calm;
@@ -53,7 +53,7 @@ pub enum Ending {
     Complete,
     /// Something of Ganger's failed, or is worse than before.
     Worse,
-    /// It was stopped; what is there is written.
+    /// It was stopped; the results so far are written.
     Interrupted,
 }
 
@@ -71,8 +71,9 @@ impl Ending {
 
 /// Does what the options say.
 ///
-/// # Errors An output that can't be written, a baseline that can't be read (both before anything
-/// runs), or a later failure.
+/// # Errors
+/// An output that can't be written, a baseline that can't be read (both before anything runs), or a
+/// later failure.
 pub fn execute(options: &Options) -> Result<Ending, String> {
     if options.mimalloc && !cfg!(feature = "mimalloc") {
         return Err(

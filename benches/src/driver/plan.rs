@@ -134,7 +134,7 @@ pub fn plan(options: &Options) -> Vec<Contest> {
     plan_on(options, cores())
 }
 
-/// As [`plan`], on a machine with so many cores.
+/// As [`plan`], on a machine with that many cores.
 fn plan_on(options: &Options, cores: usize) -> Vec<Contest> {
     let size = options.size();
     let base = Point {

@@ -35,7 +35,7 @@ struct Mean {
 const FIRST_GUESS: Duration = Duration::from_secs(2);
 
 impl Progress {
-    /// Of so many turns.
+    /// The progress of that many turns.
     #[must_use]
     pub fn new(turns: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {

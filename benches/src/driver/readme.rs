@@ -119,7 +119,7 @@ fn content(view: &View<'_>, part: &str) -> String {
         "table" => table(view, |row| !row.id.is_queue()),
         "queues" => format!("{}\n{}", counts(Id::Deque), counts(Id::Mailbox)),
         "absent" => match absent(view) {
-            text if text.is_empty() => "Nothing: everybody ran everything.\n".to_owned(),
+            text if text.is_empty() => "Nothing: every peer ran everything.\n".to_owned(),
             text => text,
         },
         other => unreachable!("no document has a part `{other}`"),
@@ -250,7 +250,7 @@ mod tests {
         results
     }
 
-    /// What is not between markers, with the markers' beginnings, and what is.
+    /// The text outside of the markers, with the opening markers, and the text between them.
     fn by_people_and_generated(text: &str) -> (Vec<&str>, Vec<&str>) {
         let mut is_generated = false;
         text.lines().partition(|line| {

@@ -1,4 +1,4 @@
-//! Runs a plan and collects what comes of it.
+//! Runs a plan and collects its results.
 
 use super::child::Ending;
 use super::lines::{Absence, Figure, Point, Reason};
@@ -67,13 +67,13 @@ pub fn measure(
     (figures, absences)
 }
 
-/// What has come of one contest so far.
+/// The results of one contest so far.
 struct Scores<'a> {
     contest: &'a Contest,
     /// By peer and variant, in the order of peers and of their first lines.
     figures: Vec<Score>,
     absences: Vec<Absence>,
-    /// Those that do not take part any longer.
+    /// The peers that have dropped out.
     out: HashSet<Peer>,
     /// When the last run began; to wait for the machine is part of it.
     begun: Instant,

@@ -14,7 +14,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of those that were measured; `None` when there are none.
+    /// Of the measured values; `None` without any.
     #[must_use]
     pub fn of(values: &[Option<f64>]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().flatten().collect();
@@ -47,7 +47,7 @@ pub fn ratio(theirs: &[Option<f64>], ours: &[Option<f64>]) -> Option<f64> {
     (!ratios.is_empty()).then(|| middle(&ratios))
 }
 
-/// The median of those that were measured.
+/// The median of the measured values.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Ctrl-C: what is there is written. A second one ends at once.
+//! Ctrl-C: the results so far are written. A second one ends at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

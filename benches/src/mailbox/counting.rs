@@ -16,7 +16,7 @@ pub struct Counting<A>(
 pub struct Counts {
     /// How many times it asked for memory, also for more in place of what it had.
     pub allocations: u64,
-    /// The bytes that it asked for, less those that it gave back.
+    /// The allocated bytes, less the freed ones.
     pub bytes: i64,
 }
 

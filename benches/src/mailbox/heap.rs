@@ -8,7 +8,7 @@ use super::traits::Mailbox;
 use crate::contest::Run;
 use ganger_mpsc::{Queue, node_cache};
 
-/// How many queues have one message, so that what they share counts as what it is for each.
+/// How many queues have one message: enough that memory which they share counts in proportion.
 const QUEUES: usize = 10_000;
 
 /// Bytes and allocations, of one thread that sends bursts to itself. The queue's own value is in it

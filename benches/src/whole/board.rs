@@ -70,7 +70,8 @@ impl Board {
         false
     }
 
-    /// How late each process was at each tick; those that have not run by now are so late already.
+    /// How late each process was at each tick. A tick that has not run yet counts as late until
+    /// this moment.
     pub fn lateness(&self) -> impl Iterator<Item = Duration> + '_ {
         let now = Instant::now();
         let row = move |(tick, row): (usize, &'_ [AtomicU32])| {

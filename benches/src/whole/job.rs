@@ -1,4 +1,4 @@
-//! What a run is told, and how it fails.
+//! The arguments of a run, and its errors.
 //!
 //! Every program that runs workloads takes these arguments, whatever language it is written in:
 //! `--workload W4 --peer tokio --workers 2 --size full [--processes N] [--producers N] [--rounds
@@ -36,7 +36,7 @@ pub struct Job {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub producers: Option<u64>,
 
-    /// Elements in place of those that belong to the size
+    /// Elements, in place of the size's own number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: Option<u64>,
 }

@@ -24,7 +24,7 @@ impl Latencies {
         self.nanos.record(nanos.max(1)).map_err(failed)
     }
 
-    /// So many in a hundred are at most this, in nanoseconds.
+    /// The latency in nanoseconds that `percent` of all latencies do not exceed.
     pub(super) fn percentile(&self, percent: f64) -> f64 {
         self.nanos.value_at_percentile(percent) as f64
     }
@@ -34,7 +34,7 @@ impl Latencies {
         self.nanos.max() as f64
     }
 
-    /// Adds what they are like to a sample whose unit is of so many nanoseconds.
+    /// Adds the latencies' figures to a sample whose unit has that many nanoseconds.
     pub(super) fn describe(&self, sample: &mut Sample, unit: f64) {
         sample.p50 = Some(self.percentile(50.0) / unit);
         sample.p99 = Some(self.percentile(99.0) / unit);

@@ -1,7 +1,7 @@
 //! Whole workloads: one run of one workload of one peer, in a process of its own.
 //!
 //! ```text
-//! job         what a run is told, and how it fails
+//! job         the arguments of a run, and its errors
 //! sample      what a run answers: a line of JSON for each figure
 //! contestant  what a peer does in each workload
 //! peers       each peer does that, in a folder of its own

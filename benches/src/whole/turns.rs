@@ -1,4 +1,4 @@
-//! What processes do that hog their workers (W12) or share them (W13), until they are told to stop.
+//! The work of processes that hog their workers (W12) or share them (W13), until they have to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -59,7 +59,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of so many. Never freed.
+    /// A race of that many processes. Never freed.
     #[must_use]
     pub fn new(processes: usize) -> &'static Self {
         Box::leak(Box::new(Self {
@@ -91,7 +91,7 @@ impl Race {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The laps of those that have handed them in.
+    /// The laps that processes have handed in.
     #[must_use]
     pub fn laps(&self) -> Vec<u64> {
         self.laps

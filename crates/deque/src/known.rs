@@ -6,7 +6,7 @@
 //!
 //! **Protocol.** The owner keeps a word that it has seen, and its limit, which depends on the word
 //! alone. It does so only where light fences are free. So if the word equals the kept one, the
-//! limit is known, and [`fence::free`](ganger_sync::fence::free) was fence enough.
+//! limit is known, and [`fence::free`] was fence enough.
 
 use crate::word::Snapshot;
 use ganger_sync::fence;

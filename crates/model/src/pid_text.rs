@@ -10,8 +10,9 @@ const NAME: usize = 255;
 /// Returns whether they are a PID. Names are never freed, so after very many PIDs the table of
 /// names may be full.
 ///
-/// # Panics When the parser accepts or rejects what it should not, reports an error at a place
-/// outside of the text, or when a PID's own text is another.
+/// # Panics
+/// When the parser accepts or rejects what it should not, reports an error at a place outside of
+/// the text, or when a PID's own text is another.
 pub fn check_pid_text(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;

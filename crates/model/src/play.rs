@@ -37,7 +37,10 @@ pub fn play_bytes(bytes: &[u8]) {
 }
 
 /// Carries a plan out on a scheduler in a simulation, and compares all that can be seen with the
-/// specification. # Panics When anything differs. The text says what, and what had happened before.
+/// specification.
+///
+/// # Panics
+/// When anything differs. The text says what, and what had happened before.
 pub fn play(plan: &Plan) -> Played {
     let hub = Arc::new(Hub::default());
     let limits = Limits {

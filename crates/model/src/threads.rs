@@ -45,8 +45,8 @@ const BRIEFLY: Duration = Duration::from_millis(1);
 ///
 /// Returns the distinct results of calls, and the distinct ends of processes.
 ///
-/// # Panics When anything differs from the specification. The text says what, and what had happened
-/// before.
+/// # Panics
+/// When anything differs from the specification. The text says what, and what had happened before.
 pub fn play_on_threads(plans: &[Plan], workers: usize) -> BTreeSet<String> {
     let hub = Arc::new(Hub::default());
     let limits = Limits {

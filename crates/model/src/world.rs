@@ -268,7 +268,8 @@ impl World {
         self.state().broken.is_some()
     }
 
-    /// # Panics When there is an error. The text says what, and what had happened before.
+    /// # Panics
+    /// When there is an error. The text says what, and what had happened before.
     pub(crate) fn assert_right(&self) {
         let state = self.state();
         let Some(broken) = &state.broken else {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// How often each fault happens, in times out of a thousand. By default there are no faults.
 ///
-/// # Moments A fault that comes from outside of the scheduler happens before any move, and in the
-/// middle of some: while a process is being submitted, before and after a step, while a process
-/// ends.
+/// # Moments
+/// A fault that comes from outside of the scheduler happens before any move, and in the middle of
+/// some: while a process is being submitted, before and after a step, while a process ends.
 ///
 /// ```
 /// use ganger_sim::Faults;

@@ -179,10 +179,11 @@ impl Sim {
     /// With `GANGER_SIM_SEED` in the environment only that seed runs, with `GANGER_SIM_DECISIONS`
     /// only these decisions. That holds for every check of the same program.
     ///
-    /// # Panics When a run fails. The text has the lines that repeat it, and the last moves of the
-    /// simplest run that fails like it. The seed is written to standard error at once, because the
-    /// search for that run may take a while. When the same decisions do not fail again, the text
-    /// says so instead.
+    /// # Panics
+    /// When a run fails. The text has the lines that repeat it, and the last moves of the simplest
+    /// run that fails like it. The seed is written to standard error at once, because the search
+    /// for that run may take a while. When the same decisions do not fail again, the text says so
+    /// instead.
     #[track_caller]
     pub fn check_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) {
         if let Some(given) = given() {

@@ -191,7 +191,8 @@ impl Account {
     /// Checks that everything adds up, once no process is alive, no completer is left, and no
     /// thread sends.
     ///
-    /// # Errors The equations that do not hold, a line each.
+    /// # Errors
+    /// The equations that do not hold, a line each.
     pub fn settle(&self, stats: &WorkerStats) -> Result<(), String> {
         let own = self.totals();
         let exits = own.done + own.failed + own.panicked + own.terminated + own.upgrades_failed;

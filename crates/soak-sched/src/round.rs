@@ -125,7 +125,8 @@ impl Veteran {
 
     /// Ends it; its account is in the tally.
     ///
-    /// # Errors The account's error.
+    /// # Errors
+    /// The account's error.
     pub fn end(self, watch: &Watch) -> Result<Tally, String> {
         let account = Arc::clone(&self.0.account);
         let stats = self.0.end(watch)?;

@@ -82,7 +82,8 @@ impl Ledger {
     /// Settles the account, when all threads have ended, and items with the ids `made` have been
     /// made.
     ///
-    /// # Errors The errors, one line for each kind.
+    /// # Errors
+    /// The errors, one line for each kind.
     ///
     /// # Panics
     /// If one of `made` is not below the number of items.

@@ -22,8 +22,9 @@ pub trait Tally: Default + AddAssign {
 /// prints a line with the seed of the next round: a round that ends the process can be repeated
 /// from there.
 ///
-/// # Panics If a round returns an error. The text has the error, its plan, and the seed that
-/// repeats it first.
+/// # Panics
+/// If a round returns an error. The text has the error, its plan, and the seed that repeats it
+/// first.
 pub fn run<P: Plan, T: Tally>(name: &str, round: impl FnMut(&P) -> Result<T, String>) {
     let seconds = environment::number(environment::SECONDS).unwrap_or(1);
     let start = Instant::now();

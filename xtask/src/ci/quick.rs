@@ -2,8 +2,8 @@
 //! before.
 //!
 //! A crate has changed when a file in its folder differs from where the branch has left the main
-//! one, committed or not. Clippy sees these crates and those that depend on them directly; the tests
-//! are those of the changed crates alone, unit tests and `tests/it`.
+//! one, committed or not. Clippy sees these crates and those that depend on them directly. Only the
+//! changed crates are tested: their unit tests and `tests/it`.
 
 use crate::Failure;
 use crate::cargo::{Cargo, IT};
@@ -24,7 +24,7 @@ const MAIN: [&str; 2] = ["origin/main", "main"];
 /// The package with all the peers, which takes minutes to build.
 const BENCHES: &str = "ganger-benches";
 
-/// What has changed, and who depends on it.
+/// The changed crates, and the crates that depend on them.
 #[derive(Debug, Default)]
 pub(super) struct Quick {
     changed: Vec<Package>,
@@ -133,9 +133,9 @@ impl Quick {
             false => "",
         };
         format!(
-            "left out: {everywhere}{benches}the tests of other crates than {}, test programs beside \
-             `tests/it`, examples in the documentation, features, doc, loom; `cargo xtask ci` has \
-             them",
+            "left out: {everywhere}{benches}the tests of other crates than {}, test programs \
+             beside `tests/it`, examples in the documentation, features, doc, loom; \
+             `cargo xtask ci` has them",
             names(&self.tested())
         )
     }

@@ -97,7 +97,7 @@ const ALLOCATIONS: [&str; 5] = [
 ];
 const FREES: [&str; 2] = ["free", "realloc"];
 
-/// Something that the program does so many times, few or many.
+/// An act that the program repeats, with few rounds and with many.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Act {
     pub(super) name: String,

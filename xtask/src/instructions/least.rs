@@ -28,17 +28,16 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a `Continue` step",
         rmws: 0.0,
         allocations: 0.0,
-        why: "From the queue to the step and back the process is its worker's, and nobody has to \
-              be told. What is counted is the rotation, which looks at the old ends of both queues \
-              (G4).",
+        why: "Between the queue and the step the process belongs to its worker, which notifies no \
+              other thread. The count is that of the rotation, which looks at the old ends of both \
+              queues (G4).",
     },
     Least {
         act: "command",
         what: "a yield that completes inline",
         rmws: 0.0,
         allocations: 0.0,
-        why: "Nobody else knows of the completer yet, so that the answer changes nothing shared \
-              (P6).",
+        why: "No other thread has the completer yet, so the answer changes nothing shared (P6).",
     },
     Least {
         act: "ask",
@@ -68,8 +67,8 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a send by PID to an `Idle` process, and its step",
         rmws: 2.0,
         allocations: 0.0,
-        why: "As by handle: a worker knows whom it has looked up twice. Whom it looks up takes two \
-              more, and so does a send from a thread that is no worker.",
+        why: "As by handle, with a look-up that takes none. Here a look-up takes two, for its \
+              reference to the process.",
     },
     Least {
         act: "send-ready",
@@ -92,7 +91,7 @@ pub(super) const LEAST: [Least; 14] = [
         rmws: 1.0,
         allocations: 0.0,
         why: "The push: the process does not park. Here the drain takes one, so that a sender may \
-              be suspended anywhere and hide nobody's message.",
+              be suspended anywhere and hide no other message.",
     },
     Least {
         act: "send-pid-running",
@@ -125,7 +124,7 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a push and a pop of a deque",
         rmws: 0.0,
         allocations: 0.0,
-        why: "Whoever steals has to agree with the owner, and can be the one who pays for that.",
+        why: "A thief has to agree with the owner, and the thief can pay for that.",
     },
     Least {
         act: "mailbox",

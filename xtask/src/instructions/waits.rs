@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-/// So many instructions behind a store a load does not meet it in the store buffer any more.
+/// A load that is more instructions than this behind a store does not meet it in the store buffer.
 const NEAR: u64 = 100;
 
 /// The stores that may be on their way.
@@ -21,7 +21,7 @@ pub(super) struct Stores {
 
 #[derive(Debug)]
 struct Store {
-    /// After so many instructions.
+    /// The number of the instruction that has made the store.
     at: u64,
     first: u64,
     last: u64,

@@ -216,7 +216,7 @@ fn texts(text: &str) -> Vec<&str> {
 impl Mutant {
     /// What it makes of the files of the crate in `crates/name`, or of others that it names.
     pub(crate) fn changes(&self, name: &str, sources: &mut Sources) -> Result<Changes, Failure> {
-        // The original text of each file, and what comes into which bytes of it.
+        // The original text of each file, and the changes to its bytes.
         let mut cuts: BTreeMap<String, (String, Vec<Cut>)> = BTreeMap::new();
         for Edit { place, change } in &self.edits {
             let code = sources.of(place.in_crate.as_deref().unwrap_or(name))?;
@@ -243,7 +243,7 @@ impl Mutant {
     }
 }
 
-/// Bytes, and what comes into their place.
+/// A range of bytes, and the text that replaces it.
 type Cut = (Range<usize>, String);
 
 /// The changed text; none if two cuts overlap. The lines that come in are lines of their own, so

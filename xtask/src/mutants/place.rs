@@ -60,7 +60,7 @@ impl Sources {
         }
     }
 
-    /// Those that have been read already, by name.
+    /// The files that have been read already, by name.
     #[cfg(test)]
     pub(crate) fn holding(crates: impl IntoIterator<Item = (&'static str, Code)>) -> Self {
         let crates = crates.into_iter();

@@ -77,7 +77,7 @@ impl Row<'_> {
     }
 }
 
-/// The table, and below it the reasons of those that survive.
+/// The table, and below it the reasons of the mutants that survive.
 pub(crate) fn table(rows: &[Row<'_>]) -> String {
     let head = ["name", "what it breaks", "killed by", "time"].map(str::to_owned);
     let cells = rows.iter().map(|row| {

@@ -1,5 +1,5 @@
-//! Folders of a crate are layers: each has its list of those that it may import, all of them below
-//! it, so that no circle can close.
+//! Folders of a crate are layers: each has its list of folders that it may import, all of them
+//! below it, so that no circle can close.
 
 use super::Finding;
 use super::source::Source;

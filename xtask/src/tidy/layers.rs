@@ -3,7 +3,7 @@
 use super::Finding;
 use super::source::Source;
 
-/// The folders in `crates`, each with those that it, or a test of it, may use.
+/// The folders in `crates`, each with the folders that it or a test of it may use.
 const LAYERS: [(&str, &[&str]); 12] = [
     ("soak", &[]),
     ("sync", &[]),

@@ -243,7 +243,7 @@ fn queues(page: &mut String, view: &View<'_>) {
     page.push_str("</section>\n");
 }
 
-/// All that is known of the figures of some rows.
+/// All figures of some rows.
 fn table(page: &mut String, rows: &[&Row<'_>]) {
     page.push_str(
         "<details><summary>All figures</summary><div \

@@ -58,9 +58,9 @@ pub struct Plot<'a> {
 /// In how many figures Ganger leads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing<'a> {
-    /// In so many it is ahead of every peer.
+    /// In how many figures it is ahead of every peer.
     pub ahead: usize,
-    /// Of so many that a peer has, too.
+    /// How many figures a peer has, too.
     pub of: usize,
     /// The one in which it is furthest behind, or least ahead.
     pub worst: Option<Lead<'a>>,
@@ -219,7 +219,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The best peer of those that count.
+    /// The best of the peers that count.
     fn best(&self, counts: impl Fn(Peer) -> bool) -> Option<&'a Figure> {
         let peers = self
             .peers
@@ -247,7 +247,7 @@ impl<'a> Row<'a> {
         self.metric().is_some_and(|metric| !metric.goals.is_empty())
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn title(&self) -> String {
         let spec = self.id.spec();
@@ -347,7 +347,7 @@ fn plots(over: Curve, figures: &[Figure], workers: usize) -> Vec<Plot<'_>> {
 }
 
 impl Plot<'_> {
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn title(&self) -> String {
         let spec = self.id.spec();

@@ -1,4 +1,4 @@
-//! Runs with programs that fail, and with those that say what is wrong.
+//! Runs with programs that fail in silence, and with programs that report an error.
 
 use super::*;
 use crate::whole::job::Size;

@@ -4,6 +4,7 @@ use crate::base::config::Config;
 use crate::core::local::LocalQueue;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
+use ganger_mpsc::Injector;
 
 pub(crate) struct Check;
 

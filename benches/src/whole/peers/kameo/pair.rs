@@ -32,7 +32,7 @@ pub(super) fn run(kameo: &Kameo, pairs: u64, round_trips: u64) -> Timed {
     })
 }
 
-/// Sends to its partner, which it is told first.
+/// Sends to its partner, which its first message names.
 #[derive(Actor)]
 struct Half {
     partner: Option<ActorRef<Self>>,

@@ -25,7 +25,7 @@ pub(super) fn run(ractor: &Ractor, pairs: u64, round_trips: u64) -> Timed {
     })
 }
 
-/// Sends to its partner, which it is told first.
+/// Sends to its partner, which its first message names.
 #[derive(Default)]
 struct Half;
 
