@@ -12,6 +12,7 @@ mod published;
 mod size;
 mod source;
 mod unfinished;
+mod words;
 
 use crate::Failure;
 use crate::root::{files, root};
@@ -71,6 +72,14 @@ pub(crate) fn run() -> Result<(), Failure> {
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);
         unfinished::check(source, &mut findings);
+        words::check(source, &mut findings);
+    }
+    for path in files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+    {
+        let document = fs::read_to_string(root().join(path))?;
+        words::check_document(&slashed(path), &document, &mut findings);
     }
     for path in files.iter().filter(|path| path.ends_with("Cargo.toml")) {
         let manifest = fs::read_to_string(root().join(path))?;

@@ -14,13 +14,19 @@ pub(super) struct Line {
     pub(super) code: String,
     /// What its comments say, without their marks.
     pub(super) comment: String,
+    /// How many characters it has, with all that is in its strings.
+    pub(super) columns: usize,
 }
 
 impl Source {
     pub(super) fn parse(path: &str, text: &str) -> Self {
+        let mut lines = Lexer::new(text).lines();
+        for (line, whole) in lines.iter_mut().zip(text.lines()) {
+            line.columns = whole.chars().count();
+        }
         Self {
             path: path.to_owned(),
-            lines: Lexer::new(text).lines(),
+            lines,
         }
     }
 
