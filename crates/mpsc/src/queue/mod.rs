@@ -129,6 +129,7 @@ impl<T> Queue<T> {
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
+        const { Word::<T>::TAGS_FIT };
         Self {
             word: AtomicPtr::new(Word::EMPTY.raw()),
             owns: PhantomData,
