@@ -20,7 +20,7 @@ pub(crate) enum Item {
     Event(Event),
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
-    /// A monitor or a name begins or ends: see [`Watch`].
+    /// A request for the list of monitors.
     Watch(Box<Watch>),
     /// Nothing: it just wakes the process.
     Nudge,

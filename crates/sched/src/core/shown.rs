@@ -95,8 +95,8 @@ impl<'a> Shown<'a> {
         left
     }
 
-    /// As [`settle`](Self::settle), with what has been taken counted: for rare paths, without a look
-    /// at the limit.
+    /// As [`settle`](Self::settle), with what has been taken counted: for rare paths, without a
+    /// look at the limit.
     fn count_and_settle(&mut self) -> usize {
         self.count();
         self.settle()

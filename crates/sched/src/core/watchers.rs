@@ -29,8 +29,8 @@
 //! a system event: its process sees it unless that process ends before.
 //!
 //! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
-//! last sweep. So the list has at most twice as many entries as living processes had at once, and
-//! at least room for [`SWEEP`].
+//! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
+//! monitors were alive at once, or [`SWEEP`] if that is more.
 
 use crate::base::contain::discard;
 use crate::base::stats::Counters;
