@@ -1,4 +1,5 @@
-//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every event.
+//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every
+//! event.
 #![cfg(not(loom))]
 
 #[path = "it/support/mod.rs"]

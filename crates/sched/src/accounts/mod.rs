@@ -1,15 +1,17 @@
 //! What becomes of everything that goes into a simulated scheduler, for `ganger-sim` alone.
 //!
-//! **Problem.** A message that is lost, shown out of order or to the wrong incarnation, a completion that comes
-//! twice, a process that is closed never or twice: a test notices what it looks for, and hardly looks for these.
+//! **Problem.** A message that is lost, shown out of order or to the wrong incarnation, a
+//! completion that comes twice, a process that is closed never or twice: a test notices what it
+//! looks for, and hardly looks for these.
 //!
-//! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users' processes: they
-//! would live elsewhere in memory than they do, and see nothing of what no step is shown.
+//! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users'
+//! processes: they would live elsewhere in memory than they do, and see nothing of what no step is
+//! shown.
 //!
-//! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here. For each live
-//! process there is an account of what it has been sent, in order, and been shown (`account.rs`); who ends it
-//! closes the account, which has to be balanced. At the end of a run the sums are compared with what the
-//! scheduler has counted itself.
+//! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here.
+//! For each live process there is an account of what it has been sent, in order, and been shown
+//! (`account.rs`); who ends it closes the account, which has to be balanced. At the end of a run
+//! the sums are compared with what the scheduler has counted itself.
 //!
 //! | promise | what is compared |
 //! |---|---|
@@ -19,7 +21,8 @@
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Should another one send something after all, no account is kept any more.
+//! A simulation has one thread. Should another one send something after all, no account is kept any
+//! more.
 
 mod account;
 
@@ -177,8 +180,8 @@ impl Accounts {
         }
     }
 
-    /// Whoever waits for the end of a process that had that PID has been told, or nobody waits; `is_told`
-    /// says whether it is so.
+    /// Whoever waits for the end of a process that had that PID has been told, or nobody waits;
+    /// `is_told` says whether it is so.
     pub(crate) fn tell(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
         if self.with_book(|_| ()).is_some() && !is_told() {
             note_broken(&format!(
@@ -187,7 +190,8 @@ impl Accounts {
         }
     }
 
-    /// What the accounts of a scheduler that has stopped do not agree about with what it has counted.
+    /// What the accounts of a scheduler that has stopped do not agree about with what it has
+    /// counted.
     pub(crate) fn difference(&self, stats: &WorkerStats) -> Option<String> {
         self.with_book(|book| book.difference(stats)).flatten()
     }

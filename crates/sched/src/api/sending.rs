@@ -1,5 +1,5 @@
-//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of a
-//! task.
+//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of
+//! a task.
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
@@ -27,17 +27,19 @@ impl Address {
     ///
     /// It waits when the mailbox holds as many messages as
     /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or others wait: those who
-    /// wait are served in the order in which they began. Without a limit it is [`send`](Self::send).
+    /// wait are served in the order in which they began. Without a limit it is
+    /// [`send`](Self::send).
     ///
-    /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
-    /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
-    /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
-    /// already), for the process that it waits for might then have none to run on, nor for the process whose step
-    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler, and for a `close` that a
-    /// [stop](crate::Handle::stop) has another thread than a worker call.
-    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
-    /// cancellation nor a termination ends the wait. A step that can't know uses
-    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
+    /// From inside a step it blocks that step, and another thread takes the worker's place
+    /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
+    /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
+    /// others wait already), for the process that it waits for might then have none to run on, nor
+    /// for the process whose step it is: it is refused with `Full`. That holds for steps of
+    /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
+    /// than a worker call. Two processes that send to each other in this way, both with full
+    /// mailboxes, wait for ever, and neither a cancellation nor a termination ends the wait. A step
+    /// that can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
+    /// again in a later step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
@@ -77,27 +79,28 @@ impl Address {
         self.send_within(message, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
-    /// all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
+    /// zero not at all.
     ///
     /// # Errors
-    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
-    /// was no room for it by then.
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when
+    /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
         self.send_within(message, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends nothing
-    /// until it is polled.
+    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends
+    /// nothing until it is polled.
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead.
-    /// It keeps nobody else waiting, polled or not. Polling it never
-    /// blocks, inside of a step either.
+    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message
+    /// back instead. It keeps nobody else waiting, polled or not. Polling it never blocks, inside
+    /// of a step either.
     ///
     /// # Errors
-    /// The future's, with the message inside: `Closed` when the process has ended, also while this waited.
+    /// The future's, with the message inside: `Closed` when the process has ended, also while this
+    /// waited.
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -136,23 +139,23 @@ impl Handle {
         self.send_within(package, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
-    /// all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
+    /// zero not at all.
     ///
     /// # Errors
-    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
-    /// was no room for it by then.
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when
+    /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
         self.send_within(package, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID is
-    /// looked up when it is polled first.
+    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID
+    /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when nobody took it; `Closed` when the process has ended while
-    /// this waited.
+    /// The future's, with the package inside, when nobody took it; `Closed` when the process has
+    /// ended while this waited.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),
@@ -187,8 +190,8 @@ enum Stage {
 }
 
 impl SendAsync {
-    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or refused with an error
-    /// that had it inside.
+    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or
+    /// refused with an error that had it inside.
     #[must_use = "the package is here, and nowhere else"]
     pub fn into_package(self) -> Option<Package> {
         match self.stage {
@@ -324,7 +327,8 @@ impl ProcessCell {
         }
     }
 
-    /// The message of one who does not wait any more: a waker's destructor costs nobody his message.
+    /// The message of one who does not wait any more: a waker's destructor costs nobody his
+    /// message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid, self.shared.own_counters(), waker);
         message

@@ -1,14 +1,14 @@
 //! What the queues and the sleepers' word must look like when nobody moves anything.
 //!
 //! While somebody sleeps and nobody searches:
-//! 1. The global queue and the urgent lane are empty: who pushed to them has woken somebody, and who was woken went to sleep
-//!    again only after a look at everything.
-//! 2. No deque has two: whoever pushes to one that is not empty wakes somebody, and so does a worker that
-//!    takes a process and leaves others.
-//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the monitor: a
-//!    step has woken that process, and its worker is to take it next.
-//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else: the
-//!    first sees the turn, the second that it goes on, and wakes somebody.
+//! 1. The global queue and the urgent lane are empty: who pushed to them has woken somebody, and
+//!    who was woken went to sleep again only after a look at everything.
+//! 2. No deque has two: whoever pushes to one that is not empty wakes somebody, and so does a
+//!    worker that takes a process and leaves others.
+//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the
+//!    monitor: a step has woken that process, and its worker is to take it next.
+//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else:
+//!    the first sees the turn, the second that it goes on, and wakes somebody.
 
 use super::{Book, broken};
 use crate::core::shared::Shared;
@@ -115,7 +115,8 @@ impl Book {
 
     /// All versions, if all are even.
     fn versions(&self, used: usize) -> Option<Vec<u64>> {
-        // Ordering: SeqCst: what is over is read first, so that nobody is inside when they are equal.
+        // Ordering: SeqCst: what is over is read first, so that nobody is inside when they are
+        // equal.
         let over = self.over.load(Ordering::SeqCst);
         // Ordering: SeqCst, as above.
         let begun = self.begun.load(Ordering::SeqCst);
@@ -150,8 +151,8 @@ impl Book {
             looks: self.looks.load(Ordering::Relaxed),
             versions,
         };
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has seen something of what
-        // came after that sees the version.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has seen something
+        // of what came after that sees the version.
         fence(Ordering::Acquire);
         let is_same = shared.idle.snapshot() == idle
             && self.versions(used).as_ref() == Some(&now.versions)

@@ -53,11 +53,11 @@ impl fmt::Debug for RegisterError {
 
 /// The handlers of a scheduler, by command id.
 ///
-/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids from
-/// 0 to 255 and a hash look-up for others, without any lock.
+/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids
+/// from 0 to 255 and a hash look-up for others, without any lock.
 ///
-/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a handler keeps,
-/// completers for instance, does not keep the handler. The names stay.
+/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a
+/// handler keeps, completers for instance, does not keep the handler. The names stay.
 pub struct CommandRegistry {
     state: Mutex<State>,
 }

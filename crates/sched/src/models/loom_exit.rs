@@ -24,8 +24,8 @@ struct Told {
 
 struct Shelf(UnsafeCell<Option<ExitReason>>);
 
-// SAFETY: the cells are reached by who has learnt of their last user through the slot alone, which is what
-// the models check.
+// SAFETY: the cells are reached by who has learnt of their last user through the slot alone, which
+// is what the models check.
 unsafe impl Sync for Told {}
 // SAFETY: as above.
 unsafe impl Send for Told {}
@@ -71,7 +71,8 @@ impl Told {
         self.before.with(|before| assert_eq!(unsafe { *before }, 7));
     }
 
-    /// What a worker does, as `finish` does it; whether the handle has the reason, and the reference.
+    /// What a worker does, as `finish` does it; whether the handle has the reason, and the
+    /// reference.
     fn end(&self) -> bool {
         // SAFETY: each model has one worker.
         match unsafe { self.slot.fill(&self.place, ExitReason::Terminated) } {
@@ -161,7 +162,8 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
             let owner = {
                 let told = Arc::clone(&told);
                 // Not in this thread, whose look would come first: loom does not find that the
-                // exchange in `fill` depends on it, because a load of the same thread is in between.
+                // exchange in `fill` depends on it, because a load of the same thread is in
+                // between.
                 thread::spawn(move || {
                     let is_there = is_there(&told);
                     if is_there {
@@ -225,7 +227,8 @@ impl Loose {
     }
 }
 
-/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the memory then.
+/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the
+/// memory then.
 // pins: P12
 #[test]
 fn the_memory_goes_with_who_has_the_reference() {

@@ -61,9 +61,9 @@ impl Progress {
     /// Has submits refused from now on.
     pub(crate) fn begin_stopping(&self) {
         self.enter(STOPPING);
-        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then reads
-        // this stage; a stop enters the stage, then reads the count. One of the two sees the other.
-        // Pairs with the light fence in `submit` as well, as in `begin_terminating`.
+        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then
+        // reads this stage; a stop enters the stage, then reads the count. One of the two sees the
+        // other. Pairs with the light fence in `submit` as well, as in `begin_terminating`.
         fence::heavy();
     }
 

@@ -1,8 +1,9 @@
 //! A worker without a thread: what it would do is done one move at a time, when it is told to.
 //!
-//! The moves are the worker's own: a look at the queues; what follows one that has found something; a turn;
-//! the announcement that it sleeps; the look after that. Between any two of them others may move. What a
-//! worker does within one is not interrupted: for that there are the models under loom.
+//! The moves are the worker's own: a look at the queues; what follows one that has found something;
+//! a turn; the announcement that it sleeps; the look after that. Between any two of them others may
+//! move. What a worker does within one is not interrupted: for that there are the models under
+//! loom.
 
 use super::{Looked, Worker};
 use crate::base::clock::Clock;
@@ -230,7 +231,8 @@ impl<'a> Simulated<'a> {
         did
     }
 
-    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand down.
+    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand
+    /// down.
     fn look_on(&mut self, empty: u32) {
         if !self.has_to_stand_down() {
             self.phase = Phase::Looks(empty);

@@ -243,7 +243,8 @@ fn as_many_as_were_asked_for_work_when_the_blocked_are_back() {
             .into_iter()
             .for_each(|handle| assert_eq!(exit_number(handle), 7));
     };
-    // Where everything is slow, one of the crowd may block for so long that somebody takes its worker's place.
+    // Where everything is slow, one of the crowd may block for so long that somebody takes its
+    // worker's place.
     until("all but one have stood down for good", || {
         most.store(0, Ordering::SeqCst);
         (0..10).for_each(|_| crowd(&most));

@@ -1,4 +1,5 @@
-//! Schedulers that check their promises while they run: a broken one ends this program, with a message.
+//! Schedulers that check their promises while they run: a broken one ends this program, with a
+//! message.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Pid, ProcessContext};
@@ -45,8 +46,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// With `on_message` for what a member does about a message with that number; it returns for how many
-    /// turns the member goes on after that.
+    /// With `on_message` for what a member does about a message with that number; it returns for
+    /// how many turns the member goes on after that.
     fn start(
         scheduler: &Handle,
         size: usize,
@@ -150,8 +151,8 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         }
         0
     });
-    // A step that goes on after it has left one process, or two, to its own worker; or a process whose
-    // turns do.
+    // A step that goes on after it has left one process, or two, to its own worker; or a process
+    // whose turns do.
     let handle = scheduler.handle();
     let (pairs, first) = Crowd::start(&scheduler, PAIRS, move |ctx, pairs, place, left| {
         if left > 0 {
@@ -296,7 +297,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Workers that never run out take one of another again and again: three can't be shared evenly by two.
+/// Workers that never run out take one of another again and again: three can't be shared evenly by
+/// two.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {

@@ -291,7 +291,8 @@ fn one_that_was_not_started_after_all_has_never_been() {
     watcher.has_none_but(12);
 }
 
-/// Everybody monitors everybody, while all of them end in all ways: who is still there is told once of each.
+/// Everybody monitors everybody, while all of them end in all ways: who is still there is told once
+/// of each.
 // pins: P12
 #[test]
 fn in_a_crowd_each_monitor_is_told_once() {

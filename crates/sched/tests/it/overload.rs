@@ -138,7 +138,8 @@ struct Handled {
     controlled_at: AtomicU64,
 }
 
-/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation first.
+/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation
+/// first.
 fn consumer(
     handled: &Arc<Handled>,
     mut may_handle: impl FnMut(u64) -> bool + Send + 'static,

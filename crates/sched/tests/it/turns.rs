@@ -39,7 +39,8 @@ fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     result.into_string().unwrap()
 }
 
-/// Asks once more, with what is left as the tag; the last time it finishes with the number of steps.
+/// Asks once more, with what is left as the tag; the last time it finishes with the number of
+/// steps.
 fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
     if left == 0 {
         out.done(steps);

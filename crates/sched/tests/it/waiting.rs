@@ -1,4 +1,5 @@
-//! Sends that wait for room: when they may not, from inside a step, and what a waker can do to them.
+//! Sends that wait for room: when they may not, from inside a step, and what a waker can do to
+//! them.
 
 use crate::support::{PATIENCE, exit_number, process, quiet_panics, until_state};
 use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};
