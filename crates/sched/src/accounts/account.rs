@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 
-/// An event, as far as anybody can tell it from others.
+/// An event, as far as it can be told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Message(Print),
@@ -18,7 +18,7 @@ pub(super) enum Entry {
     Upgrade,
 }
 
-/// What a message looks like; two that look alike can't be told from each other by who gets them
+/// What a message looks like; two that look alike can't be told from each other by the receiver
 /// either, unless they hold values of types that only their owners know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Print {

@@ -10,8 +10,8 @@
 //!
 //! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here.
 //! For each live process there is an account of what it has been sent, in order, and been shown
-//! (`account.rs`); who ends it closes the account, which has to be balanced. At the end of a run
-//! the sums are compared with what the scheduler has counted itself.
+//! (`account.rs`); the thread that ends it closes the account, which has to be balanced. At the end
+//! of a run the sums are compared with what the scheduler has counted itself.
 //!
 //! | promise | what is compared |
 //! |---|---|
@@ -150,7 +150,7 @@ impl Accounts {
         self.with_book(|book| book.live.entry(pid.id()).or_default().open());
     }
 
-    /// For whoever closes a process with that PID.
+    /// For the thread that closes a process with that PID.
     pub(crate) fn closing(&self, pid: Pid) -> Closing<'_> {
         Closing(self, pid)
     }
@@ -163,7 +163,7 @@ impl Accounts {
         }
     }
 
-    /// All is over with the process, and its PID is about to be anybody's.
+    /// All is over with the process, and its PID is about to be free.
     pub(crate) fn exit(&self, pid: Pid) {
         self.with_account(pid, |account| account.end());
         self.with_book(|book| {
@@ -180,7 +180,7 @@ impl Accounts {
         }
     }
 
-    /// Whoever waits for the end of a process that had that PID has been told, or nobody waits;
+    /// The waiter for the end of a process that had that PID has been told, or there is none;
     /// `is_told` says whether it is so.
     pub(crate) fn tell(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
         if self.with_book(|_| ()).is_some() && !is_told() {

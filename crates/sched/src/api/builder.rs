@@ -112,7 +112,7 @@ impl Builder {
     /// times that it has nothing to do. One whose yields find nothing for some dozens of times
     /// leaves them out for some hundreds of times: it is woken a little sooner then on Linux, which
     /// charges a thread for its yields. With `yields` not above `spin` a worker never yields; then
-    /// it is woken more often, because who pushes on its processor finds it asleep.
+    /// it is woken more often, because a pusher on its processor finds it asleep.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
@@ -196,7 +196,7 @@ impl Builder {
     /// to `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
     ///
     /// The handler is the whole program's; all schedulers share it, and it stays when they are
-    /// gone. [`build`](Self::build) refuses a signal that somebody else handles or ignores.
+    /// gone. [`build`](Self::build) refuses a signal that other code handles or ignores.
     #[cfg(feature = "backtraces")]
     pub fn backtrace_signal(self, signal: i32) -> Self {
         self.with(|config| config.backtrace_signal = Some(signal))

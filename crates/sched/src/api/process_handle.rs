@@ -170,7 +170,7 @@ impl Future for ProcessHandle {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
-        // SAFETY: this is the handle, and nobody else uses it meanwhile.
+        // SAFETY: this is the only handle, and `&mut` excludes other uses.
         unsafe { self.address.task.poll_end(context) }
     }
 }

@@ -1,13 +1,12 @@
 //! Sending many messages to one process.
 //!
-//! **Problem.** A send is one read-modify-write on a word that all who send to a process share, and
-//! its runner with them. Who has a thousand messages for it fetches that word's cache line a
-//! thousand times.
+//! **Problem.** A send is one read-modify-write on a word that a process's senders share with
+//! its runner. A sender with a thousand messages fetches that word's cache line a thousand times.
 //!
-//! **Protocol.** Messages are linked in nodes that nobody else sees, and put in by a single push,
-//! [`MOST`] at a time: so the process begins with the first while later ones are made, on another
-//! worker. With a limit of the mailbox the places are taken beforehand, as many of these as there
-//! are, by one read-modify-write as well.
+//! **Protocol.** Messages are linked in nodes that only the sender sees, and put in by a single
+//! push, [`MOST`] at a time: so the process begins with the first while later ones are made, on
+//! another worker. With a limit of the mailbox the places are taken beforehand, as many of these as
+//! there are, by one read-modify-write as well.
 
 use crate::api::process_handle::Address;
 use crate::core::cell::ProcessCell;

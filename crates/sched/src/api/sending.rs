@@ -95,8 +95,8 @@ impl Address {
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
     /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message
-    /// back instead. It keeps nobody else waiting, polled or not. Polling it never blocks, inside
-    /// of a step either.
+    /// back instead. It keeps no other sender waiting, polled or not. Polling it never blocks,
+    /// inside of a step either.
     ///
     /// # Errors
     /// The future's, with the message inside: `Closed` when the process has ended, also while this
@@ -132,8 +132,8 @@ impl Handle {
     /// goes on to the router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
-    /// ended while this waited; `Full` from inside a step that may not wait, as there.
+    /// [`SendError`], with the package inside, when it was not accepted; `Closed` when the process
+    /// has ended while this waited; `Full` from inside a step that may not wait, as there.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
@@ -154,8 +154,8 @@ impl Handle {
     /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when nobody took it; `Closed` when the process has
-    /// ended while this waited.
+    /// The future's, with the package inside, when it was not accepted; `Closed` when the process
+    /// has ended while this waited.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),
@@ -327,7 +327,7 @@ impl ProcessCell {
         }
     }
 
-    /// The message of one who does not wait any more: a waker's destructor costs nobody his
+    /// The message of a sender that waits no more: a waker's destructor costs no sender its
     /// message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid, self.shared.own_counters(), waker);
@@ -373,14 +373,14 @@ impl ProcessCell {
         }
     }
 
-    /// There is room again: puts in what waits for it. Called by whoever runs the process.
+    /// There is room again: puts in what waits for it. The runner of the process calls this.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
         let Some(waiters) = &self.shared.waiters else {
             return;
         };
         let counters = self.shared.own_counters();
-        // As many times as there is room, but for those who give up meanwhile.
+        // As many times as there is room, but for the waiters that give up meanwhile.
         while let Some(waker) = waiters.next(&self.room, |message| {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
@@ -389,7 +389,7 @@ impl ProcessCell {
         }
     }
 
-    /// The mailbox has been closed: lets those know who wait for room in it.
+    /// The mailbox has been closed: tells the senders that wait for room in it.
     pub(crate) fn refuse_waiters(&self) {
         if let Some(waiters) = &self.shared.waiters {
             let counters = self.shared.own_counters();

@@ -50,7 +50,7 @@ struct Stay {
     stolen: Option<Arc<Stolen>>,
 }
 
-/// A worker as it was just before somebody tried to steal from it.
+/// A worker as it was just before a thief tried to steal from it.
 pub(crate) struct Glimpse(Option<(u64, Stay)>);
 
 /// Where a process was that a worker has taken and is about to run, if that is known.
@@ -73,7 +73,7 @@ pub(super) struct Wait {
 }
 
 impl Queued<'_> {
-    /// Its wait when it is picked at once by who has fetched it.
+    /// Its wait when it is picked at once by its fetcher.
     pub(super) fn wait_of_fetched(&self, Fetched(from): &Fetched) -> Wait {
         let before = from.as_ref().map(|stay| self.wait_at(stay));
         let Wait { picks, above } = before.unwrap_or_default();
@@ -111,7 +111,7 @@ impl Queued<'_> {
 }
 
 impl Check {
-    /// Somebody is about to steal from that worker.
+    /// A thief is about to steal from that worker.
     pub(crate) fn glimpse(&self, victim: usize) -> Glimpse {
         Glimpse(self.book.as_ref().and_then(|book| {
             let slot = &book.slots[victim];
@@ -156,8 +156,8 @@ impl Check {
 impl Book {
     /// Where what has been stolen since the glimpse was, if that is known.
     fn confirm(&self, Glimpse(seen): Glimpse) -> Option<Stay> {
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has stolen what was
-        // put into the deque after that sees that the version was odd.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole what
+        // was put into the deque after that sees that the version was odd.
         fence(Ordering::Acquire);
         let seen = seen.filter(|(version, stay)| {
             // Ordering: Relaxed: the fence orders it.

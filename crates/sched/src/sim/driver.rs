@@ -1,4 +1,4 @@
-//! Who decides, on this thread, what the scheduler leaves to chance.
+//! The driver decides, on this thread, what the scheduler leaves to chance.
 
 use crate::core::token::Token;
 use ganger_deque::Worker as Deque;

@@ -1,7 +1,7 @@
 //! Workers without threads, for `ganger-sim`: no part of the interface, and without its promises.
 //!
 //! A [`Machine`] has the workers and the monitor of a scheduler that has been started without
-//! threads. It does nothing by itself: whoever has it says whose move is next, and what time it is.
+//! threads. It does nothing by itself: its owner says whose move is next, and what time it is.
 //! All of it belongs to one thread. What the scheduler leaves to chance it asks the thread's
 //! [`Driver`].
 
@@ -60,7 +60,7 @@ pub enum Did {
     StoodDown,
     /// It takes the place of another.
     CameBack,
-    /// Nobody has needed it for a while: its thread has ended, and its slot is free.
+    /// No process has needed it for a while: its thread has ended, and its slot is free.
     Retired,
     /// It sleeps.
     FellAsleep,
@@ -74,13 +74,13 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
-    /// Somebody has terminated that process.
+    /// The driver has terminated that process.
     Terminated(Pid),
-    /// Somebody has cancelled that process.
+    /// The driver has cancelled that process.
     Cancelled(Pid),
-    /// Somebody has asked for an upgrade of that process.
+    /// The driver has asked for an upgrade of that process.
     Upgraded(Pid),
-    /// Somebody has done something that was [offered](offer_act).
+    /// The driver has done something that was [offered](offer_act).
     Acted,
     /// A worker has been woken for nothing.
     WokeInVain,
@@ -242,15 +242,15 @@ impl Machine<'_> {
     }
 
     /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on, or
-    /// a spare that nobody needs ends.
+    /// an unneeded spare ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.workers.iter().filter_map(Simulated::next_due);
         workers.chain(self.monitor.next_look()).min()
     }
 
-    /// For how long processes may wait that nobody else is free for, until a spare takes the place
-    /// of a worker whose step blocks (G6); none when nothing waits, or no spare is left.
+    /// For how long processes may wait that no other worker is free for, until a spare takes the
+    /// place of a worker whose step blocks (G6); none when nothing waits, or no spare is left.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
@@ -273,7 +273,7 @@ impl Machine<'_> {
     }
 
     /// Checks the promises that can be checked at this moment; returns whether that was anything:
-    /// no worker was about to look or to wake somebody. What is broken panics, and is
+    /// no worker was about to look or to wake another. What is broken panics, and is
     /// [noted](broken).
     pub fn audit(&self) -> bool {
         self.shared.check.audit(self.shared)
