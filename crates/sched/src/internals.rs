@@ -89,7 +89,7 @@ impl Processes {
         let shared = Arc::clone(&self.scheduler.shared);
         let pid = Pid::new(shared.host, id);
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
-        // SAFETY: the id has been claimed, and nobody else uses it.
+        // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };
         id
     }

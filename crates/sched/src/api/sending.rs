@@ -26,8 +26,8 @@ impl Address {
     /// Sends a message, and blocks until there is room for it.
     ///
     /// It waits when the mailbox holds as many messages as
-    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or others wait: those who
-    /// wait are served in the order in which they began. Without a limit it is
+    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or other senders wait:
+    /// those that wait are served in the order in which they began. Without a limit it is
     /// [`send`](Self::send).
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place

@@ -241,7 +241,7 @@ impl CommandRegistry {
         }
     }
 
-    /// Nobody carries out commands any more, but for who has the handlers already.
+    /// Only a thread that has the handlers already still carries out commands.
     pub(crate) fn give_up(&self, counters: &Counters) {
         if let Some(handlers) = self.take_handlers() {
             Handlers::leave(handlers, counters);

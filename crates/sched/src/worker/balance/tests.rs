@@ -10,8 +10,8 @@ use std::time::Duration;
 
 const MILLI: u64 = 1_000_000;
 
-/// So many workers without threads, with that many processes in their deques. Never freed: nobody
-/// would end these.
+/// So many workers without threads, with that many processes in their deques. Never freed: no
+/// thread would end these.
 struct Crowd {
     scheduler: &'static Scheduler,
     queues: &'static [LocalQueue],
@@ -104,7 +104,7 @@ fn a_look_that_finds_nothing_is_the_last_one_for_a_while() {
     assert!(look(&mut worker, 2 * MILLI).is_some());
 }
 
-/// Whatever the number of workers; and nobody looks at one that has been relieved for good.
+/// Whatever the number of workers; and no worker looks at one that has been relieved for good.
 #[test]
 fn everybody_on_duty_is_looked_at() {
     let crowd = Crowd::new(&[0, 3, 3, 3, 3, 3]);
