@@ -252,7 +252,7 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
         );
         let stats = scheduler.stats().total;
         check_count("steps", stats.steps, 2 * round * processes)?;
-        // Ordering: Relaxed: whoever has counted has ended, and the scheduler's counts say so.
+        // Ordering: Relaxed: the counting processes have ended, and the scheduler's counts say so.
         let (handled, sum) = (HANDLED.load(Ordering::Relaxed), SUM.load(Ordering::Relaxed));
         check_count("messages handled", handled, round * processes)?;
         check_count("the sum of what was in them", sum, sent)?;

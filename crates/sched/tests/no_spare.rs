@@ -1,5 +1,5 @@
-//! The warning that nobody is left to take a worker's place, and a subscriber that waits for what a
-//! step holds.
+//! The warning that no spare is left to take a worker's place, and a subscriber that waits for what
+//! a step holds.
 #![cfg(not(loom))]
 
 #[path = "it/support/mod.rs"]

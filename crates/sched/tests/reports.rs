@@ -130,7 +130,7 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
-/// Has two processes run in turn for as long as somebody waits, and `step` called by a third, whose
+/// Has two processes run in turn for as long as a waiter waits, and `step` called by a third, whose
 /// worker is relieved at once because it says that it is about to block. What waits keeps the spare
 /// busy.
 fn beside_a_crowd(

@@ -19,8 +19,8 @@ use tracing::Level;
 const DO: CommandId = CommandId::new(1);
 
 /// A subscriber for all threads that have none of their own, to be there before any event: where
-/// the first event of a kind meets the first subscriber, `tracing` may take it that nobody listens
-/// to that kind.
+/// the first event of a kind meets the first subscriber, `tracing` may take it that no subscriber
+/// listens to that kind.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {

@@ -79,7 +79,7 @@ fn processes_that_were_answered_leave_nothing_behind() {
             scheduler.submit(server, "main", ()).unwrap()
         });
         for _ in 0..ASKERS {
-            // Nobody waits for them.
+            // No waiter waits for them.
             drop(scheduler.submit(asker(COMMANDS as u64), "main", ()));
         }
         for server in servers {

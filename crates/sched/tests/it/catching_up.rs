@@ -1,4 +1,5 @@
-//! Several turns in one pick: a process that is far behind goes on, and nobody suffers from it.
+//! Several turns in one pick: a process that is far behind goes on, and no other process suffers
+//! from it.
 
 use crate::support::*;
 use ganger_proc_api::{CancelReason, Event, ExitReason, Message, Payload};

@@ -146,7 +146,7 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         if left > 1 {
             mesh.send(ctx, place * 7 + 1, left / 2);
             mesh.send(ctx, place * 5 + 2, left / 2);
-            // Whoever has been woken for them has time to come, and to find nothing more.
+            // A worker woken for them has time to come, and to find nothing more.
             give_way(16, || false);
         }
         0
@@ -156,7 +156,7 @@ fn stress(workers: usize, rounds: u64) -> Summary {
     let handle = scheduler.handle();
     let (pairs, first) = Crowd::start(&scheduler, PAIRS, move |ctx, pairs, place, left| {
         if left > 0 {
-            // Who was woken for this one has to find nothing more, and sleep.
+            // A worker woken for this one has to find nothing more, and sleep.
             give_way(1_000, || handle.stats().sleeping + 1 == workers);
             let before = pairs.handled();
             (1..)

@@ -216,7 +216,7 @@ fn each_pick_may_be_a_rotation_and_then_they_start_in_the_order_of_their_submits
 }
 
 /// Two chains of processes that run on two workers and always wake the next two on the worker that
-/// they run on, so that whoever is the oldest in a deque is stolen again and again.
+/// they run on, so that the oldest process in a deque is stolen again and again.
 struct Relay {
     stop: AtomicBool,
     started: AtomicU64,

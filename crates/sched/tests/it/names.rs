@@ -283,7 +283,7 @@ fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     }
 }
 
-/// A context that somebody has kept of a process whose PID another one has by now gives no name,
+/// A kept context of a process whose PID another one has by now gives no name,
 /// and takes none.
 #[test]
 fn who_has_ended_does_not_touch_the_names_of_its_successor() {

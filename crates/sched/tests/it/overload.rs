@@ -1,5 +1,5 @@
 //! More messages than a process can handle: what is sent is accounted for, memory stays flat, and
-//! whoever ends the process gets through.
+//! the terminator of the process gets through.
 
 use crate::support::*;
 use ganger_proc_api::{Event, ExitReason, Message, Payload, Process, SendError, SendErrorKind};

@@ -112,7 +112,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
     for limit in LIMITS {
         let left = left_by(limit, |events| {
             let mine: &mut VecDeque<Event> = Box::leak(Box::default());
-            // Within reach, so that nobody who looks for leaks takes it for one.
+            // Within reach, so that no leak checker takes it for one.
             KEPT.lock()
                 .unwrap()
                 .push(ptr::from_mut(mine).expose_provenance());
