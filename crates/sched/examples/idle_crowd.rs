@@ -142,7 +142,8 @@ impl Used {
             let more = now.saturating_sub(before);
             if more > each * processes + slack {
                 return Err(format!(
-                    "{stage}: {more} bytes more are {what} than at the start, {} for each of {processes} \
+                    "{stage}: {more} bytes more are {what} than at the start, {} for each \
+                    of {processes} \
                      processes; it may be {each} each and {slack} in all",
                     more / processes.max(1)
                 ));

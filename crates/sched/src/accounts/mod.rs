@@ -17,7 +17,7 @@
 //! |---|---|
 //! | P2 | `close` once for each `init` that returned `Ok`, never in a step |
 //! | P4, R4 | what a step sees is what the last one left, and then the oldest that none has seen |
-//! | P6, P7 | a completion is seen while its yield is outstanding; all others are counted as stale |
+//! | P6, P7 | a completion is seen while its yield is outstanding; others are counted as stale |
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!

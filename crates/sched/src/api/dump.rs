@@ -145,7 +145,8 @@ impl fmt::Display for Dump {
         } = self.stats;
         write!(
             f,
-            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} searching), {spares} spares, \
+            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} \
+            searching), {spares} spares, \
              {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent",
             self.host,
             if self.is_started { "" } else { ", not started" },

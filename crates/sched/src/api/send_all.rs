@@ -57,7 +57,11 @@ impl Address {
     /// struct Sum(u64);
     ///
     /// impl Process for Sum {
-    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), BoxError> {
     ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {

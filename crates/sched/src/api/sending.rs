@@ -52,7 +52,11 @@ impl Address {
     /// struct Slow(u64);
     ///
     /// impl Process for Slow {
-    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), BoxError> {
     ///         out.idle();
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;

@@ -104,8 +104,10 @@ impl Book {
             broken(
                 "G2",
                 &format!(
-                    "{found}, beside {sleeping} sleeping workers, and nobody searches or is about to \
-                     wake one; {global} in the global queue, {urgent} in the urgent lane, {deques:?} in the \
+                    "{found}, beside {sleeping} sleeping workers, and nobody searches or \
+                    is about to \
+                     wake one; {global} in the global queue, {urgent} in the urgent lane, \
+                     {deques:?} in the \
                      deques"
                 ),
             );

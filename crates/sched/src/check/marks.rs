@@ -94,7 +94,8 @@ impl ProcessCheck {
         let bound = book.bound_of(before);
         if waited > bound {
             let found = format!(
-                "a process has waited for {waited} picks, the last of worker {worker}, with {before} before \
+                "a process has waited for {waited} picks, the last of worker {worker}, \
+                with {before} before \
                  it: the bound is {bound}"
             );
             broken("G4", &found);

@@ -90,8 +90,8 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
     };
     let mut worst = 0;
     for _ in 0..300 {
-        // While the one worker is held in a step, nobody is picked: what is counted from here on
-        // comes before the probe.
+        // While the one worker is held in a step, no process is picked: what is counted from here
+        // on comes before the probe.
         let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
         let holder = process(move |_, _, out| {
             entered.send(())?;
