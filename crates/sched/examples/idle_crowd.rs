@@ -1,16 +1,19 @@
-//! What idle processes take of memory, and what is left of it when they have ended: shown, and checked.
+//! What idle processes take of memory, and what is left of it when they have ended: shown, and
+//! checked.
 //!
 //! ```sh
 //! cargo run --release -p ganger-sched --example idle_crowd -- 10000000
 //! ```
 //!
-//! Starts that many processes, waits until all are idle, sends each a message by its PID, upon which it
-//! ends, twice, and stops. At each stage it prints what the program has asked of its allocator and not given back
-//! (heap), and what of it is in memory (resident; Linux alone). What is resident and not on the heap is
-//! kept by the allocator; the list of PIDs is this program's own.
+//! Starts that many processes, waits until all are idle, sends each a message by its PID, upon
+//! which it ends, twice, and stops. At each stage it prints what the program has asked of its
+//! allocator and not given back (heap), and what of it is in memory (resident; Linux alone). What
+//! is resident and not on the heap is kept by the allocator; the list of PIDs is this program's
+//! own.
 //!
-//! It fails, with an error that says what and by how much, when a process takes more than is promised while
-//! it is idle, when a step or a message is missing or comes twice, or when memory does not come back.
+//! It fails, with an error that says what and by how much, when a process takes more than is
+//! promised while it is idle, when a step or a message is missing or comes twice, or when memory
+//! does not come back.
 #![allow(missing_docs)]
 
 use ganger_proc_api::{BoxError, Event, Events, Message, Payload, Pid, Process, StepOutput};
@@ -30,15 +33,15 @@ const IDLE: u64 = 256;
 /// What the system's allocator may have kept of each process of the crowd before.
 const KEPT: u64 = 16;
 
-/// What may be left of a process that has ended, once what is kept has been released: the table of PIDs keeps
-/// its size, and the system's allocator keeps something.
+/// What may be left of a process that has ended, once what is kept has been released: the table of
+/// PIDs keeps its size, and the system's allocator keeps something.
 const RELEASED: u64 = 48;
 
 /// What may stay resident of it when the scheduler is gone as well: the system's allocator's.
 const GONE: u64 = 8;
 
-/// What may come on top in all, however many processes there are: on the heap, and of what is resident, which
-/// the program's code is part of.
+/// What may come on top in all, however many processes there are: on the heap, and of what is
+/// resident, which the program's code is part of.
 const HEAP_SLACK: u64 = 1 << 20;
 const RESIDENT_SLACK: u64 = 8 << 20;
 
@@ -115,7 +118,8 @@ impl Used {
         }
     }
 
-    /// Whether it is no more than at the start, but for so much a process, on the heap and resident.
+    /// Whether it is no more than at the start, but for so much a process, on the heap and
+    /// resident.
     ///
     /// # Errors
     /// What is more, and by how much.
@@ -138,7 +142,8 @@ impl Used {
             let more = now.saturating_sub(before);
             if more > each * processes + slack {
                 return Err(format!(
-                    "{stage}: {more} bytes more are {what} than at the start, {} for each of {processes} \
+                    "{stage}: {more} bytes more are {what} than at the start, {} for each \
+                    of {processes} \
                      processes; it may be {each} each and {slack} in all",
                     more / processes.max(1)
                 ));
@@ -248,7 +253,7 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
         );
         let stats = scheduler.stats().total;
         check_count("steps", stats.steps, 2 * round * processes)?;
-        // Ordering: Relaxed: whoever has counted has ended, and the scheduler's counts say so.
+        // Ordering: Relaxed: the counting processes have ended, and the scheduler's counts say so.
         let (handled, sum) = (HANDLED.load(Ordering::Relaxed), SUM.load(Ordering::Relaxed));
         check_count("messages handled", handled, round * processes)?;
         check_count("the sum of what was in them", sum, sent)?;

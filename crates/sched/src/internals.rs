@@ -1,5 +1,5 @@
-//! What the benchmarks of this workspace measure of the inside. It is no part of the interface: it may
-//! change or go in any version.
+//! What the benchmarks of this workspace measure of the inside. It is no part of the interface: it
+//! may change or go in any version.
 
 use crate::api::handle::Handle;
 use crate::core::cell::ProcessCell;
@@ -22,7 +22,8 @@ impl Default for StateWord {
 }
 
 impl StateWord {
-    /// A turn after which it waits, and the event that queues it again; whether all was as expected.
+    /// A turn after which it waits, and the event that queues it again; whether all was as
+    /// expected.
     pub fn park_and_wake(&self) -> bool {
         self.0.begin() == Begin::Step
             && self.0.drain().len() <= 1
@@ -88,7 +89,7 @@ impl Processes {
         let shared = Arc::clone(&self.scheduler.shared);
         let pid = Pid::new(shared.host, id);
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
-        // SAFETY: the id has been claimed, and nobody else uses it.
+        // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };
         id
     }

@@ -42,7 +42,8 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// Lets a step last until it has been reported, and returns the report, and what is known of the step.
+/// Lets a step last until it has been reported, and returns the report, and what is known of the
+/// step.
 fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let (began, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     let long = {
@@ -73,7 +74,8 @@ fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep
     (report().unwrap(), steps.last().unwrap().clone())
 }
 
-/// As [`long_step`], until there is a backtrace: a thread that is not given a processor in time has none.
+/// As [`long_step`], until there is a backtrace: a thread that is not given a processor in time has
+/// none.
 fn with_backtrace(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let mut steps = (0..200).map(|_| long_step(scheduler, lasts));
     let found = steps.find(|(_, step)| step.backtrace.is_some());

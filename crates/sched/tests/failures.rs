@@ -1,4 +1,5 @@
-//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every event.
+//! What is logged of processes that fail, or are forced to end, by a subscriber that sees every
+//! event.
 #![cfg(not(loom))]
 
 #[path = "it/support/mod.rs"]
@@ -204,7 +205,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
         .collect();
     let report = scheduler.stop(Duration::ZERO).unwrap();
     assert_eq!(report.forced + report.stuck.len() as u64, 10);
-    // No other test here forces anybody.
+    // No other test here forces a process.
     let warnings = seen(&["WARN", &format!("forced={};", report.forced)]);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let named = |process: &&ganger_sched::ProcessHandle| {

@@ -59,7 +59,8 @@ impl Process for Idler {
     }
 }
 
-/// Bytes that each of many processes that stay takes, when so many messages are sent between any two.
+/// Bytes that each of many processes that stay takes, when so many messages are sent between any
+/// two.
 fn bytes_each(messages: u64) -> usize {
     const STAY: usize = 2_000;
     let scheduler = start(1);

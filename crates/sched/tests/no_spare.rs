@@ -1,4 +1,5 @@
-//! The warning that nobody is left to take a worker's place, and a subscriber that waits for what a step holds.
+//! The warning that no spare is left to take a worker's place, and a subscriber that waits for what
+//! a step holds.
 #![cfg(not(loom))]
 
 #[path = "it/support/mod.rs"]
@@ -16,7 +17,8 @@ use tracing::Level;
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A step of a scheduler's only worker waits for what the subscriber has to do first, with something queued behind it.
+/// A step of a scheduler's only worker waits for what the subscriber has to do first, with
+/// something queued behind it.
 fn while_a_step_keeps_the_only_worker(
     act: Arc<Mutex<Option<Act>>>,
     with: impl FnOnce(&Scheduler, Sender<()>) -> Act,
@@ -71,7 +73,8 @@ fn is_said_on_a_thread_of_its_own() {
     });
     tracing::subscriber::set_global_default(subscriber).unwrap();
 
-    // It stops the scheduler: not even an hour would be enough to wait for the thread that it is called on.
+    // It stops the scheduler: not even an hour would be enough to wait for the thread that it is
+    // called on.
     let (tell, told) = channel();
     while_a_step_keeps_the_only_worker(Arc::clone(&act), |scheduler, release| {
         let handle = scheduler.handle();

@@ -123,8 +123,8 @@ fn a_core_that_may_not_be_used_is_refused_with_those_that_may() {
     assert!(pins(&allowed).is_ok());
 }
 
-/// Has a step keep the only worker with `wait`, three times: it is pinned until it is relieved, and the
-/// spare that takes its place is from then on.
+/// Has a step keep the only worker with `wait`, three times: it is pinned until it is relieved, and
+/// the spare that takes its place is from then on.
 fn assert_place_is_taken(wait: fn(&mpsc::Receiver<()>)) {
     let all = own_cores();
     let core = all[0];

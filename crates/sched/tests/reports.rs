@@ -14,7 +14,8 @@ use support::on_event::{on_event, text_of};
 use support::*;
 use tracing::{Event, Level};
 
-/// Every warning and every report of a long step, as text: the level, and all fields with their names.
+/// Every warning and every report of a long step, as text: the level, and all fields with their
+/// names.
 static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// What the step of the test with the host `held` holds, and the subscriber waits for.
@@ -41,8 +42,8 @@ fn seen(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// The reports of steps of processes of that host, without those of quick ones: where the machine is busy,
-/// one of these may have to wait for longer than a step should.
+/// The reports of steps of processes of that host, without those of quick ones: where the machine
+/// is busy, one of these may have to wait for longer than a step should.
 fn reports(host: &str) -> Vec<String> {
     let mut reports = seen(&format!("pid={{{host}|"));
     reports.retain(|report| !report.contains("method=quick"));
@@ -129,8 +130,9 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
-/// Has two processes run in turn for as long as somebody waits, and `step` called by a third, whose worker
-/// is relieved at once because it says that it is about to block. What waits keeps the spare busy.
+/// Has two processes run in turn for as long as a waiter waits, and `step` called by a third, whose
+/// worker is relieved at once because it says that it is about to block. What waits keeps the spare
+/// busy.
 fn beside_a_crowd(
     scheduler: &Scheduler,
     method: &'static str,

@@ -18,8 +18,9 @@ use tracing::Level;
 
 const DO: CommandId = CommandId::new(1);
 
-/// A subscriber for all threads that have none of their own, to be there before any event: where the first
-/// event of a kind meets the first subscriber, `tracing` may take it that nobody listens to that kind.
+/// A subscriber for all threads that have none of their own, to be there before any event: where
+/// the first event of a kind meets the first subscriber, `tracing` may take it that no subscriber
+/// listens to that kind.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
@@ -196,8 +197,9 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// Is refused to stop the scheduler when it is told something at that level: that a process has been started, that the
-/// scheduler is stopping. Begins to stop it then. Once; says how long it took.
+/// Is refused to stop the scheduler when it is told something at that level: that a process has
+/// been started, that the scheduler is stopping. Begins to stop it then. Once; says how long it
+/// took.
 fn stops(
     level: Level,
     handle: Mutex<Option<Handle>>,

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem;
 
-/// An event, as far as anybody can tell it from others.
+/// An event, as far as it can be told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Message(Print),
@@ -18,8 +18,8 @@ pub(super) enum Entry {
     Upgrade,
 }
 
-/// What a message looks like; two that look alike can't be told from each other by who gets them either,
-/// unless they hold values of types that only their owners know.
+/// What a message looks like; two that look alike can't be told from each other by the receiver
+/// either, unless they hold values of types that only their owners know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Print {
     source: Option<Pid>,
@@ -29,13 +29,15 @@ pub(super) struct Print {
 /// What has become of all that a process was sent, or all processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tally {
-    /// Messages and control messages that were accepted, taken by steps, and dropped with their process.
+    /// Messages and control messages that were accepted, taken by steps, and dropped with their
+    /// process.
     pub(super) messages: u64,
     pub(super) handled: u64,
     pub(super) undelivered: u64,
     /// Commands that were handed to handlers.
     pub(super) yields: u64,
-    /// Completions that were accepted, taken by steps, and dropped because they came too late or twice.
+    /// Completions that were accepted, taken by steps, and dropped because they came too late or
+    /// twice.
     pub(super) completions: u64,
     pub(super) delivered: u64,
     pub(super) stale: u64,

@@ -1,25 +1,28 @@
 //! What becomes of everything that goes into a simulated scheduler, for `ganger-sim` alone.
 //!
-//! **Problem.** A message that is lost, shown out of order or to the wrong incarnation, a completion that comes
-//! twice, a process that is closed never or twice: a test notices what it looks for, and hardly looks for these.
+//! **Problem.** A message that is lost, shown out of order or to the wrong incarnation, a
+//! completion that comes twice, a process that is closed never or twice: a test notices what it
+//! looks for, and hardly looks for these.
 //!
-//! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users' processes: they
-//! would live elsewhere in memory than they do, and see nothing of what no step is shown.
+//! **Rejected.** Marks in the messages themselves, which users would see. Wrappers around users'
+//! processes: they would live elsewhere in memory than they do, and see nothing of what no step is
+//! shown.
 //!
-//! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here. For each live
-//! process there is an account of what it has been sent, in order, and been shown (`account.rs`); who ends it
-//! closes the account, which has to be balanced. At the end of a run the sums are compared with what the
-//! scheduler has counted itself.
+//! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here.
+//! For each live process there is an account of what it has been sent, in order, and been shown
+//! (`account.rs`); the thread that ends it closes the account, which has to be balanced. At the end
+//! of a run the sums are compared with what the scheduler has counted itself.
 //!
 //! | promise | what is compared |
 //! |---|---|
 //! | P2 | `close` once for each `init` that returned `Ok`, never in a step |
 //! | P4, R4 | what a step sees is what the last one left, and then the oldest that none has seen |
-//! | P6, P7 | a completion is seen while its yield is outstanding; all others are counted as stale |
+//! | P6, P7 | a completion is seen while its yield is outstanding; others are counted as stale |
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Should another one send something after all, no account is kept any more.
+//! A simulation has one thread. Should another one send something after all, no account is kept any
+//! more.
 
 mod account;
 
@@ -147,7 +150,7 @@ impl Accounts {
         self.with_book(|book| book.live.entry(pid.id()).or_default().open());
     }
 
-    /// For whoever closes a process with that PID.
+    /// For the thread that closes a process with that PID.
     pub(crate) fn closing(&self, pid: Pid) -> Closing<'_> {
         Closing(self, pid)
     }
@@ -160,7 +163,7 @@ impl Accounts {
         }
     }
 
-    /// All is over with the process, and its PID is about to be anybody's.
+    /// All is over with the process, and its PID is about to be free.
     pub(crate) fn exit(&self, pid: Pid) {
         self.with_account(pid, |account| account.end());
         self.with_book(|book| {
@@ -177,8 +180,8 @@ impl Accounts {
         }
     }
 
-    /// Whoever waits for the end of a process that had that PID has been told, or nobody waits; `is_told`
-    /// says whether it is so.
+    /// The waiter for the end of a process that had that PID has been told, or there is none;
+    /// `is_told` says whether it is so.
     pub(crate) fn tell(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
         if self.with_book(|_| ()).is_some() && !is_told() {
             note_broken(&format!(
@@ -187,7 +190,8 @@ impl Accounts {
         }
     }
 
-    /// What the accounts of a scheduler that has stopped do not agree about with what it has counted.
+    /// What the accounts of a scheduler that has stopped do not agree about with what it has
+    /// counted.
     pub(crate) fn difference(&self, stats: &WorkerStats) -> Option<String> {
         self.with_book(|book| book.difference(stats)).flatten()
     }

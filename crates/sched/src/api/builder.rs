@@ -91,8 +91,8 @@ impl Builder {
 
     /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
     ///
-    /// A process that still has three times as many before it after a step that asks to wait, or more, may have several
-    /// steps before others have theirs: up to 64, for 100 us.
+    /// A process that still has three times as many before it after a step that asks to wait, or
+    /// more, may have several steps before others have theirs: up to 64, for 100 us.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }
@@ -106,12 +106,13 @@ impl Builder {
     /// How a worker waits for work: below `spin` empty looks it spins, below `yields` it yields its
     /// thread, then it blocks. Default: 4 and 16.
     ///
-    /// Where other programs compete for the processors, a thread that yields may get its own back a time slice
-    /// later, and is not woken meanwhile because it is awake. A worker that has kept a process waiting so, while
-    /// others slept, pauses in place of yielding for the next thousand times that it has nothing to do. One
-    /// whose yields find nothing for some dozens of times leaves them out for some hundreds of times: it is woken a little
-    /// sooner then on Linux, which charges a thread for its yields. With `yields` not above `spin` a worker never yields;
-    /// then it is woken more often, because who pushes on its processor finds it asleep.
+    /// Where other programs compete for the processors, a thread that yields may get its own back a
+    /// time slice later, and is not woken meanwhile because it is awake. A worker that has kept a
+    /// process waiting so, while others slept, pauses in place of yielding for the next thousand
+    /// times that it has nothing to do. One whose yields find nothing for some dozens of times
+    /// leaves them out for some hundreds of times: it is woken a little sooner then on Linux, which
+    /// charges a thread for its yields. With `yields` not above `spin` a worker never yields; then
+    /// it is woken more often, because a pusher on its processor finds it asleep.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
@@ -123,8 +124,8 @@ impl Builder {
     }
 
     /// After how long without a rotation the next pick is one; and after how long in one step
-    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) says so, when others wait. With zero,
-    /// every pick is a rotation. Default: 10 ms.
+    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) says so, when others wait.
+    /// With zero, every pick is a rotation. Default: 10 ms.
     pub fn chain_limit(self, limit: Duration) -> Self {
         self.with(|config| config.chain_limit = limit)
     }
@@ -132,44 +133,47 @@ impl Builder {
     /// How long a process that a running step has woken is left to the step's own worker while
     /// others sleep, if it is the only one. From 1 us to 2 ms. Default: 50 us.
     ///
-    /// Where steps were short for a while, it is noticed later that one is not: after 4 ms at the most.
+    /// Where steps were short for a while, it is noticed later that one is not: after 4 ms at the
+    /// most.
     pub fn hand_off_delay(self, delay: Duration) -> Self {
         self.with(|config| config.hand_off_delay = delay)
     }
 
     /// After how long a step that blocks its thread, and after how long one that computes, another
-    /// thread takes the place of its worker, when processes wait that no other worker is free for. The
-    /// monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
+    /// thread takes the place of its worker, when processes wait that no other worker is free for.
+    /// The monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
-    /// For how long, after a step of a method has been reported because it kept others waiting, further
-    /// steps of processes with that method are not; the next report says how many there were. They are
-    /// counted all the same, and the last are in [`long_steps`](crate::Handle::long_steps). Of more than 256
-    /// methods at a time those that come last have no report. Default: 1 s; with zero each is reported.
+    /// For how long, after a step of a method has been reported because it kept others waiting,
+    /// further steps of processes with that method are not; the next report says how many there
+    /// were. They are counted all the same, and the last are in
+    /// [`long_steps`](crate::Handle::long_steps). Of more than 256 methods at a time those that
+    /// come last have no report. Default: 1 s; with zero each is reported.
     pub fn report_interval(self, interval: Duration) -> Self {
         self.with(|config| config.report_interval = interval)
     }
 
-    /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on x86-64
-    /// and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the feature
-    /// `backtraces`.
+    /// Whether the report of a step that keeps others waiting says where the step is, on Linux, on
+    /// x86-64 and AArch64; elsewhere [`build`](Self::build) refuses it. Default: no. Needs the
+    /// feature `backtraces`.
     ///
-    /// The thread whose step is reported gets a signal ([`backtrace_signal`](Self::backtrace_signal)) and
-    /// copies its registers and the innermost 64 KiB of its stack in the handler, without a lock, an
-    /// allocation or a call. The thread that writes the report waits for that, 10 ms at the most, and
-    /// makes text of it, which may take it a moment where there is much debug information. There is no
-    /// backtrace when the step is over by then, when the
-    /// thread was given no processor in time or blocks the signal, or when the signal's handler has been
-    /// replaced.
+    /// The thread whose step is reported gets a signal
+    /// ([`backtrace_signal`](Self::backtrace_signal)) and copies its registers and the innermost 64
+    /// KiB of its stack in the handler, without a lock, an allocation or a call. The thread that
+    /// writes the report waits for that, 10 ms at the most, and makes text of it, which may take it
+    /// a moment where there is much debug information. There is no backtrace when the step is over
+    /// by then, when the thread was given no processor in time or blocks the signal, or when the
+    /// signal's handler has been replaced.
     ///
     /// What a step has to know:
-    /// - Calls that the system does not begin again after a signal return `EINTR`, whatever the handler's
-    ///   flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on sockets with a timeout
-    ///   (`man 7 signal` lists them). The standard library's sleeps, locks, reads and writes begin again
-    ///   by themselves; C libraries may not.
-    /// - On a stack that is not the thread's own (a coroutine's), only the innermost function is seen.
+    /// - Calls that the system does not begin again after a signal return `EINTR`, whatever the
+    ///   handler's flags: `poll`, `select`, `epoll_wait`, `nanosleep`, `usleep`, and calls on
+    ///   sockets with a timeout (`man 7 signal` lists them). The standard library's sleeps, locks,
+    ///   reads and writes begin again by themselves; C libraries may not.
+    /// - On a stack that is not the thread's own (a coroutine's), only the innermost function is
+    ///   seen.
     /// - Without symbols, in a program that was stripped, there are addresses. Lines need debug
     ///   information (`debug = "line-tables-only"`).
     ///
@@ -188,19 +192,19 @@ impl Builder {
         self.with(|config| config.long_step_backtraces = are_taken)
     }
 
-    /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN` to
-    /// `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
+    /// Which real-time signal asks a thread where it is, when backtraces are taken: from `SIGRTMIN`
+    /// to `SIGRTMAX`. Default: `SIGRTMAX - 1`, which is 63. Needs the feature `backtraces`.
     ///
-    /// The handler is the whole program's; all schedulers share it, and it stays when they are gone.
-    /// [`build`](Self::build) refuses a signal that somebody else handles or ignores.
+    /// The handler is the whole program's; all schedulers share it, and it stays when they are
+    /// gone. [`build`](Self::build) refuses a signal that other code handles or ignores.
     #[cfg(feature = "backtraces")]
     pub fn backtrace_signal(self, signal: i32) -> Self {
         self.with(|config| config.backtrace_signal = Some(signal))
     }
 
-    /// How many threads there may be beside the workers, to take the places of those whose steps block
-    /// or compute for long. They are started when they are needed. Up to 4096. Default: 64; with 0 such a
-    /// step costs the worker that runs it.
+    /// How many threads there may be beside the workers, to take the places of those whose steps
+    /// block or compute for long. They are started when they are needed. Up to 4096. Default: 64;
+    /// with 0 such a step costs the worker that runs it.
     pub fn max_spares(self, threads: usize) -> Self {
         self.with(|config| config.max_spares = threads)
     }
@@ -210,16 +214,16 @@ impl Builder {
         self.with(|config| config.keep_spares = time)
     }
 
-    /// The most processes that may be alive at a time; exact under concurrent submits. From 1 up. Default:
-    /// none.
+    /// The most processes that may be alive at a time; exact under concurrent submits. From 1 up.
+    /// Default: none.
     pub fn max_processes(self, processes: usize) -> Self {
         self.with(|config| config.max_processes = Some(processes))
     }
 
-    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`, or
-    /// wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many control
-    /// messages beside them. Completions, cancellations and upgrades are never refused. From 1 up; a limit above
-    /// 2^31 - 1 is taken for that. Default: none.
+    /// The most messages that a process's mailbox may hold; further ones are refused with `Full`,
+    /// or wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many
+    /// control messages beside them. Completions, cancellations and upgrades are never refused.
+    /// From 1 up; a limit above 2^31 - 1 is taken for that. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }
@@ -229,8 +233,8 @@ impl Builder {
         self.with(|config| config.shutdown_deadline = deadline)
     }
 
-    /// The start of the threads' names; `-0`, `-1`, … follows for workers and spares, `-monitor` for the
-    /// monitor. Default: `ganger-worker`.
+    /// The start of the threads' names; `-0`, `-1`, … follows for workers and spares, `-monitor`
+    /// for the monitor. Default: `ganger-worker`.
     pub fn thread_name(self, prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         self.with(|config| config.thread_name = prefix)
@@ -244,14 +248,14 @@ impl Builder {
     /// Pins each worker to a core, on Linux; elsewhere [`build`](Self::build) refuses anything but
     /// [`Pinning::Off`]. Default: `Off`.
     ///
-    /// Worth a try where the scheduler has its cores to itself and no more workers than cores; where it
-    /// has not, a pinned worker waits for its core while others are free. The core belongs to the
-    /// worker's place: a spare thread that takes the place is pinned to it, and the thread whose step
-    /// blocks or takes long may run on any core that the calling thread of `build` could use. The monitor
-    /// is not pinned. Threads that a step starts inherit its worker's core.
+    /// Worth a try where the scheduler has its cores to itself and no more workers than cores;
+    /// where it has not, a pinned worker waits for its core while others are free. The core belongs
+    /// to the worker's place: a spare thread that takes the place is pinned to it, and the thread
+    /// whose step blocks or takes long may run on any core that the calling thread of `build` could
+    /// use. The monitor is not pinned. Threads that a step starts inherit its worker's core.
     ///
-    /// Should the system refuse a core later, because the process's cpuset has shrunk, the worker goes on
-    /// without it, which is reported.
+    /// Should the system refuse a core later, because the process's cpuset has shrunk, the worker
+    /// goes on without it, which is reported.
     ///
     /// ```
     /// use ganger_sched::{Pinning, Scheduler};
@@ -278,11 +282,12 @@ impl Builder {
         self.with(|config| config.router = Some(router))
     }
 
-    /// Whether packages for PIDs of this scheduler for which it has no process go to the router as well, once. Default:
-    /// no, they come back with `NotFound`, and so do those that the router refuses.
+    /// Whether packages for PIDs of this scheduler for which it has no process go to the router as
+    /// well, once. Default: no, they come back with `NotFound`, and so do those that the router
+    /// refuses.
     ///
-    /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its own processes reach them,
-    /// too. Those that it has a process for do not come by there.
+    /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its
+    /// own processes reach them, too. Those that it has a process for do not come by there.
     pub fn route_unknown(self, routes_unknown: bool) -> Self {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
@@ -298,8 +303,9 @@ impl Builder {
     /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
     ///
     /// # Errors
-    /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it, workers can't be
-    /// pinned as they should be, or backtraces can't be taken, or not with that signal.
+    /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it,
+    /// workers can't be pinned as they should be, or backtraces can't be taken, or not with that
+    /// signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));

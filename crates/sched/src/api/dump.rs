@@ -1,8 +1,10 @@
-//! All that can be seen of a scheduler from outside, for a program that stands still and should not.
+//! All that can be seen of a scheduler from outside, for a program that stands still and should
+//! not.
 //!
-//! Everything is read with loads, one thing after the other, while the workers go on: what is said of a
-//! process, or of a worker, is right for it at some moment, and two of them may be of different moments.
-//! What a step has left of its events only the process's runner can see, so that it is not in here.
+//! Everything is read with loads, one thing after the other, while the workers go on: what is said
+//! of a process, or of a worker, is right for it at some moment, and two of them may be of
+//! different moments. What a step has left of its events only the process's runner can see, so that
+//! it is not in here.
 
 use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::stats::Stats;
@@ -11,8 +13,8 @@ use crate::process::state::ProcessState;
 use ganger_proc_api::{HostName, Pid};
 use std::fmt;
 
-/// What [`Handle::dump`] has seen. Its text, by `Display`, has a line for the scheduler, one for each worker
-/// and one for each process. It does not end with a new line.
+/// What [`Handle::dump`] has seen. Its text, by `Display`, has a line for the scheduler, one for
+/// each worker and one for each process. It does not end with a new line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Dump {
@@ -24,8 +26,8 @@ pub struct Dump {
     pub stats: Stats,
     /// Processes that wait before all others, because a system event has woken them.
     pub urgent_queue: usize,
-    /// The threads that run steps: the workers that were asked for, and then those that have taken the
-    /// places of others, as in [`Handle::worker_stats`].
+    /// The threads that run steps: the workers that were asked for, and then those that have taken
+    /// the places of others, as in [`Handle::worker_stats`].
     pub workers: Vec<WorkerDump>,
     /// The live processes.
     pub processes: Vec<ProcessDump>,
@@ -55,9 +57,9 @@ pub struct WorkerDump {
 pub struct ProcessDump {
     /// Its state and marks.
     pub info: ProcessInfo,
-    /// Whether something is in its mailbox that its runner has not taken out: a message, a completion, a
-    /// system event, or the nudge of a termination. What has woken a process that waited is not in its
-    /// mailbox, but handed to its next turn.
+    /// Whether something is in its mailbox that its runner has not taken out: a message, a
+    /// completion, a system event, or the nudge of a termination. What has woken a process that
+    /// waited is not in its mailbox, but handed to its next turn.
     pub has_mail: bool,
     /// How many messages no step has taken, where mailboxes have a limit.
     pub messages: Option<usize>,
@@ -66,9 +68,10 @@ pub struct ProcessDump {
 }
 
 impl Handle {
-    /// All that can be seen of the scheduler: its workers, its processes, what waits where. For a log when
-    /// a program does not go on as it should. Never stops a worker, and blocks for no longer than it takes
-    /// to read everything: O(workers), and O(most processes that there have been at once).
+    /// All that can be seen of the scheduler: its workers, its processes, what waits where. For a
+    /// log when a program does not go on as it should. Never stops a worker, and blocks for no
+    /// longer than it takes to read everything: O(workers), and O(most processes that there have
+    /// been at once).
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Events, Process, StepOutput};
@@ -142,7 +145,8 @@ impl fmt::Display for Dump {
         } = self.stats;
         write!(
             f,
-            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} searching), {spares} spares, \
+            "scheduler {}{}: {workers} workers ({sleeping} asleep, {searching} \
+            searching), {spares} spares, \
              {relieved} relieved; {live} processes, {global_queue} in the global queue, {} urgent",
             self.host,
             if self.is_started { "" } else { ", not started" },

@@ -14,8 +14,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap; it keeps a few bytes of the process
-/// alive after its end, and the memory of the scheduler, as a [`Handle`](crate::Handle) does: what the scheduler
-/// itself keeps for ever, such as a handler, is better off with a [`WeakHandle`](crate::WeakHandle) and a PID.
+/// alive after its end, and the memory of the scheduler, as a [`Handle`](crate::Handle) does: what
+/// the scheduler itself keeps for ever, such as a handler, is better off with a
+/// [`WeakHandle`](crate::WeakHandle) and a PID.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) task: Task,
@@ -32,12 +33,12 @@ impl Address {
         self.task.pid
     }
 
-    /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that waits
-    /// for room.
+    /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that
+    /// waits for room.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, or its mailbox is full or
-    /// others wait for room in it.
+    /// [`SendError`], with the message inside, when the process has ended, or its mailbox is full
+    /// or others wait for room in it.
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // In its node from the beginning, where it was made.
@@ -45,16 +46,16 @@ impl Address {
         self.task.deliver_in_node(message)
     }
 
-    /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes one
-    /// more allocation than [`send`](Self::send).
+    /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
+    /// one more allocation than [`send`](Self::send).
     ///
-    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier system
-    /// events: control messages, cancellations and upgrades. A process that it wakes runs before others
-    /// that are ready; one that is queued already keeps its place.
+    /// It overtakes the messages and completions that wait in the mailbox, and stays behind earlier
+    /// system events: control messages, cancellations and upgrades. A process that it wakes runs
+    /// before others that are ready; one that is queued already keeps its place.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, or has as many control messages
-    /// waiting as a mailbox may hold messages; those do not count here.
+    /// [`SendError`], with the message inside, when the process has ended, or has as many control
+    /// messages waiting as a mailbox may hold messages; those do not count here.
     ///
     /// [`Event::Control`]: ganger_proc_api::Event::Control
     pub fn send_control(&self, message: Message) -> Result<(), SendError> {
@@ -130,7 +131,8 @@ impl ProcessHandle {
     /// called.
     ///
     /// Must not be called from a step: the worker would wait instead of working. Nor before
-    /// [`Scheduler::start`](crate::Scheduler::start) on the thread that is to call that: nothing runs before it.
+    /// [`Scheduler::start`](crate::Scheduler::start) on the thread that is to call that: nothing
+    /// runs before it.
     ///
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.
@@ -168,7 +170,7 @@ impl Future for ProcessHandle {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
-        // SAFETY: this is the handle, and nobody else uses it meanwhile.
+        // SAFETY: this is the only handle, and `&mut` excludes other uses.
         unsafe { self.address.task.poll_end(context) }
     }
 }
@@ -180,8 +182,8 @@ impl Drop for ProcessHandle {
         let _rest = match unsafe { self.address.task.abandon() } {
             Abandoned::Alive(waker) => (waker, None),
             Abandoned::Ended(reason) => {
-                // SAFETY: this handle has the reference of the process, which has ended, and is not used
-                // again.
+                // SAFETY: this handle has the reference of the process, which has ended, and is not
+                // used again.
                 unsafe { ManuallyDrop::drop(&mut self.address) };
                 (None, reason)
             }

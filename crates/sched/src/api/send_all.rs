@@ -1,11 +1,12 @@
 //! Sending many messages to one process.
 //!
-//! **Problem.** A send is one read-modify-write on a word that all who send to a process share, and its runner with
-//! them. Who has a thousand messages for it fetches that word's cache line a thousand times.
+//! **Problem.** A send is one read-modify-write on a word that a process's senders share with
+//! its runner. A sender with a thousand messages fetches that word's cache line a thousand times.
 //!
-//! **Protocol.** Messages are linked in nodes that nobody else sees, and put in by a single push, [`MOST`] at a time: so
-//! the process begins with the first while later ones are made, on another worker. With a limit of the mailbox the
-//! places are taken beforehand, as many of these as there are, by one read-modify-write as well.
+//! **Protocol.** Messages are linked in nodes that only the sender sees, and put in by a single
+//! push, [`MOST`] at a time: so the process begins with the first while later ones are made, on
+//! another worker. With a limit of the mailbox the places are taken beforehand, as many of these as
+//! there are, by one read-modify-write as well.
 
 use crate::api::process_handle::Address;
 use crate::core::cell::ProcessCell;
@@ -17,7 +18,8 @@ use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
 /// How many messages are put in at a time.
 const MOST: usize = 128;
 
-/// Not all messages of a [`send_all`](Address::send_all) were taken. The others are inside: nothing is lost.
+/// Not all messages of a [`send_all`](Address::send_all) were taken. The others are inside: nothing
+/// is lost.
 #[derive(Debug, thiserror::Error)]
 #[error("can't send {} more messages to {target} after {sent}: {kind}", messages.len())]
 #[non_exhaustive]
@@ -33,18 +35,20 @@ pub struct SendAllError {
 }
 
 impl Address {
-    /// Sends messages, in order, at a lower price than as many times [`send`](Self::send). Never blocks, unless the
-    /// iterator does.
+    /// Sends messages, in order, at a lower price than as many times [`send`](Self::send). Never
+    /// blocks, unless the iterator does.
     ///
-    /// They are put in 128 at a time, by one atomic operation: the process may get the first of them before the iterator
-    /// has come to its end, and messages of others between two such lots. What the iterator itself sends to the process
-    /// overtakes those of its lot, and for an answer to one of these it must not wait. If it panics, what it has
-    /// yielded and is not put in yet is dropped; what is, has been sent. O(n).
+    /// They are put in 128 at a time, by one atomic operation: the process may get the first of
+    /// them before the iterator has come to its end, and messages of others between two such lots.
+    /// What the iterator itself sends to the process overtakes those of its lot, and for an answer
+    /// to one of these it must not wait. If it panics, what it has yielded and is not put in yet is
+    /// dropped; what is, has been sent. O(n).
     ///
     /// # Errors
-    /// [`SendAllError`], with all messages inside that were not sent, when the process has ended, or its mailbox
-    /// becomes full or others wait for room in it; those before them have been sent. For that, the iterator is drawn
-    /// to its end, which it must have. Without any messages it succeeds.
+    /// [`SendAllError`], with all messages inside that were not sent, when the process has ended,
+    /// or its mailbox becomes full or others wait for room in it; those before them have been sent.
+    /// For that, the iterator is drawn to its end, which it must have. Without any messages it
+    /// succeeds.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, ExitReason, Message, Process, StepOutput};
@@ -53,7 +57,11 @@ impl Address {
     /// struct Sum(u64);
     ///
     /// impl Process for Sum {
-    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), BoxError> {
     ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {
@@ -95,7 +103,8 @@ impl Address {
                 Err((kind, rest)) => {
                     let sent = sent + count - rest.len();
                     let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
-                    // One by one: to ask the iterator how many there are would be to rely on the answer.
+                    // One by one: to ask the iterator how many there are would be to rely on the
+                    // answer.
                     messages.for_each(|message| left.push(message));
                     return Err(SendAllError {
                         kind,

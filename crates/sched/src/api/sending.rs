@@ -1,5 +1,5 @@
-//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of a
-//! task.
+//! A send that waits for room in a limited mailbox: of a thread, with or without a deadline, and of
+//! a task.
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
@@ -26,18 +26,20 @@ impl Address {
     /// Sends a message, and blocks until there is room for it.
     ///
     /// It waits when the mailbox holds as many messages as
-    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or others wait: those who
-    /// wait are served in the order in which they began. Without a limit it is [`send`](Self::send).
+    /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or other senders wait:
+    /// those that wait are served in the order in which they began. Without a limit it is
+    /// [`send`](Self::send).
     ///
-    /// From inside a step it blocks that step, and another thread takes the worker's place meanwhile,
-    /// as with `ProcessContext::blocking`. It does not wait when no thread is left for that
-    /// ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while others wait
-    /// already), for the process that it waits for might then have none to run on, nor for the process whose step
-    /// it is: it is refused with `Full`. That holds for steps of whichever scheduler, and for a `close` that a
-    /// [stop](crate::Handle::stop) has another thread than a worker call.
-    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever, and neither a
-    /// cancellation nor a termination ends the wait. A step that can't know uses
-    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later step.
+    /// From inside a step it blocks that step, and another thread takes the worker's place
+    /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
+    /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
+    /// others wait already), for the process that it waits for might then have none to run on, nor
+    /// for the process whose step it is: it is refused with `Full`. That holds for steps of
+    /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
+    /// than a worker call. Two processes that send to each other in this way, both with full
+    /// mailboxes, wait for ever, and neither a cancellation nor a termination ends the wait. A step
+    /// that can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
+    /// again in a later step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
@@ -50,7 +52,11 @@ impl Address {
     /// struct Slow(u64);
     ///
     /// impl Process for Slow {
-    ///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> Result<(), BoxError> {
     ///         out.idle();
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;
@@ -77,27 +83,28 @@ impl Address {
         self.send_within(message, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
-    /// all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
+    /// zero not at all.
     ///
     /// # Errors
-    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when there
-    /// was no room for it by then.
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the message inside, when
+    /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, message: Message, timeout: Duration) -> Result<(), SendError> {
         self.send_within(message, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends nothing
-    /// until it is polled.
+    /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends
+    /// nothing until it is polled.
     ///
     /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message back instead.
-    /// It keeps nobody else waiting, polled or not. Polling it never
-    /// blocks, inside of a step either.
+    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message
+    /// back instead. It keeps no other sender waiting, polled or not. Polling it never blocks,
+    /// inside of a step either.
     ///
     /// # Errors
-    /// The future's, with the message inside: `Closed` when the process has ended, also while this waited.
+    /// The future's, with the message inside: `Closed` when the process has ended, also while this
+    /// waited.
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -129,30 +136,30 @@ impl Handle {
     /// goes on to the router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when nobody took it; `Closed` when the process has
-    /// ended while this waited; `Full` from inside a step that may not wait, as there.
+    /// [`SendError`], with the package inside, when it was not accepted; `Closed` when the process
+    /// has ended while this waited; `Full` from inside a step that may not wait, as there.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
     }
 
-    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with zero not at
-    /// all.
+    /// As [`send_blocking`](Self::send_blocking), but blocks for `timeout` at the most, and with
+    /// zero not at all.
     ///
     /// # Errors
-    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when there
-    /// was no room for it by then.
+    /// As [`send_blocking`](Self::send_blocking), and `Timeout`, with the package inside, when
+    /// there was no room for it by then.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_timeout(&self, package: Package, timeout: Duration) -> Result<(), SendError> {
         self.send_within(package, Some(timeout))
     }
 
-    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID is
-    /// looked up when it is polled first.
+    /// As [`send_blocking`](Self::send_blocking), as a future: see [`Address::send_async`]. The PID
+    /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when nobody took it; `Closed` when the process has ended while
-    /// this waited.
+    /// The future's, with the package inside, when it was not accepted; `Closed` when the process
+    /// has ended while this waited.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),
@@ -187,8 +194,8 @@ enum Stage {
 }
 
 impl SendAsync {
-    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or refused with an error
-    /// that had it inside.
+    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or
+    /// refused with an error that had it inside.
     #[must_use = "the package is here, and nowhere else"]
     pub fn into_package(self) -> Option<Package> {
         match self.stage {
@@ -324,7 +331,8 @@ impl ProcessCell {
         }
     }
 
-    /// The message of one who does not wait any more: a waker's destructor costs nobody his message.
+    /// The message of a sender that waits no more: a waker's destructor costs no sender its
+    /// message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid, self.shared.own_counters(), waker);
         message
@@ -369,14 +377,14 @@ impl ProcessCell {
         }
     }
 
-    /// There is room again: puts in what waits for it. Called by whoever runs the process.
+    /// There is room again: puts in what waits for it. The runner of the process calls this.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
         let Some(waiters) = &self.shared.waiters else {
             return;
         };
         let counters = self.shared.own_counters();
-        // As many times as there is room, but for those who give up meanwhile.
+        // As many times as there is room, but for the waiters that give up meanwhile.
         while let Some(waker) = waiters.next(&self.room, |message| {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
@@ -385,7 +393,7 @@ impl ProcessCell {
         }
     }
 
-    /// The mailbox has been closed: lets those know who wait for room in it.
+    /// The mailbox has been closed: tells the senders that wait for room in it.
     pub(crate) fn refuse_waiters(&self) {
         if let Some(waiters) = &self.shared.waiters {
             let counters = self.shared.own_counters();

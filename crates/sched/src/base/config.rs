@@ -66,8 +66,8 @@ pub enum BuildError {
     ThreadName(String),
     /// A worker was to be pinned to a core that does not exist, or that the process may not use.
     #[error(
-        "pin_workers: core {core} does not exist or is not allowed; this process may use {}: name one \
-         of these, or widen its affinity mask or its cgroup's cpuset",
+        "pin_workers: core {core} does not exist or is not allowed; this process may use {}: \
+         name one of these, or widen its affinity mask or its cgroup's cpuset",
         Ranges(allowed)
     )]
     Core {
@@ -84,13 +84,14 @@ pub enum BuildError {
     Affinity(std::io::Error),
     /// There are no backtraces of long steps on this system: only on Linux, on x86-64 and AArch64.
     #[error(
-        "long_step_backtraces: the system can't interrupt a thread to see where it is ({0}); turn it off"
+        "long_step_backtraces: the system can't interrupt a thread to see where it is ({0}); \
+         turn it off"
     )]
     Backtraces(std::io::Error),
     /// The signal that backtraces of long steps need has a handler, or is ignored.
     #[error(
-        "long_step_backtraces: somebody else in this program handles or ignores signal {signal}; name \
-         another real-time signal with `backtrace_signal`"
+        "long_step_backtraces: somebody else in this program handles or ignores signal {signal}; \
+         name another real-time signal with `backtrace_signal`"
     )]
     SignalTaken {
         /// Its number.

@@ -1,8 +1,8 @@
 //! Calling users' code: a panic in it ends the call and nothing else.
 //!
-//! A destructor is users' code as well: of payloads, results, errors, processes and wakers. What
-//! may hold one is dropped by [`discard`], one value at a time, since a second panic while the first
-//! unwinds would end the program.
+//! A destructor is user code as well: of payloads, results, errors, processes and wakers.
+//! [`discard`] drops what may hold one, one value at a time. A second panic while the first unwinds
+//! would end the program.
 
 use crate::base::stats::Counters;
 use ganger_proc_api::Pid;
@@ -25,12 +25,13 @@ pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(f)).map_err(message)
 }
 
-/// Calls `f`, and ends the program when it panics: a worker's search for work, or the monitor's watch, which no user's
-/// code has a part in.
+/// Calls `f`, and ends the program when it panics: a worker's search for work, or the monitor's
+/// watch, in which user code has no part.
 ///
-/// A worker's thread would be gone, with the processes in its deque, and count as searching for ever, so
-/// that nobody else is woken: the program would stand still and not say so. The only known way is a
-/// filter for system calls that forbids `membarrier` and was installed after the scheduler started.
+/// Otherwise the worker's thread would be gone, with the processes in its deque. It would count as
+/// searching for ever, so that no other worker is woken. The program would stand still in silence.
+/// The only known way is a filter for system calls that forbids `membarrier` and was installed
+/// after the scheduler started.
 #[inline(always)]
 pub(crate) fn or_abort<R>(f: impl FnOnce() -> R) -> R {
     struct Bomb;
@@ -73,8 +74,8 @@ fn report(what: &'static str, pid: Option<Pid>, message: &str) {
     });
 }
 
-/// Emits a `tracing` event of that level: the subscriber is users' code as well. A load where nobody
-/// listens, or two.
+/// Emits a `tracing` event of that level: the subscriber is user code as well. Without a listener,
+/// this is a load or two.
 #[inline]
 pub(crate) fn log(level: Level, event: impl FnOnce()) {
     if is_heard(level) {
@@ -82,7 +83,7 @@ pub(crate) fn log(level: Level, event: impl FnOnce()) {
     }
 }
 
-/// Whether somebody may listen to events of that level.
+/// Whether a subscriber may listen to events of that level.
 #[inline]
 pub(crate) fn is_heard(level: Level) -> bool {
     // Without a subscriber, events may go to the crate `log`, which `tracing` decides.

@@ -41,8 +41,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Turns begun: a process that a worker has taken from a queue has one, or more when it is far behind with its
-    /// events.
+    /// Turns begun: a process that a worker has taken from a queue has one, or more when it is far
+    /// behind with its events.
     turns,
     /// Steps begun. A turn has one, or more where handlers answer at once.
     steps,
@@ -60,11 +60,11 @@ counters! {
     stolen,
     /// Times that the worker went to sleep.
     sleeps,
-    /// Steps that blocked their thread while processes waited, so that another thread took its place.
-    /// Counted in the total alone.
+    /// Steps that blocked their thread while processes waited, so that another thread took its
+    /// place. Counted in the total alone.
     blocked_steps,
-    /// Steps that computed for long while processes waited, so that another thread took the place of
-    /// theirs, if none had before. Counted in the total alone.
+    /// Steps that computed for long while processes waited, so that another thread took the place
+    /// of theirs, if none had before. Counted in the total alone.
     long_steps,
     /// Commands handed to handlers.
     yields,
@@ -94,8 +94,8 @@ counters! {
 }
 
 impl Counters {
-    /// A process that is forced to end is counted once, as that: so no reader sees it counted as one that has
-    /// ended and not yet as one that was forced.
+    /// A process that is forced to end is counted once, as forced. So no reader sees it counted as
+    /// ended and not yet as forced.
     pub(crate) fn read(&self) -> WorkerStats {
         let mut stats = self.read_each();
         stats.terminated += stats.forced;
@@ -146,8 +146,8 @@ impl Counter {
         self.add(1);
     }
 
-    /// As [`bump`](Self::bump), on a worker's thread, for its own count: one instruction, where to ask whether others
-    /// count takes five.
+    /// As [`bump`](Self::bump), on a worker's thread, for its own count: it does not ask whether
+    /// others count.
     #[inline]
     pub(crate) fn bump_own(&self) {
         #[cfg(debug_assertions)]
@@ -176,7 +176,7 @@ impl Counter {
             static MARK: u8 = const { 0 };
         }
         let own = MARK.with(|mark| std::ptr::from_ref(mark).addr());
-        // Ordering: Relaxed: whoever starts a thread for the same worker orders what was before.
+        // Ordering: Relaxed: the starter of a thread for the same worker orders what was before.
         let writer = self.writer.load(Ordering::Relaxed);
         assert!(
             writer == 0 || writer == own,
@@ -227,11 +227,11 @@ pub struct Stats {
     pub workers: usize,
     /// Threads beside the workers, which take the places of those whose steps block or last long.
     pub spares: usize,
-    /// Threads whose steps block or last long, whose places others have taken, and that have not come
-    /// back yet.
+    /// Threads whose steps block or last long, whose places others have taken, and that have not
+    /// come back yet.
     pub relieved: usize,
-    /// How long the longest step lasted that kept others waiting so that its worker was relieved, among
-    /// those that are over; zero when there was none.
+    /// How long the longest step lasted, among finished steps that kept others waiting so that
+    /// their worker was relieved. Zero when there was none.
     pub longest_step: Duration,
     /// Workers that are asleep.
     pub sleeping: usize,

@@ -1,14 +1,14 @@
-//! What the queues and the sleepers' word must look like when nobody moves anything.
+//! What the queues and the sleepers' word must look like when no thread moves anything.
 //!
-//! While somebody sleeps and nobody searches:
-//! 1. The global queue and the urgent lane are empty: who pushed to them has woken somebody, and who was woken went to sleep
-//!    again only after a look at everything.
-//! 2. No deque has two: whoever pushes to one that is not empty wakes somebody, and so does a worker that
-//!    takes a process and leaves others.
-//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the monitor: a
-//!    step has woken that process, and its worker is to take it next.
-//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else: the
-//!    first sees the turn, the second that it goes on, and wakes somebody.
+//! While a worker sleeps and no worker searches:
+//! 1. The global queue and the urgent lane are empty: the pusher has woken a worker, and
+//!    the woken worker went to sleep again only after a look at everything.
+//! 2. No deque has two: a pusher to one that is not empty wakes a worker, and so does a
+//!    worker that takes a process and leaves others.
+//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the
+//!    monitor: a step has woken that process, and its worker is to take it next.
+//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else:
+//!    the first sees the turn, the second that it goes on, and wakes a worker.
 
 use super::{Book, broken};
 use crate::core::shared::Shared;
@@ -22,7 +22,7 @@ const LOOKS: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Audits that saw a worker asleep while nobody moved anything.
+    /// Audits that saw a worker asleep while no thread moved anything.
     pub audits: u64,
     /// How many of those saw a process that a step had left to its own worker.
     pub deferred: u64,
@@ -88,7 +88,7 @@ impl Book {
         }
     }
 
-    /// Returns whether there was a moment in which nobody moved anything.
+    /// Returns whether there was a moment in which no thread moved anything.
     pub(super) fn audit(&self, shared: &Shared) -> bool {
         let Some(now) = self.look(shared) else {
             return false;
@@ -104,8 +104,10 @@ impl Book {
             broken(
                 "G2",
                 &format!(
-                    "{found}, beside {sleeping} sleeping workers, and nobody searches or is about to \
-                     wake one; {global} in the global queue, {urgent} in the urgent lane, {deques:?} in the \
+                    "{found}, beside {sleeping} sleeping workers, and nobody searches or \
+                    is about to \
+                     wake one; {global} in the global queue, {urgent} in the urgent lane, \
+                     {deques:?} in the \
                      deques"
                 ),
             );
@@ -115,7 +117,8 @@ impl Book {
 
     /// All versions, if all are even.
     fn versions(&self, used: usize) -> Option<Vec<u64>> {
-        // Ordering: SeqCst: what is over is read first, so that nobody is inside when they are equal.
+        // Ordering: SeqCst: what is over is read first, so that no thread is inside when they are
+        // equal.
         let over = self.over.load(Ordering::SeqCst);
         // Ordering: SeqCst, as above.
         let begun = self.begun.load(Ordering::SeqCst);
@@ -150,13 +153,13 @@ impl Book {
             looks: self.looks.load(Ordering::Relaxed),
             versions,
         };
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has seen something of what
-        // came after that sees the version.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a reader that saw
+        // something of what came after that sees the version.
         fence(Ordering::Acquire);
         let is_same = shared.idle.snapshot() == idle
             && self.versions(used).as_ref() == Some(&now.versions)
             && shared.stealers().len() == used;
-        // From there on the reaper takes from the queues as well, and who sleeps is woken.
+        // From there on the reaper takes from the queues as well, and sleeping workers are woken.
         let is_over = shared.shutdown.is_terminating() || shared.shutdown.is_halted();
         (is_same && !is_over).then_some(now)
     }

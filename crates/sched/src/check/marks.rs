@@ -1,8 +1,8 @@
 //! What is noted of each process: whether it is queued or runs, and since when it waits.
 //!
-//! A wait is counted in picks of the workers that had the process, from when it was queued, or from as far
-//! back as is known through whose deques it came (`trail.rs`); so what is counted is never more than what was
-//! promised about.
+//! A wait is counted in picks of the workers that had the process, from when it was queued, or from
+//! as far back as is known through whose deques it came (`trail.rs`); so what is counted is never
+//! more than what was promised about.
 
 use super::note::Note;
 use super::trail::Wait;
@@ -94,7 +94,8 @@ impl ProcessCheck {
         let bound = book.bound_of(before);
         if waited > bound {
             let found = format!(
-                "a process has waited for {waited} picks, the last of worker {worker}, with {before} before \
+                "a process has waited for {waited} picks, the last of worker {worker}, \
+                with {before} before \
                  it: the bound is {bound}"
             );
             broken("G4", &found);
@@ -248,7 +249,8 @@ mod tests {
         assert_eq!(book.summary().worst, 100);
     }
 
-    /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after `moves`.
+    /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after
+    /// `moves`.
     fn waited(before: usize, moves: impl FnOnce(&Check, &Book)) -> u64 {
         waited_by(Some(0), before, moves)
     }

@@ -1,30 +1,31 @@
 //! Promises that are checked while a scheduler runs, for tests alone; no part of the interface.
 //!
-//! **Problem.** A process that lies beside a sleeping worker is hardly ever seen: the next push, or the
-//! monitor, wakes the worker and all is well again. A test that waits for results notices nothing, or a
-//! hang that says nothing.
+//! **Problem.** A process that lies beside a sleeping worker is hardly ever seen: the next push, or
+//! the monitor, wakes the worker and all is well again. A test that waits for results notices
+//! nothing, or a hang that says nothing.
 //!
-//! **Rejected.** Asking after the fact how long everybody waited: that measures the machine. One lock
-//! around all queues: nothing that is looked for would happen any more.
+//! **Rejected.** Asking after the fact how long each process waited: that measures the machine. One
+//! lock around all queues: nothing that is looked for would happen any more.
 //!
-//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*, which is odd
-//! while they change queues or the sleepers' word, or owe somebody a wake-up: a worker from the end of a
-//! turn until it has found the next process and woken whom it should, or until it blocks; everybody from
-//! before a push until after the look at the sleepers. Who *audits* reads all versions, then the word and
-//! the queues, then the versions again: when all were even and are the same, nothing moved, nobody owes
-//! anything, and what was read must be as promised (`audit.rs`). A worker audits before it blocks; a
-//! test, as often as it likes (`audit`).
+//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*, which
+//! is odd while they change queues or the sleepers' word, or owe a worker a wake-up: a worker from
+//! the end of a turn until it has found the next process and woken the workers it should, or until
+//! it blocks; every thread from before a push until after the look at the sleepers. The thread that
+//! *audits* reads all versions, then the word and the queues, then the versions again: when all
+//! were even and are the same, nothing moved, no thread owes anything, and what was read must be as
+//! promised (`audit.rs`). A worker audits before it blocks; a test, as often as it likes (`audit`).
 //!
-//! A version is stored without a full fence, and the mark of a process is set before its push, so that
-//! none of this makes good a fence that the scheduler has left out.
+//! A version is stored without a full fence, and the mark of a process is set before its push, so
+//! that none of this makes good a fence that the scheduler has left out.
 //!
-//! Each process has a mark that says whether it is queued or runs (G1), and notes how many were before it
-//! and how many picks its workers had made (G4): `marks.rs`, `note.rs`. Workers note from whom they steal, so that a
-//! process's wait is known although it is moved: `trail.rs`.
+//! Each process has a mark that says whether it is queued or runs (G1), and notes how many were
+//! before it and how many picks its workers had made (G4): `marks.rs`, `note.rs`. Workers note the
+//! victims of their steals, so that a process's wait is known although it is moved: `trail.rs`.
 //!
 //! A promise that is broken ends the program with a message that says which, and what was found.
 //!
-//! Nothing is checked unless [`Builder::check_promises`](crate::Builder::check_promises) asks for it.
+//! Nothing is checked unless [`Builder::check_promises`](crate::Builder::check_promises) asks for
+//! it.
 
 mod audit;
 mod marks;
@@ -51,8 +52,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use trail::{Fetched, Stolen};
 
-/// Checks what can be seen at this moment. Returns whether that was anything: nobody was moving a process
-/// or about to wake somebody.
+/// Checks what can be seen at this moment. Returns whether that was anything: no thread was moving
+/// a process or about to wake a worker.
 ///
 /// Ends the program when a promise is broken.
 pub fn audit(scheduler: &Handle) -> bool {
@@ -90,7 +91,8 @@ struct Book {
     over: AtomicU64,
     /// Looks of the monitor that are over.
     looks: AtomicU64,
-    /// Held for a push to the global queue or the urgent lane, so that who is before whom is known.
+    /// Held for a push to the global queue or the urgent lane, so that the order of the pushes is
+    /// known.
     global: Mutex<()>,
     /// The urgent lane has been used.
     is_urgent: AtomicBool,
@@ -121,8 +123,8 @@ impl Slot {
         if version % 2 == 1 {
             return false;
         }
-        // Ordering: Relaxed, and the fence after it pairs with the one in `audit`: who sees what comes
-        // next sees this.
+        // Ordering: Relaxed, and the fence after it pairs with the one in `audit`: a reader that
+        // sees what comes next sees this.
         self.version.store(version + 1, Ordering::Relaxed);
         // Ordering: Release, as above; it is no full fence.
         fence(Ordering::Release);
@@ -133,7 +135,8 @@ impl Slot {
         // Ordering: Relaxed: this thread wrote it.
         let version = self.version.load(Ordering::Relaxed);
         if version % 2 == 1 {
-            // Ordering: Release pairs with the Acquire in `still`: who sees this sees what came before.
+            // Ordering: Release pairs with the Acquire in `still`: a reader of this sees what came
+            // before.
             self.version.store(version + 1, Ordering::Release);
         }
     }
@@ -161,7 +164,7 @@ impl Check {
         Self { book }
     }
 
-    /// The worker looks for a process, or pushes one without waking anybody.
+    /// The worker looks for a process, or pushes one without waking a worker.
     pub(crate) fn begin_pick(&self, worker: usize) {
         if let Some(book) = &self.book {
             book.slots[worker].begin();
@@ -180,7 +183,8 @@ impl Check {
         }
     }
 
-    /// This thread, a worker if so, pushes a process and looks whom to wake, until the guard is dropped.
+    /// This thread, a worker if so, pushes a process and looks for a worker to wake, until the
+    /// guard is dropped.
     pub(crate) fn begin_push(&self, worker: impl FnOnce() -> Option<usize>) -> Pushing<'_> {
         let Some(book) = &self.book else {
             return Pushing::Unchecked;
@@ -257,7 +261,8 @@ impl Check {
         let Some(book) = &self.book else {
             return urgent.push(token);
         };
-        // Ordering: Relaxed: whoever reads it late has a shorter bound, which holds for what it has seen.
+        // Ordering: Relaxed: a late reader has a shorter bound, which holds for what it has
+        // seen.
         book.is_urgent.store(true, Ordering::Relaxed);
         book.put(
             || urgent.len(),

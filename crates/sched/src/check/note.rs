@@ -1,11 +1,13 @@
 //! Since when a process waits, as noted when it is queued.
 //!
-//! **Problem.** Who pushes to the global queue may be off its processor between the note and the push, for as long as
-//! the system likes. Workers go on with others meanwhile, and nothing is promised yet: nobody can pick what is not
-//! there. **Rejected.** To note it after the push: somebody may have picked the process by then, and it is gone.
+//! **Problem.** The pusher to the global queue may be off its processor between the note and the
+//! push, for as long as the system likes. Workers go on with others meanwhile, and nothing is
+//! promised yet: no worker can pick what is not there. **Rejected.** To note it after the push:
+//! a worker may have picked the process by then, and it is gone.
 //!
-//! **Protocol.** Each push has a note of its own, which is shared by the process and by who pushes. The picks are noted
-//! once the push is over. Who picks the process before that counts none.
+//! **Protocol.** Each push has a note of its own, which is shared by the process and by its pusher.
+//! The picks are noted once the push is over. A worker that picks the process before that counts
+//! none.
 
 use super::Book;
 use super::trail::Queued;

@@ -1,22 +1,26 @@
-//! Where a process may have been before its worker had it, and for how many picks: a note for each steal.
+//! Where a process may have been before its worker had it, and for how many picks: a note for each
+//! steal.
 //!
-//! **Problem.** What is promised is about the picks of all workers that have a process, one after the other, and a
-//! thief moves many processes without a look at any. **Rejected.** A note on each process that is stolen: the
-//! thief would have to go over them, and would be slower than the one that is checked.
+//! **Problem.** What is promised is about the picks of all workers that have a process, one after
+//! the other, and a thief moves many processes without a look at any. **Rejected.** A note on each
+//! process that is stolen: the thief would have to go over them, and would be slower than the one
+//! that is checked.
 //!
-//! **Protocol.** A thief notes how many picks it had made, how many its victim had, and what that had noted at
-//! its own last steal. A worker steals when its deque is empty: so whatever is there and was not pushed by that
-//! worker, nor taken from the global queue, has come with its last steal, and from there the notes lead back to
-//! the one that queued it.
+//! **Protocol.** A thief notes how many picks it had made, how many its victim had, and what that
+//! had noted at its own last steal. A worker steals when its deque is empty: so whatever is there
+//! and was not pushed by that worker, nor taken from the global queue, has come with its last
+//! steal, and from there the notes lead back to the one that queued it.
 //!
-//! The victim's notes are right for what is stolen if it has put nothing into its deque by a steal of its own
-//! between the look at them and the theft. A worker steals while its version is odd; so the thief reads that
-//! before and after. When it was odd, or is another, where the processes come from is not known, and their wait
-//! counts from the steal: fewer picks than there were, never more.
+//! The victim's notes are right for what is stolen if it has put nothing into its deque by a steal
+//! of its own between the look at them and the theft. A worker steals while its version is odd; so
+//! the thief reads that before and after. When it was odd, or is another, where the processes come
+//! from is not known, and their wait counts from the steal: fewer picks than there were, never
+//! more.
 //!
-//! A worker that takes over from one that has been relieved puts those processes on top of its own, which then
-//! are before them as well. And one that has more than enough may be relieved of one process, which the other
-//! worker runs at once, though its deque is not empty: the notes of that one alone lead back from its next pick.
+//! A worker that takes over from one that has been relieved puts those processes on top of its own,
+//! which then are before them as well. And one that has more than enough may be relieved of one
+//! process, which the other worker runs at once, though its deque is not empty: the notes of that
+//! one alone lead back from its next pick.
 
 use super::{Book, Check};
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
@@ -46,7 +50,7 @@ struct Stay {
     stolen: Option<Arc<Stolen>>,
 }
 
-/// A worker as it was just before somebody tried to steal from it.
+/// A worker as it was just before a thief tried to steal from it.
 pub(crate) struct Glimpse(Option<(u64, Stay)>);
 
 /// Where a process was that a worker has taken and is about to run, if that is known.
@@ -69,7 +73,7 @@ pub(super) struct Wait {
 }
 
 impl Queued<'_> {
-    /// Its wait when it is picked at once by who has fetched it.
+    /// Its wait when it is picked at once by its fetcher.
     pub(super) fn wait_of_fetched(&self, Fetched(from): &Fetched) -> Wait {
         let before = from.as_ref().map(|stay| self.wait_at(stay));
         let Wait { picks, above } = before.unwrap_or_default();
@@ -107,11 +111,12 @@ impl Queued<'_> {
 }
 
 impl Check {
-    /// Somebody is about to steal from that worker.
+    /// A thief is about to steal from that worker.
     pub(crate) fn glimpse(&self, victim: usize) -> Glimpse {
         Glimpse(self.book.as_ref().and_then(|book| {
             let slot = &book.slots[victim];
-            // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last picks is seen.
+            // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last
+            // picks is seen.
             let version = slot.version.load(Ordering::Acquire);
             if version % 2 == 1 {
                 return None;
@@ -151,8 +156,8 @@ impl Check {
 impl Book {
     /// Where what has been stolen since the glimpse was, if that is known.
     fn confirm(&self, Glimpse(seen): Glimpse) -> Option<Stay> {
-        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: who has stolen what was put into
-        // the deque after that sees that the version was odd.
+        // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole what
+        // was put into the deque after that sees that the version was odd.
         fence(Ordering::Acquire);
         let seen = seen.filter(|(version, stay)| {
             // Ordering: Relaxed: the fence orders it.

@@ -25,8 +25,8 @@ pub(crate) struct ProcessCell {
     pub(crate) method: Symbol,
     /// With the mailbox.
     pub(crate) state: State<Item>,
-    /// For messages and control messages accepted and not yet taken by a step; used only when there is a
-    /// limit.
+    /// For messages and control messages accepted and not yet taken by a step; used only when there
+    /// is a limit.
     pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
@@ -34,7 +34,7 @@ pub(crate) struct ProcessCell {
     pub(crate) check: ProcessCheck,
 }
 
-/// The part that belongs to the owner of the run token, and at the end to whoever the exit slot says.
+/// The part of the owner of the run token; at the end, of the owner that the exit slot names.
 struct OwnedCore(UnsafeCell<Content>);
 
 /// A core, unless the exit slot says that there is a reason, or nothing any more.
@@ -43,10 +43,10 @@ union Content {
     reason: ManuallyDrop<ExitReason>,
 }
 
-// SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the run
-// token, which one thread at a time does; the state word's transitions order one owner's accesses
-// before the next one's. And as the exit slot's place, whose word orders the worker's access before the
-// handle's. Both contents are `Send`, as is checked below.
+// SAFETY: it is reached in two ways. By `with_core`, whose contract is that the caller owns the
+// run token, which one thread at a time does. The state word's transitions order one owner's
+// accesses before the next one's. And as the exit slot's place, whose word orders the worker's
+// access before the handle's. Both contents are `Send`, as is checked below.
 unsafe impl Sync for OwnedCore {}
 // SAFETY: both contents are `Send`, as is checked below; loom's cell just does not say so.
 unsafe impl Send for OwnedCore {}
@@ -84,7 +84,8 @@ impl OwnedCore {
 
 impl Place for OwnedCore {
     unsafe fn put(&self, reason: ExitReason) {
-        // SAFETY: the caller owns the run token still, and a core is there until it has filled the slot.
+        // SAFETY: the caller owns the run token still, and a core is there until it has filled the
+        // slot.
         self.0.with_mut(|content| unsafe {
             ManuallyDrop::drop(&mut (*content).core);
             (*content).reason = ManuallyDrop::new(reason);
@@ -92,7 +93,7 @@ impl Place for OwnedCore {
     }
 
     unsafe fn take_back(&self) -> ExitReason {
-        // SAFETY: the caller has put it there, and nobody else has seen it.
+        // SAFETY: the caller has put it there, and no other thread has seen it.
         self.0.with_mut(|content| unsafe {
             let reason = ManuallyDrop::take(&mut (*content).reason);
             (*content).core = ManuallyDrop::new(Core::default());
@@ -122,8 +123,8 @@ impl ProcessCell {
         })
     }
 
-    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its run
-    /// token. What it had before is gone.
+    /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
+    /// run token. What it had before is gone.
     pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Home) {
         // SAFETY: it is overwritten below, and nothing in between panics.
         unsafe { self.core.drop_content(self.exit.left()) };
@@ -135,8 +136,8 @@ impl ProcessCell {
         self.core = OwnedCore::new(process);
     }
 
-    /// Has the processor fetch a cell that another processor has written last and that this thread is
-    /// about to use. The address need not be valid.
+    /// Has the processor fetch a cell that another processor has written last and that this thread
+    /// is about to use. The address need not be valid.
     #[inline]
     pub(crate) fn fetch(cell: *const Self) {
         const LINE: usize = 64;
@@ -160,13 +161,14 @@ impl ProcessCell {
     #[inline]
     pub(crate) unsafe fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
         self.core.0.with_mut(|content| {
-            // SAFETY: the caller owns the run token, so that no other reference exists, and the process has
-            // not ended, so that a core is there.
+            // SAFETY: the caller owns the run token, so that no other reference exists. The process
+            // has not ended, so that a core is there.
             f(unsafe { &mut (*content).core })
         })
     }
 
-    /// As [`with_core`](Self::with_core), for a turn, which is to be compiled in one piece with what calls it.
+    /// As [`with_core`](Self::with_core), for a turn, which is to be compiled in one piece with its
+    /// caller.
     ///
     /// # Safety
     /// As for that, as long as the pointer is used.
@@ -176,8 +178,8 @@ impl ProcessCell {
         unsafe { self.with_core(NonNull::from_mut) }
     }
 
-    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this returns, so
-    /// that there must be no reference to all of it.
+    /// Leaves the reason to the handle: see [`ExitSlot::fill`]. The cell may be gone before this
+    /// returns, so that there must be no reference to all of it.
     ///
     /// # Safety
     /// As for that; the caller has ended the process.
@@ -217,7 +219,7 @@ impl ProcessCell {
 
 impl Drop for ProcessCell {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: no other thread has it any more.
         unsafe { self.core.drop_content(self.exit.left()) };
     }
 }
@@ -262,7 +264,7 @@ mod tests {
         let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
         let probe = Arc::new(());
         for _ in 0..2 {
-            // SAFETY: nobody else has the process.
+            // SAFETY: no other thread has the process.
             drop(unsafe { cell.with_core(|core| core.process.take()) });
             let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
             // SAFETY: as above, and the only time.
@@ -283,7 +285,7 @@ mod tests {
         let cell = ProcessCell::new(shared, pid, "main".into(), Home::new(Still));
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
-        // SAFETY: nobody else has the process, and it is the only time.
+        // SAFETY: no other thread has the process, and it is the only time.
         assert!(unsafe { cell.end(reason) }.unwrap().is_none());
         assert_eq!(Arc::strong_count(&probe), 2);
         drop(cell);

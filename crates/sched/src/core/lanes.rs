@@ -1,13 +1,13 @@
-//! What a process has set aside: the system events that have left its mailbox, and the events that a
-//! step has left; and who is told when it ends.
+//! What a process has set aside: the system events that have left its mailbox, and the events that
+//! a step has left. And the monitors that are told when it ends.
 //!
-//! **Two lanes.** System events (a request to finish, a control message, a request for an upgrade) are
-//! shown before all others, each lane in the order of its arrival. What a step leaves goes back to the
-//! front of its lane. So the list of what was left is also where new system events are put for the next
-//! step to see: behind those of the system in there, and before all others.
+//! **Two lanes.** A system event is a request to finish, a control message, or a request for an
+//! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
+//! What a step leaves goes back to the front of its lane. So the list of left events also takes new
+//! system events for the next step: behind the left system events, and before all others.
 //!
-//! **So that the one lane does not starve the other**, after [`STREAK`] batches in which system events
-//! have kept others out, a batch is of others alone.
+//! **So that the one lane does not starve the other**, a batch is of others alone after [`STREAK`]
+//! batches in which system events have kept others out.
 
 use crate::core::owned::Item;
 use crate::core::watchers::Watchers;
@@ -23,8 +23,8 @@ pub(crate) const STREAK: u8 = 8;
 pub(crate) struct Aside {
     /// System events that no step has been shown.
     pub(crate) system: Batch<Item>,
-    /// Events that were shown to a step, or are to be shown to the next one, and have not been taken:
-    /// those of the system before all others.
+    /// Events that were shown to a step, or are to be shown to the next one, and have not been
+    /// taken: those of the system before all others.
     pub(crate) left: Batch<Item>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,
@@ -59,9 +59,9 @@ impl Aside {
         others
     }
 
-    /// Moves up to `limit` system events to those that the next step is shown, up to the next upgrade,
-    /// or takes that out when it is the first; `others_wait` says whether there are new events that are
-    /// none of the system. O(limit), and O(n) in the system events that were left.
+    /// Moves up to `limit` system events to those that the next step is shown, up to the next
+    /// upgrade. Takes that upgrade out when it is the first. `others_wait` says whether there are
+    /// new events that are not system events. O(limit), and O(n) in the left system events.
     pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> Share {
         debug_assert!(limit > 0, "an empty batch");
         if others_wait && self.streak == STREAK {

@@ -1,22 +1,28 @@
-//! Names of processes: a name is one process's, as long as that has not ended.
+//! Names of processes: a name belongs to one process, as long as that process has not ended.
 //!
-//! **Problem.** A name is to be free when its process has ended, in whatever way, before anybody is told of that; and a
-//! process without a name is not to pay for those that have one.
+//! **Problem.** A name must be free when its process has ended, in whatever way, before a monitor
+//! is told of that. A process without a name must not pay for those that have one.
 //!
-//! **Rejected.** To look at each end through the table of names. To have names lapse when they are next asked for, with
-//! a reference to the process that has ended: the table would keep the cells, and these the scheduler. To have the process
-//! keep the list of its names, which others tell it by its mailbox: what says that it has lost one may come before
-//! what says that it has got it.
+//! **Rejected.**
+//! - To look through the table of names at each end.
+//! - To have a name lapse when it is next looked up, by a reference to the ended process. The table
+//!   then keeps the cells, and the cells keep the scheduler.
+//! - To have the process keep the list of its names, which requesters change through its mailbox.
+//!   A loss of a name may then arrive before the gain of it.
 //!
-//! **Protocol.** A table says whose each name is, another one which names a process has; both change under one lock.
-//! 1. Who gives a process its first name tells it, by way of its mailbox, as one does who monitors it (`watchers.rs`):
-//!    so its end knows that it may have names.
-//! 2. Then, under the lock, the name is given, unless the process has closed its mailbox.
-//! 3. The end of a process that may have names takes them away, under the lock: after it has closed the mailbox, and
-//!    before its PID is gone.
+//! **Protocol.** One table maps each name to its process. Another one maps each process to its
+//! names. Both change under one lock.
+//! 1. The requester that gives a process its first name tells the process through its mailbox, as a
+//!    monitor does (`watchers.rs`). So the end knows that the process may have names.
+//! 2. Then, under the lock, the requester gives the name, unless the process has closed its
+//!    mailbox.
+//! 3. The end of a process that may have names takes them away, under the lock. It does so after
+//!    the close of the mailbox, and before the PID is gone.
 //!
-//! **Proof sketch.** Of those who have told it, one who has the lock before the end does has given the name in time; one
-//! who has it after that finds the mailbox closed. Whoever finds it closed when he tells it gives no name.
+//! **Proof sketch.** A requester that has told the process takes the lock before the end does, or
+//! after it. Before the end, the end still finds the name. After the end, the requester finds the
+//! mailbox closed. A requester that can't tell the process, because its mailbox is closed, gives no
+//! name.
 
 use crate::core::cell::Task;
 use crate::core::shared::Shared;
@@ -29,7 +35,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the head of this file.
 pub(crate) struct Names {
-    /// Whose each name is. Changed under the other's lock, and read without.
+    /// The process of each name. Changed under the lock of `of`, and read without.
     holders: DashMap<Box<str>, Pid>,
     /// The names of each process that knows that it may have some.
     of: Mutex<FxHashMap<Pid, FxHashSet<Box<str>>>>,
@@ -43,7 +49,7 @@ impl Names {
         }
     }
 
-    /// Whether somebody has told the process that it may have names.
+    /// Whether a requester has told the process that it may have names.
     fn knows(&self, pid: Pid) -> bool {
         lock(&self.of).contains_key(&pid)
     }

@@ -20,7 +20,7 @@ pub(crate) enum Item {
     Event(Event),
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
-    /// Somebody is to be told when the process ends, or not any more.
+    /// A request for the list of monitors.
     Watch(Box<Watch>),
     /// Nothing: it just wakes the process.
     Nudge,
@@ -38,8 +38,8 @@ pub(crate) struct Core {
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
     aside: Option<Box<Aside>>,
     pub(crate) yields: Outstanding,
-    /// A reference to the process itself, for its next completer: a handler that answers at once gives it back, and
-    /// no command counts one. None once the process has ended.
+    /// A reference to the process itself, for its next completer: a handler that answers at once
+    /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
@@ -97,7 +97,7 @@ impl Core {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
     }
 
-    /// Somebody is to be told when the process ends, or not any more. Says how much of a batch that costs.
+    /// Carries out a request for the list of monitors. Returns how much of a batch that costs.
     fn watch(&mut self, watch: Watch, counters: &Counters) -> usize {
         let aside = self.aside.get_or_insert_default();
         let watchers = aside.watchers.get_or_insert_default();
@@ -111,9 +111,10 @@ impl Core {
         cost
     }
 
-    /// Sees to it that the next step's new system events are among what is left, in front of the others,
-    /// and that `pending` begins with its other new events: at most `limit` in all. There are none of the
-    /// latter when a system event has to wait, because the batch is full, or an upgrade is next.
+    /// Sees to it that the next step's new system events are among the left events, in front of
+    /// the others. Then `pending` begins with the step's other new events: at most `limit` in
+    /// all. There are none of these when a system event has to wait, because the batch is full or
+    /// an upgrade is next.
     #[inline(always)]
     pub(crate) fn gather(
         &mut self,
@@ -207,7 +208,7 @@ impl Core {
         }
     }
 
-    /// A handler has answered a yield before it returned: the answer is the last of what has arrived.
+    /// A handler has answered a yield before it returned: the answer is the last arrived item.
     #[inline]
     pub(crate) fn push_answer(&mut self, token: u64, answer: Single<Item>) {
         self.yields.insert(token);
@@ -217,9 +218,9 @@ impl Core {
     /// Lends the new events of the next step, as many as have been gathered.
     #[inline]
     pub(crate) fn lend(&self, events: usize) -> Lent {
-        // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links (under loom they are
-        // not, and the step does not go by them). They are this step's. `Shown` lends the others when it
-        // changes the list.
+        // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
+        // (Under loom they are not, and the step does not go by them.) They are this step's.
+        // `Shown` lends the others when it changes the list.
         unsafe { Lent::new(self.pending.links().cast(), events) }
     }
 
@@ -266,7 +267,8 @@ impl Core {
         discard_each(pid, counters, stale);
     }
 
-    /// Takes all events out into `events`, and gives back who is to be told, because the process has ended.
+    /// Takes all events out into `events`, and gives back the monitors to tell: the process has
+    /// ended.
     #[inline]
     pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<Watchers>> {
         *events = mem::take(&mut self.pending);

@@ -46,9 +46,9 @@ pub(crate) struct Shared {
     /// The urgent lane: processes that a system event has woken, or waits for. Workers take from it
     /// before they look elsewhere, and find it empty as a rule, by two loads.
     ///
-    /// Rejected: a lane in each worker, where the sender may choose a worker that is in a long step;
-    /// and the top of the worker's deque, where a thief may take the process, or the next process
-    /// that the step wakes may bury it.
+    /// Rejected: a lane in each worker, because the sender may choose a worker that is in a long
+    /// step. Rejected: the top of the worker's deque, because a thief may take the process, or the
+    /// next process that the step wakes may bury it.
     pub(crate) urgent: Injector<Token>,
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     /// Threads of the scheduler that have not returned: workers, spares, the monitor, the
     /// supervisor of a stop, reapers.
     pub(crate) threads: WaitableCount,
-    /// Those who wait for room in mailboxes, where these have a limit.
+    /// The senders that wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
@@ -156,11 +156,11 @@ impl Shared {
 
     /// There is a worker.
     pub(crate) fn begin_to_serve(&self) {
-        // Ordering: Relaxed: who asks is behind the lock that is held by who starts workers.
+        // Ordering: Relaxed: the reader is behind the lock that the starter of workers holds.
         self.served.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there has ever been a worker; for who comes after the start.
+    /// Whether there has ever been a worker; for callers after the start.
     pub(crate) fn is_served(&self) -> bool {
         // Ordering: Relaxed, as above.
         self.served.load(Ordering::Relaxed)
@@ -174,15 +174,15 @@ impl Shared {
         })
     }
 
-    /// Keeps the cell of a process for another one, if it has ended and nobody else refers to it.
+    /// Keeps the cell of an ended process for another one, if there is no other reference to it.
     pub(crate) fn keep_cell(&self, queue: &LocalQueue, cell: Task) {
         if !self.shutdown.is_halted() {
             queue.cache.borrow_mut().keep_cell(cell, &self.pool);
         }
     }
 
-    /// An id that no other process of this scheduler has, has had or will have; none when there are no
-    /// more.
+    /// An id that no other process of this scheduler has, has had or will have; none when there are
+    /// no more.
     pub(crate) fn claim_id(&self, cache: &mut Cache) -> Option<u64> {
         cache.take_id(&self.pool, || self.registry.claim_fresh(FRESH))
     }
@@ -228,8 +228,8 @@ impl Shared {
         self.counters.of(self.own_index())
     }
 
-    /// Queues a process whose run token the caller owns: in the deque of the worker that runs on this
-    /// thread, or else in the global queue. Wakes a worker if one should look.
+    /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
+    /// this thread, or else in the global queue. Wakes a worker if one should look.
     #[inline]
     pub(crate) fn schedule(self: &Arc<Self>, token: Token) {
         local::with_either(self, |queue| self.schedule_on(queue, token));
@@ -274,8 +274,8 @@ impl Shared {
         self.idle.notify();
     }
 
-    /// Queues a process whose run token the caller owns, and that a system event has woken, before all
-    /// others. Wakes a worker if one should look.
+    /// Queues a process before all others: a system event has woken it, and the caller owns its
+    /// run token. Wakes a worker if one should look.
     pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
         let _pushing = self.check.begin_push(|| self.own_index());
         self.check.push_urgent(&self.urgent, token);
@@ -283,8 +283,8 @@ impl Shared {
         self.end_after_halt();
     }
 
-    /// Has what is queued ended after the halt, when no worker may be left to look. This thread has just queued
-    /// something, or may have.
+    /// Has the queued processes ended after the halt, when no worker may be left to look. This
+    /// thread has just queued something, or may have.
     #[inline]
     pub(crate) fn end_after_halt(self: &Arc<Self>) {
         if self.shutdown.is_halted() {
@@ -294,8 +294,8 @@ impl Shared {
 
     /// Queues a process that has just run on this thread and has a system event, before all others.
     ///
-    /// On a worker it wakes nobody: this one looks there next, and wakes somebody if it then leaves
-    /// something there.
+    /// On a worker it wakes no other worker: this one looks there next. It wakes another one if it
+    /// then leaves something there.
     pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
         match self.own_index() {
             Some(worker) => {
@@ -308,8 +308,8 @@ impl Shared {
 
     /// Queues a process that has just run on this thread and is ready again.
     ///
-    /// Wakes nobody: this worker looks at its deque next, and wakes somebody if it then takes
-    /// another process from it.
+    /// Wakes no other worker: this worker looks at its deque next. It wakes another one if it then
+    /// takes another process from the deque.
     pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
             Some(queue) => {
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn a_lone_process_is_left_to_its_worker_and_a_second_wakes_a_sleeper() {
         let builder = Scheduler::builder().workers(2);
-        // Nobody serves them.
+        // No worker serves them.
         let scheduler = builder.shutdown_deadline(std::time::Duration::ZERO);
         let scheduler = scheduler.build().unwrap();
         for _ in 0..2 {

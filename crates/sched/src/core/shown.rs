@@ -1,9 +1,10 @@
 //! The events of one step, where they lie.
 //!
-//! There are two kinds, in this order: what is aside (the events that earlier steps have left, and system events), and the
-//! first of what is pending. When nothing is aside, the latter are lent to the step ([`Lent`]), each behind a link to
-//! the next. The step takes them without a call. Their nodes are freed when the step is over, or before the
-//! list changes otherwise.
+//! There are two kinds, in this order: the events that are aside, and the first of the pending
+//! ones. Aside are the events that earlier steps have left, and system events. When no event is
+//! aside, the pending ones are lent to the step ([`Lent`]), each behind a link to the next. The
+//! step takes them without a call. Their nodes are freed when the step is over, or before the list
+//! changes otherwise.
 
 use crate::core::lanes::Aside;
 use crate::core::owned::Item;
@@ -14,7 +15,8 @@ use ganger_proc_api::{Event, EventQueue, Events, Lent};
 /// Whether events are linked as [`Lent`] has it: loom's cells, which it watches, are larger.
 const ARE_LINKED: bool = cfg!(not(loom));
 
-// An event is all of its item, so that it lies behind the pointer in a node where it does in a link.
+// An event is all of its item, so that it lies behind the pointer in a node where it does in a
+// link.
 const _: () = {
     assert!(size_of::<Event>() == size_of::<Item>());
     assert!(align_of::<Event>() == align_of::<Item>());
@@ -28,7 +30,8 @@ pub(crate) struct Shown<'a> {
     lent: &'a Lent,
     /// How many there were of these when the list was last put in order.
     before: usize,
-    /// The places in the mailbox of what has been taken, as far as it has been counted: see `Room::give`.
+    /// The places in the mailbox of what has been taken, as far as it has been counted: see
+    /// `Room::give`.
     pub(crate) places: u64,
 }
 
@@ -68,7 +71,8 @@ impl<'a> Shown<'a> {
         self.before - self.lent.left()
     }
 
-    /// Counts the places of what the step has taken. Before the list is put in order, where there is a limit.
+    /// Counts the places of what the step has taken. Called before the list is put in order, where
+    /// there is a limit.
     #[cold]
     pub(crate) fn count(&mut self) {
         // They have been moved out; what they were is there to be read until their memory is freed.
@@ -78,8 +82,8 @@ impl<'a> Shown<'a> {
         self.places += messages.count() as u64 * MESSAGE;
     }
 
-    /// Puts the list in order: frees the memory of what the step has taken. Returns how many events are left that are not
-    /// aside. Nobody uses what is pending before.
+    /// Puts the list in order: frees the memory of what the step has taken. Returns how many events
+    /// are left that are not aside. The pending events are not used before this.
     #[inline]
     pub(crate) fn settle(&mut self) -> usize {
         let left = self.lent.left();
@@ -91,7 +95,8 @@ impl<'a> Shown<'a> {
         left
     }
 
-    /// As [`settle`](Self::settle), with what has been taken counted: for what is rare, without a look at the limit.
+    /// As [`settle`](Self::settle), with what has been taken counted: for rare paths, without a
+    /// look at the limit.
     fn count_and_settle(&mut self) -> usize {
         self.count();
         self.settle()

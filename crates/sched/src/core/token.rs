@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// The right, and the duty, to run a live process: see `state.rs`.
 ///
-/// It counts for nothing in the process's reference count, which would cost two read-modify-writes a
-/// turn: a live process is in the registry, and leaves it in `finish`, which takes a token.
+/// It counts for nothing in the process's reference count, which would cost two read-modify-writes
+/// a turn. A live process is in the registry, and leaves it in `finish`, which takes a token.
 pub(crate) struct Token(NonNull<ProcessCell>);
 
 // SAFETY: it stands for a shared reference to a cell, which is `Sync`.
@@ -44,8 +44,8 @@ impl Token {
     }
 
     /// The process, for as long as the caller owns the token: until it has parked the process, has
-    /// queued it, or has taken it out of the registry and dropped what it got from there, or left that to
-    /// the handle.
+    /// queued it, or has left it to the handle. Or until it has taken the process out of the
+    /// registry and dropped what it got from there.
     pub(crate) fn into_task(self) -> ManuallyDrop<Task> {
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive. It is not
         // dropped, so that it need not be counted.

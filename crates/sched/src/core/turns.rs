@@ -28,7 +28,8 @@ impl Turns {
         }
     }
 
-    /// Says that this worker, or a thread that is none, runs the process, until the guard is dropped.
+    /// Says that this worker, or a thread that is none, runs the process, until the guard is
+    /// dropped.
     pub(crate) fn begin(&self, worker: Option<usize>, pid: Pid) -> Running<'_> {
         match worker {
             Some(index) => {
@@ -111,8 +112,8 @@ pub(crate) trait Turning<'a>: Copy {
 
 /// A worker on its thread, with what it needs in each of its turns.
 ///
-/// A turn lasts until it is ended, also when something in it panics. So there is nothing to do for each call on the
-/// way out, but for the caller that contains the panic.
+/// A turn lasts until it is ended, also when something in it panics. So the caller that contains
+/// the panic ends the turn, and single calls do nothing on the way out.
 #[derive(Clone, Copy)]
 pub(crate) struct OnWorker<'a> {
     queue: &'a LocalQueue,
@@ -154,7 +155,8 @@ impl<'a> Turning<'a> for OnWorker<'a> {
     #[inline]
     fn begin(self, pid: Pid) {
         self.queue.begin_turn();
-        // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker has.
+        // Ordering: Relaxed: for this thread, for reports, and for a guess at how much a worker
+        // has.
         self.running.store(pid.id(), Ordering::Relaxed);
     }
 

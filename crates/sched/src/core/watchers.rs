@@ -1,30 +1,36 @@
-//! Who is told when a process ends.
+//! The monitors of a process, which are told when it ends.
 //!
-//! **Problem.** Any process may monitor any other, while that one waits, runs or ends; each monitor is to give one
-//! notice, whatever comes first. A process that nobody monitors is not to pay for it: not a word of memory, and no
-//! read-modify-write at its end.
+//! **Problem.** Any process may monitor any other, while the target waits, runs or ends. Each
+//! monitor gives one notice, in every order of events. A process without monitors must not pay
+//! for them: no word of memory, and no read-modify-write at its end.
 //!
-//! **Rejected.** A list in the cell, to which anybody adds and which the end closes: one read-modify-write more for every
-//! process that ends. One table for a scheduler: a lock for all, and a look into it at every end. To look, after the mailbox
-//! has been closed, at a list that others add to: both sides would need a full fence.
+//! **Rejected.**
+//! - A list in the cell, to which monitors add and which the end closes: one read-modify-write
+//!   more for every process that ends.
+//! - One table for a scheduler: a lock for all, and a look into it at every end.
+//! - To look at a list of the monitors after the mailbox is closed: both sides need a full fence.
 //!
 //! **Protocol.**
-//! 1. Who monitors a process puts that into its mailbox ([`begin`]), as a message, but that no step is shown it and no
-//!    limit counts it. Who takes a monitor back does the same ([`end`]).
-//! 2. Who runs the process takes both out before its next step, in their order, and keeps the list ([`Watchers`]).
-//! 3. The end of the process closes its mailbox, carries out what is left in there, and tells all that are in the list
-//!    then ([`Watchers::tell`]), when the process is gone.
-//! 4. A mailbox that is closed already refuses. As long as the process has its PID, what it refuses goes to a table of the
-//!    scheduler (`late.rs`), where its end looks after its PID is gone. Who puts something there does so while the registry
-//!    keeps the PID from going; so the end sees that there is something, and no fence is needed.
-//! 5. Where there is no such PID any more, whoever monitors is told at once, by itself.
+//! 1. A monitor puts its request into the mailbox of the target ([`begin`]). No step sees that
+//!    request, and no limit counts it. The monitor takes it back in the same way ([`end`]).
+//! 2. The worker that runs the process takes these requests out before the next step, in their
+//!    order. It keeps the list ([`Watchers`]).
+//! 3. The end of the process closes the mailbox and carries out the requests that are left there.
+//!    When the process is gone, it tells all monitors in the list ([`Watchers::tell`]).
+//! 4. A closed mailbox refuses requests. As long as the process has its PID, a refused request
+//!    goes to a table of the scheduler (`late.rs`). The end looks there after the PID is gone. The
+//!    monitor puts its request there while the registry keeps the PID from going. So the end sees
+//!    that there is something, and no fence is needed.
+//! 5. If the PID is gone, the monitor tells itself at once.
 //!
-//! **Proof sketch.** A mailbox takes a thing or refuses it, and what it takes leaves it once: by a drain, or by the close;
-//! and the table gives a thing once, under its lock. So each monitor is in one list, or refused for good, and each list is
-//! told once, since a process ends once. A notice is a system event: its process sees it unless it ends before.
+//! **Proof sketch.** A mailbox takes a request or refuses it. A request leaves the mailbox once:
+//! by a drain, or by the close. The table gives a request once, under its lock. So each monitor is
+//! in one list, or refused for good. A process ends once, so each list is told once. A notice is
+//! a system event: its process sees it unless that process ends before.
 //!
-//! **Bounds.** Monitors of processes that have ended meanwhile are left out whenever the list has grown to twice of what
-//! was left the last time: so it has at most twice as many, and [`SWEEP`], as there were at once of processes alive.
+//! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
+//! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
+//! monitors were alive at once, or [`SWEEP`] if that is more.
 
 use crate::base::contain::discard;
 use crate::base::stats::Counters;
@@ -38,18 +44,18 @@ use rustc_hash::FxHashSet;
 use std::mem;
 use std::sync::Arc;
 
-/// Lists that are shorter are not gone through for those who have ended.
+/// Shorter lists are not swept for ended monitors.
 const SWEEP: usize = 32;
 
-/// So many looks at monitors are worth an event.
+/// So many looks at monitors count as one event.
 const LOOKS: usize = 32;
 
 /// What a mailbox has for the list: what the end of a process owes to others.
 pub(crate) enum Watch {
-    /// Somebody monitors the process.
+    /// A monitor begins to watch the process.
     Begin(Watcher),
-    /// The process with that [key](ProcessCell::key) does not any more, as far as its monitors have that tag. Not by its
-    /// PID, which another process may have by now.
+    /// The process with that [key](ProcessCell::key) takes back its monitors with that tag. The
+    /// key is used because another process may have the PID by now.
     End { watcher: u64, tag: Tag },
     /// It may have names: see `names.rs`.
     Named,
@@ -57,9 +63,9 @@ pub(crate) enum Watch {
 
 /// A monitor.
 pub(crate) struct Watcher {
-    /// Who is to be told.
+    /// The process that is told.
     task: Task,
-    /// Whom it monitors, by the PID that it used.
+    /// The PID by which it monitors the target.
     target: Pid,
     tag: Tag,
 }
@@ -68,9 +74,9 @@ pub(crate) struct Watcher {
 #[derive(Default)]
 pub(crate) struct Watchers {
     list: Vec<Watcher>,
-    /// From how many on they are gone through.
+    /// The list length from which it is swept.
     sweep: usize,
-    /// Whether the process may have names, which are free before anybody is told.
+    /// Whether the process may have names, which are free before a monitor is told.
     is_named: bool,
 }
 
@@ -99,12 +105,13 @@ pub(crate) fn begin(watcher: Task, target: Pid, tag: Tag) -> Result<(), MonitorE
 pub(crate) fn end(watcher: &ProcessCell, target: Pid, tag: Tag) {
     let shared = &watcher.shared;
     let watcher = watcher.key();
-    // One that is gone has told everybody.
+    // A process that is gone has told its monitors.
     let _ = shared.watch(target, Watch::End { watcher, tag });
 }
 
 impl Shared {
-    /// Has the process with that PID take that, also while it ends. It comes back when there is none.
+    /// Puts that into the process with that PID, also while the process ends. Gives it back when
+    /// there is no such process.
     fn watch(&self, target: Pid, watch: Watch) -> Result<(), Watch> {
         let Some(found) = self.find(target) else {
             return Err(watch);
@@ -126,7 +133,8 @@ impl Shared {
 }
 
 impl Watcher {
-    /// Tells it. Gives back the reference to it, which may be the last one, with something of a user's behind it.
+    /// Tells the monitor. Gives back the reference to it, which may be the last one: its drop may
+    /// run user code.
     fn tell(self, cause: ExitCause) -> Task {
         let Self { task, target, tag } = self;
         task.notify_of_exit(ExitNotice::new(target, tag, cause));
@@ -139,8 +147,8 @@ impl Watchers {
         self.list.is_empty() && !self.is_named
     }
 
-    /// Carries out what has come out of the mailbox. O(1), or O(n) in the monitors when one is taken back, and now and then.
-    /// Says how many events of a batch that is worth.
+    /// Carries out a request from the mailbox. O(1); O(n) in the monitors for a take-back and for a
+    /// sweep. Returns how many events of a batch that counts for.
     pub(crate) fn apply(&mut self, watch: Watch, counters: &Counters) -> usize {
         let looked_at = match watch {
             Watch::Begin(watcher) => {
@@ -167,8 +175,8 @@ impl Watchers {
         1 + looked_at / LOOKS
     }
 
-    /// The process has ended: as [`apply`](Self::apply), for all that is for the list in what nobody will see, of which the
-    /// rest is left there; and its names are free.
+    /// The process has ended. Does as [`apply`](Self::apply) for all requests in the items that no
+    /// step will see, and leaves the other items there. Then frees the names of the process.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(
@@ -200,7 +208,7 @@ impl Watchers {
 
     /// As [`apply`](Self::apply), for many, in their order. O(n) in them and in the monitors.
     fn apply_each(&mut self, watches: impl DoubleEndedIterator<Item = Watch>, counters: &Counters) {
-        // From the end: who is taken back is known before.
+        // From the end: so a take-back is known before the monitor that it removes.
         let (mut begun, mut taken_back) = (Vec::new(), FxHashSet::default());
         for watch in watches.rev() {
             match watch {
@@ -226,7 +234,8 @@ impl Watchers {
         }
     }
 
-    /// The process is gone: tells all who monitor it, and all who have come for that since its mailbox was closed. O(n).
+    /// The process is gone. Tells all its monitors, also those that came after its mailbox was
+    /// closed. O(n).
     #[cold]
     #[inline(never)]
     pub(crate) fn tell(

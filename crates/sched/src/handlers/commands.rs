@@ -53,11 +53,11 @@ impl fmt::Debug for RegisterError {
 
 /// The handlers of a scheduler, by command id.
 ///
-/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids from
-/// 0 to 255 and a hash look-up for others, without any lock.
+/// Registering takes a lock; once the registry is frozen, looking up is an array access for ids
+/// from 0 to 255 and a hash look-up for others, without any lock.
 ///
-/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a handler keeps,
-/// completers for instance, does not keep the handler. The names stay.
+/// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a
+/// handler keeps, completers for instance, does not keep the handler. The names stay.
 pub struct CommandRegistry {
     state: Mutex<State>,
 }
@@ -241,7 +241,7 @@ impl CommandRegistry {
         }
     }
 
-    /// Nobody carries out commands any more, but for who has the handlers already.
+    /// Only a thread that has the handlers already still carries out commands.
     pub(crate) fn give_up(&self, counters: &Counters) {
         if let Some(handlers) = self.take_handlers() {
             Handlers::leave(handlers, counters);

@@ -1,13 +1,14 @@
-//! How many messages and control messages a limited mailbox holds, and whether somebody waits for room
-//! in it: one word.
+//! How many messages and control messages a limited mailbox holds, and whether a sender waits for
+//! room in it: one word.
 //!
-//! A place is for one message, and is taken before the message is pushed. Places are given back by
-//! whoever runs the process; `HAS_WAITERS` is changed under the lock of [`Waiters`] alone, and
-//! `CLOSED` is set once, by the worker that ends the process.
+//! A place is for one message, and is taken before the message is pushed. The worker that runs the
+//! process gives places back. `HAS_WAITERS` changes under the lock of [`Waiters`] alone. The
+//! worker that ends the process sets `CLOSED` once.
 //!
-//! Control messages have places of their own, up to the same limit, so that a mailbox full of messages
-//! takes them. Nobody waits for one of these, and those who wait for the others are nothing to them:
-//! until `CLOSED` is set, `take_control` takes one below the limit.
+//! Control messages have places of their own, up to the same limit. So a mailbox that is full of
+//! messages still takes control messages. No sender waits for a control place, and a waiter for a
+//! message place does not hinder control messages. Until `CLOSED` is set, `take_control` takes a
+//! place below the limit.
 //!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
@@ -16,15 +17,15 @@
 //! | any | yes | no | nothing | waits | a place below the limit |
 //! | any | any | yes | nothing | is told | nothing |
 //!
-//! Because the mark is in the same word as the count, one who gives places back learns from that
-//! very operation whether somebody waits, and one who comes later does not overtake those who wait.
+//! The mark is in the same word as the count. So the giver of a place learns from that operation
+//! whether a sender waits, and a later sender does not overtake the waiters.
 //!
 //! [`Waiters`]: crate::limits::waiters::Waiters
 
 use crate::base::config::MAX_LIMIT;
 use ganger_sync::atomic::{AtomicU64, Ordering};
 
-/// Somebody waits for room.
+/// A sender waits for room.
 const HAS_WAITERS: u64 = 1;
 /// The process has ended.
 const CLOSED: u64 = 1 << 1;
@@ -38,7 +39,7 @@ const _: () = assert!(MAX_LIMIT as u64 == CONTROL / MESSAGE - 1 && CONTROL == 1 
 /// The room of one mailbox. Unused without a limit, which is [`MAX_LIMIT`] at the most.
 pub(crate) struct Room(AtomicU64);
 
-/// What one gets who would wait.
+/// The result for a sender that is ready to wait.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -50,13 +51,13 @@ pub(crate) enum Taken {
     Closed,
 }
 
-/// What one owes who has given places back.
+/// The duty of a worker that has given places back.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
     /// Nothing.
     Free,
-    /// Somebody waits: it must serve those who do.
+    /// A sender waits: the worker must serve the waiters.
     Awaited,
 }
 
@@ -66,7 +67,7 @@ impl Room {
         Self(AtomicU64::new(0))
     }
 
-    /// Takes a place if there is one, and nobody waits for it.
+    /// Takes a place if there is one and no sender waits.
     pub(crate) fn take(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & (HAS_WAITERS | CLOSED) == 0 && has_room(word, limit);
         let take = |word: u64| is_free(word).then_some(word + MESSAGE);
@@ -76,7 +77,7 @@ impl Room {
             .is_ok()
     }
 
-    /// Takes as many places as there are, so many at the most, if nobody waits for them. Returns how many.
+    /// Takes all free places, up to `most`, if no sender waits. Returns how many it took.
     pub(crate) fn take_up_to(&self, limit: usize, most: usize) -> usize {
         let free = |word: u64| {
             let is_open = word & (HAS_WAITERS | CLOSED) == 0;
@@ -102,8 +103,8 @@ impl Room {
             .is_ok()
     }
 
-    /// Takes a place if there is one and nobody waits for it; or else says that somebody waits. The
-    /// caller holds the lock of those who wait.
+    /// Takes a place if there is one and no sender waits; otherwise sets `HAS_WAITERS`. The caller
+    /// holds the lock of the waiters.
     pub(crate) fn take_or_wait(&self, limit: usize) -> Taken {
         let mut taken = Taken::Closed;
         let take = |word: u64| {
@@ -117,7 +118,7 @@ impl Room {
             };
             Some(next)
         };
-        // Ordering: Relaxed: the operations on the word have one order, and one who reads
+        // Ordering: Relaxed: the operations on the word have one order, and a giver that reads
         // `HAS_WAITERS` in it takes the lock next.
         let _ = self
             .0
@@ -125,7 +126,8 @@ impl Room {
         taken
     }
 
-    /// Takes a place for the first of those who wait, if there is one. The caller holds their lock.
+    /// Takes a place for the first waiter, if there is one. The caller holds the lock of the
+    /// waiters.
     pub(crate) fn take_for_waiter(&self, limit: usize) -> bool {
         let is_free = |word: u64| word & CLOSED == 0 && has_room(word, limit);
         let take = |word: u64| is_free(word).then_some(word + MESSAGE);
@@ -135,9 +137,9 @@ impl Room {
             .is_ok()
     }
 
-    /// Nobody waits any more. The caller holds the lock of those who did.
+    /// No sender waits any more. The caller holds the lock of the waiters.
     pub(crate) fn forget_waiters(&self) {
-        // Ordering: Relaxed: the lock orders it among those who change it.
+        // Ordering: Relaxed: the lock orders all writers of the mark.
         self.0.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
     }
 
@@ -158,14 +160,14 @@ impl Room {
         }
     }
 
-    /// The process has ended; returns whether somebody waits.
+    /// The process has ended. Returns whether a sender waits.
     pub(crate) fn close(&self) -> bool {
         // Ordering: Relaxed: as in `take_or_wait`.
         self.0.fetch_or(CLOSED, Ordering::Relaxed) & HAS_WAITERS != 0
     }
 
-    /// Whether the process has ended. One who holds the lock of those who wait, and has been woken
-    /// by the end, sees it.
+    /// Whether the process has ended. A waiter that the end has woken sees it under the lock of the
+    /// waiters.
     pub(crate) fn is_closed(&self) -> bool {
         // Ordering: Relaxed: the lock orders it after `close`.
         self.0.load(Ordering::Relaxed) & CLOSED != 0
@@ -177,7 +179,7 @@ impl Room {
         message_count(self.0.load(Ordering::Relaxed))
     }
 
-    /// How many messages there are, and whether somebody waits.
+    /// How many messages there are, and whether a sender waits.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> (u64, bool) {
         // Ordering: Relaxed: for tests that have joined all others.

@@ -1,36 +1,42 @@
-//! Those who wait for room in the mailboxes of a scheduler, with what they want to send.
+//! The senders that wait for room in the mailboxes of a scheduler, with their messages.
 //!
-//! **Problem.** A sender that finds a mailbox full wants to wait until there is room. It may be a
-//! thread or a task, and may give up. A process that nobody waits for must not pay for it, neither
-//! in bytes nor in time.
+//! **Problem.** A sender that finds a mailbox full wants to wait until there is room. The sender
+//! is a thread or a task, and may give up. A process without waiters must not pay for them,
+//! neither in bytes nor in time.
 //!
-//! **Rejected.** A list in each process: millions of them, empty. A lock around the count: every send
-//! would take it. Waking one who waits, and letting it try again: others overtake it, and the room
-//! stays empty until it has been woken. Keeping a place for it: a task that is not polled again would
-//! keep it for ever.
+//! **Rejected.**
+//! - A list in each process: millions of them are empty.
+//! - A lock around the count: every send takes it.
+//! - To wake a waiter and let it try again: other senders overtake it, and the room stays empty
+//!   until the waiter runs.
+//! - To keep a place for a waiter: a task that is not polled again keeps it for ever.
 //!
-//! **Protocol.** One table a scheduler, in stripes, each with a lock; in it the messages, in the order
-//! in which their senders came. The mark in the room's word says whether there are any.
-//! 1. *Sender*, under the lock: take a place, or set the mark in the same operation, and leave the
-//!    message in the table ([`enter`](Waiters::enter)). Then sleep.
-//! 2. *Giver*: give the places back, and read the mark by that. If it is set, under the lock, take a
-//!    place for the first message, take that out and push it, the mark with the last
-//!    ([`next`](Waiters::next)); without the lock, wake its sender; and so on, until there is no room or
-//!    nobody waits.
-//! 3. *End*: close the mailbox, close the room, and wake all that wait
-//!    ([`close`](Waiters::close)). Their messages stay in the table until they come for them.
-//! 4. *Sender that is woken, or gives up*, under the lock: if its message is in the table, it takes
-//!    that back, and has not sent it ([`leave`](Waiters::leave), [`poll`](Waiters::poll)); if not, the
-//!    message has been accepted.
+//! **Protocol.** A scheduler has one table, in stripes, each with a lock. The table holds the
+//! messages in the order in which their senders came. The mark in the room's word says whether
+//! there are any.
+//! 1. *Sender*, under the lock: it takes a place, or sets the mark in the same operation and
+//!    leaves the message in the table ([`enter`](Waiters::enter)). Then it sleeps.
+//! 2. *Giver*: it gives the places back, and the same operation reads the mark. If the mark is
+//!    set, the giver repeats two steps until there is no room or no waiter. Under the lock, it
+//!    takes a place for the first message, takes that message out and pushes it
+//!    ([`next`](Waiters::next)). With the last message it also clears the mark. Without the lock,
+//!    it wakes the sender of the message.
+//! 3. *End*: it closes the mailbox, closes the room, and wakes all waiters
+//!    ([`close`](Waiters::close)). Their messages stay in the table until the waiters take them.
+//! 4. *Waiter that is woken, or gives up*, under the lock: if its message is in the table, the
+//!    waiter may take it back unsent ([`leave`](Waiters::leave), [`poll`](Waiters::poll)). If not,
+//!    the mailbox has accepted the message.
 //!
-//! **Why nobody sleeps beside room.** Taking a place or setting the mark is one operation on the word
-//! that giving places back is an operation on as well. If giving comes first, the sender finds the
-//! place; if not, the giver finds the mark, and the message under the lock. It is the same for the end.
+//! **Why no waiter sleeps beside room.** The sender takes a place or sets the mark in one
+//! operation on the word. The giver gives places back by an operation on the same word. If the
+//! giver comes first, the sender finds the place. If not, the giver finds the mark, and the message
+//! under the lock. The end works the same way.
+//!
 //! **Why nothing is lost or doubled.** A message leaves the table once, under the lock: to the
 //! mailbox or to its sender.
 //!
-//! A room is known by its address. Whoever is in the table keeps the room alive, so that no other can
-//! have that address.
+//! The table knows a room by its address. A waiter in the table keeps the room alive, so no other
+//! room can have that address.
 
 use crate::limits::room::{Room, Taken};
 use ganger_sync::sync::{Mutex, lock};
@@ -43,13 +49,13 @@ use std::task::Waker;
 /// A prime, so that addresses at whatever distance are spread.
 const STRIPES: usize = sized(31, 1);
 
-/// Those who wait, with messages of the type `T`.
+/// The waiters, with messages of the type `T`.
 pub(crate) struct Waiters<T> {
     limit: usize,
     stripes: Box<[CachePadded<Mutex<Stripe<T>>>]>,
 }
 
-/// Those who wait for some of the rooms.
+/// The waiters for some of the rooms.
 struct Stripe<T> {
     next_ticket: u64,
     /// By address of the room, and by ticket.
@@ -61,15 +67,15 @@ struct Entry<T> {
     waker: Waker,
 }
 
-/// What somebody gets back who does not wait any more. The waker is to be dropped when the message is safe: that is users'
-/// code.
+/// What a waiter gets back when it leaves the table. The waker is user code: the waiter drops it
+/// when the message is safe.
 pub(crate) type Left<T> = (T, Waker);
 
-/// A place in the order of those who wait.
+/// A place in the order of the waiters.
 #[derive(Debug)]
 pub(crate) struct Ticket(u64);
 
-/// What becomes of one who would wait.
+/// The result for a sender that is ready to wait.
 #[must_use]
 pub(crate) enum Entered<T> {
     /// There is room after all: it may push the message.
@@ -80,7 +86,7 @@ pub(crate) enum Entered<T> {
     Closed(Left<T>),
 }
 
-/// What has become of one who waits.
+/// The state of a waiter.
 #[must_use]
 pub(crate) enum Look<T> {
     /// It still waits.
@@ -92,7 +98,7 @@ pub(crate) enum Look<T> {
 }
 
 impl<T> Waiters<T> {
-    /// Nobody; for mailboxes of that limit.
+    /// An empty table, for mailboxes of that limit.
     pub(crate) fn new(limit: usize) -> Self {
         let stripe = |_| {
             CachePadded::new(Mutex::new(Stripe {
@@ -106,9 +112,9 @@ impl<T> Waiters<T> {
         }
     }
 
-    /// Takes a place, or has the message wait for one; `waker` is woken when it has been accepted or
-    /// the process has ended. Whoever waits keeps the room alive, and gives the ticket back to
-    /// [`leave`](Self::leave) or to [`poll`](Self::poll).
+    /// Takes a place, or puts the message into the table. `waker` is woken when the mailbox has
+    /// accepted the message or the process has ended. The waiter keeps the room alive, and gives
+    /// the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
     pub(crate) fn enter(&self, room: &Room, item: T, waker: Waker) -> Entered<T> {
         let mut stripe = lock(self.stripe(room));
         match room.take_or_wait(self.limit) {
@@ -130,8 +136,8 @@ impl<T> Waiters<T> {
         }
     }
 
-    /// Looks what has become of one who waits; if nothing, `waker` is the one to be woken, and the one before is in its
-    /// place.
+    /// Looks at the state of a waiter. If the waiter still waits, the table takes `waker`, and the
+    /// previous waker is in its place.
     pub(crate) fn poll(&self, room: &Room, ticket: &Ticket, waker: &mut Waker) -> Look<T> {
         let mut stripe = lock(self.stripe(room));
         let Some(entry) = stripe.entries.get_mut(&(key(room), ticket.0)) else {
@@ -159,11 +165,11 @@ impl<T> Waiters<T> {
         entry.map(|Entry { item, waker }| (item, waker))
     }
 
-    /// Calls `push` with the message that has waited longest, if there is room for it, and returns the
-    /// waker of its sender, whom the caller wakes.
+    /// Calls `push` with the message that has waited longest, if there is room for it. Returns the
+    /// waker of its sender, which the caller wakes.
     ///
-    /// Under the lock, so that the message is in the mailbox when its sender learns that it has been
-    /// accepted, and sends the next one.
+    /// The push is under the lock. So the message is in the mailbox before its sender learns that
+    /// it is accepted, and sends the next one.
     pub(crate) fn next(&self, room: &Room, push: impl FnOnce(T)) -> Option<Waker> {
         let mut stripe = lock(self.stripe(room));
         let first = stripe.first(room)?;
@@ -178,14 +184,14 @@ impl<T> Waiters<T> {
         Some(waker)
     }
 
-    /// The process has ended, and its mailbox is closed: `wake` is called with the waker of each who
-    /// waits.
+    /// The process has ended, and its mailbox is closed: calls `wake` with the waker of each
+    /// waiter.
     pub(crate) fn close(&self, room: &Room, mut wake: impl FnMut(Waker)) {
         if !room.close() {
             return;
         }
         let mut from = 0;
-        // Nobody comes any more, so that this ends.
+        // The room is closed to new waiters, so this loop ends.
         while let Some((ticket, waker)) = self.take_waker(room, from) {
             wake(waker);
             from = ticket + 1;
@@ -209,7 +215,7 @@ impl<T> Waiters<T> {
 }
 
 impl<T> Stripe<T> {
-    /// The key of whoever has waited longest for that room.
+    /// The key of the waiter that has waited longest for that room.
     fn first(&self, room: &Room) -> Option<(usize, u64)> {
         let mut all = self.entries.range((key(room), 0)..=(key(room), u64::MAX));
         all.next().map(|(key, _)| *key)

@@ -24,8 +24,8 @@ struct Told {
 
 struct Shelf(UnsafeCell<Option<ExitReason>>);
 
-// SAFETY: the cells are reached by who has learnt of their last user through the slot alone, which is what
-// the models check.
+// SAFETY: the cells are reached by the thread that has learnt of their last user through the slot
+// alone, which is what the models check.
 unsafe impl Sync for Told {}
 // SAFETY: as above.
 unsafe impl Send for Told {}
@@ -71,7 +71,8 @@ impl Told {
         self.before.with(|before| assert_eq!(unsafe { *before }, 7));
     }
 
-    /// What a worker does, as `finish` does it; whether the handle has the reason, and the reference.
+    /// What a worker does, as `finish` does it; whether the handle has the reason, and the
+    /// reference.
     fn end(&self) -> bool {
         // SAFETY: each model has one worker.
         match unsafe { self.slot.fill(&self.place, ExitReason::Terminated) } {
@@ -146,7 +147,7 @@ fn a_reason_and_the_reference_go_to_the_handle_or_come_back() {
     });
 }
 
-/// Whoever learns of the end sees what the process has done.
+/// The thread that learns of the end sees what the process has done.
 // pins: P12
 #[test]
 fn who_finds_the_reason_sees_what_was_done_before_it() {
@@ -161,7 +162,8 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
             let owner = {
                 let told = Arc::clone(&told);
                 // Not in this thread, whose look would come first: loom does not find that the
-                // exchange in `fill` depends on it, because a load of the same thread is in between.
+                // exchange in `fill` depends on it, because a load of the same thread is in
+                // between.
                 thread::spawn(move || {
                     let is_there = is_there(&told);
                     if is_there {
@@ -176,7 +178,7 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that drops a reason sees what was done by whoever did not want it.
+/// The worker that drops a reason sees what was done by the thread that did not want it.
 // pins: P12
 #[test]
 fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
@@ -196,11 +198,11 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
     });
 }
 
-/// A `Told` that is nobody's but whose the slot says.
+/// A `Told` that only the owner named by the slot uses.
 #[derive(Clone, Copy)]
 struct Loose(*const Told);
 
-// SAFETY: it is reached by who has not given it up, which is what the model checks.
+// SAFETY: it is reached by a side that has not given it up, which is what the model checks.
 unsafe impl Send for Loose {}
 
 impl Loose {
@@ -209,7 +211,7 @@ impl Loose {
         unsafe { &*self.0 }
     }
 
-    /// Frees it. Loom finds who reads it meanwhile, for this is a write beside their read.
+    /// Frees it. Loom finds a concurrent reader, for this is a write beside their read.
     fn free(self) {
         self.told().write();
         // SAFETY: a box, which the slot has left to the caller.
@@ -218,14 +220,15 @@ impl Loose {
 
     /// What both sides do before they give it up.
     fn read(self) {
-        // SAFETY: written before both sides began, and then by who frees it.
+        // SAFETY: written before both sides began, and then by the side that frees it.
         self.told()
             .before
             .with(|before| assert_eq!(unsafe { *before }, 0));
     }
 }
 
-/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the memory then.
+/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the
+/// memory then.
 // pins: P12
 #[test]
 fn the_memory_goes_with_who_has_the_reference() {

@@ -1,9 +1,9 @@
 //! Falling asleep against pushing: no worker sleeps beside a queued item.
 //!
-//! Workers take items from a queue, search and sleep as `worker.rs` does it. Whoever takes one that
-//! is not the last works on it until the last has been taken, so that each item needs a worker of
-//! its own. A wake-up that is lost, or not passed on, leaves an item and its taker waiting for
-//! ever, which loom reports.
+//! Workers take items from a queue, search and sleep as `worker.rs` does it. A worker that takes
+//! one that is not the last works on it until the last has been taken, so that each item needs a
+//! worker of its own. A wake-up that is lost, or not passed on, leaves an item and its taker
+//! waiting for ever, which loom reports.
 
 use crate::queues::idle::{Idle, Snapshot, Woken};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -120,8 +120,8 @@ fn two_workers_against_a_pusher() {
     model(2, 2, 2);
 }
 
-/// As [`Pool`], with a deque for each worker: who finds the queue filled takes all of it, one item
-/// to work on and the others for its own deque, and in between they are in neither.
+/// As [`Pool`], with a deque for each worker: a worker that finds the queue filled takes all of it,
+/// one item to work on and the others for its own deque, and in between they are in neither.
 struct BatchPool {
     pool: Arc<Pool>,
     deques: Vec<AtomicUsize>,
@@ -238,9 +238,9 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
     model::check(3, body);
 }
 
-/// A worker in a step without an end pushes to its own deque, and looks who is awake before anybody
-/// can see the push: its light fence is a compiler fence. The last searcher does not see it either.
-/// So it is left to who falls asleep, whose heavy fence brings it to light.
+/// A worker in a step without an end pushes to its own deque, and looks which workers are awake
+/// before any can see the push: its light fence is a compiler fence. The last searcher does not see
+/// it either. So it is left to the worker that falls asleep, whose heavy fence brings it to light.
 // pins: G2
 #[cfg(loom)]
 #[test]

@@ -1,5 +1,6 @@
-//! Waiting for room: senders that wait, that do not, and that give up, against the process that makes
-//! room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom reports.
+//! Waiting for room: senders that wait, that do not, and that give up, against the process that
+//! makes room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom
+//! reports.
 
 use crate::limits::room::{Given, MESSAGE, Room};
 use crate::limits::waiters::{Entered, Look, Ticket, Waiters};
@@ -147,7 +148,8 @@ fn one_waits_for_room() {
     }
 }
 
-/// Whoever learns that its message has been accepted may send the next one, which must not be the first.
+/// A sender that learns that its message has been accepted may send the next one, which must not be
+/// the first.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_in_the_mailbox() {
@@ -193,7 +195,7 @@ fn two_wait_for_room_that_comes_one_after_the_other() {
     });
 }
 
-/// One who does not wait may get the room, but then there was nobody to wait yet.
+/// A sender that does not wait may get the room, but then there was no waiter yet.
 // pins: P13
 #[test]
 fn one_waits_and_another_does_not() {

@@ -1,8 +1,8 @@
 //! The state of a process: senders, completers and terminators against the worker.
 //!
-//! A process that counts what it is sent. Whoever owes its queueing runs it at once, which stands
-//! for a queue that hands it to some worker. Checked in every interleaving: one runner at a time
-//! (the count is in a cell that loom watches), nothing sent is lost, one end.
+//! A process that counts what it is sent. The thread that owes its queueing runs it at once, which
+//! stands for a queue that hands it to some worker. Checked in every interleaving: one runner at a
+//! time (the count is in a cell that loom watches), nothing sent is lost, one end.
 
 use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -22,14 +22,15 @@ struct Process {
 /// A state, and something that is written before a mark is set in it.
 struct Marked(State<u32>, UnsafeCell<u32>);
 
-// SAFETY: the cell is read by who has found the mark alone, which is what the models check.
+// SAFETY: the cell is read by the thread that has found the mark alone, which is what the models
+// check.
 unsafe impl Sync for Marked {}
 // SAFETY: as above.
 unsafe impl Send for Marked {}
 
 #[derive(Default, Clone, Copy)]
 struct Core {
-    /// Put there by who woke the process.
+    /// Put there by the thread that woke the process.
     pending: u32,
     handled: u32,
     dropped: u32,
@@ -199,7 +200,7 @@ fn two_terminators_against_the_worker() {
     });
 }
 
-/// What whoever terminates or cancels a process has done before is seen by who finds it so.
+/// What the terminator or canceller of a process did before is seen by the thread that finds it so.
 // pins: P9, P10
 #[test]
 fn who_finds_a_mark_sees_what_was_done_before_it() {
@@ -255,7 +256,7 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
-/// The same of a third, who relies on the nudges of the others, also where these come between the
+/// The same of a third, which relies on the nudges of the others, also where these come between the
 /// worker's look at the marks and the close.
 // pins: P9
 #[test]
@@ -320,7 +321,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
     }
 }
 
-/// As before, when somebody comes who need not push a nudge any more.
+/// As before, when a sender comes that need not push a nudge any more.
 // pins: P9
 #[test]
 fn a_third_terminator_is_told_what_the_others_have_seen_to() {
@@ -339,7 +340,7 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
     });
 }
 
-/// Whoever has seen that a process has ended does nothing to it, and is told so.
+/// A thread that has seen that a process has ended does nothing to it, and is told so.
 // pins: P9
 #[test]
 fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {

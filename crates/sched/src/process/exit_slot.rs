@@ -12,7 +12,7 @@
 //!
 //! | word | changed by | owner and content of the place |
 //! |---|---|---|
-//! | `EMPTY`, a waker | the worker (`fill`), the handle (`poll`, `abandon`) | the worker: the process |
+//! | `EMPTY`, a waker | worker (`fill`), handle (`poll`, `abandon`) | the worker: the process |
 //! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
 //! | `TAKEN` | none: final | none: nothing |
 //! | `ABANDONED` | none: final | the worker: the process |

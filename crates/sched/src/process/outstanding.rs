@@ -1,10 +1,10 @@
 //! The yields of a process that have not completed.
 //!
-//! A completion may come twice (a handler that returned an error had given its completer away) or
-//! too late (the process has been upgraded since). Each yield gets a number that is never used again
-//! in the life of the process, and a completion counts when its number is still in this set. The set
-//! belongs to the worker that runs the process, so that completers need no synchronisation
-//! beyond the mailbox.
+//! A completion may come twice: a handler that returned an error had given its completer away. Or
+//! it may come too late: the process has been upgraded since. Each yield gets a number that is
+//! never used again in the life of the process. A completion counts when its number is still in
+//! this set. The set belongs to the worker that runs the process, so that completers need no
+//! synchronisation beyond the mailbox.
 
 use smallvec::SmallVec;
 use std::collections::HashSet;
@@ -21,7 +21,8 @@ pub(crate) struct Outstanding {
     newest: u64,
     /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
     one: u64,
-    /// The others. Once there is a list, it stays: whoever had two at once has them again. A thin pointer.
+    /// The others. Once there is a list, it stays: a process that had two at once has them again.
+    /// A thin pointer.
     others: Option<Box<Others>>,
 }
 

@@ -66,7 +66,7 @@
 //! | `terminate` | any thread, before a nudge is pushed | that no further step starts |
 //! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
 //! | `cancelled`, `shutdown` | any thread | nothing here |
-//! | `SYSTEM` upwards: a count | senders, before they push; the worker | lane; look for system events |
+//! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
 
 mod outcome;
 

@@ -14,7 +14,7 @@ use ganger_sync::fence;
 /// | Bit | Set by a stop | What the others do |
 /// |---|---|---|
 /// | `STOPPING` | at its beginning | refuse submits |
-/// | `TERMINATING` | at the deadline, if processes are left | end each process at its next step boundary |
+/// | `TERMINATING` | at the deadline, if processes are left | end each at its next step boundary |
 /// | `HALTED` | at its end | workers and the monitor return when nothing is queued |
 ///
 /// The calls of `stop` and `begin_stop` set the bits, and all other threads read them.
@@ -61,9 +61,9 @@ impl Progress {
     /// Has submits refused from now on.
     pub(crate) fn begin_stopping(&self) {
         self.enter(STOPPING);
-        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then reads
-        // this stage; a stop enters the stage, then reads the count. One of the two sees the other.
-        // Pairs with the light fence in `submit` as well, as in `begin_terminating`.
+        // Pairs with the light fence in `ShardedCount::enter`: a submitter counts itself, then
+        // reads this stage; a stop enters the stage, then reads the count. One of the two sees the
+        // other. Pairs with the light fence in `submit` as well, as in `begin_terminating`.
         fence::heavy();
     }
 

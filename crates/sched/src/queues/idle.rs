@@ -44,7 +44,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `searching` | workers: `begin_search`, `end_search`; `sleep` and `notify`, under the lock | all |
+//! | `searching` | `begin_search`, `end_search`; `sleep` and `notify`, under the lock | all |
 //! | `sleeping` | under the lock | all |
 
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};

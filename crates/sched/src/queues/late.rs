@@ -1,18 +1,20 @@
-//! What comes for a process while it is being closed: its mailbox takes nothing any more, and its PID is not gone.
+//! Requests for a process while it is being closed: its mailbox is closed, and its PID is not gone.
 //!
-//! **Problem.** Whoever puts something there wants to know whether the end of the process will find it; and an end that
-//! nobody has anything for is not to pay for those that somebody has.
+//! **Problem.** A requester must know whether the end of the process will find its request. The
+//! end of a process without requests must not pay for the requests of others.
 //!
-//! **Rejected.** A list in the process, or a look with a full fence on both sides: each end would pay.
+//! **Rejected.** A list in the process, or a look with a full fence on both sides: each end pays.
 //!
-//! **Protocol.** One table for a scheduler, under a lock, and the count of what is in it.
-//! 1. Who puts something there does so inside of [`Registry::read`](crate::core::registry::Registry::read) of the process: as
-//!    long as that lasts, its PID can't go.
-//! 2. Who ends the process takes its PID away, and then looks at the count; when that is not 0, it takes what is its own.
+//! **Protocol.** A scheduler has one table, under a lock, and the count of its lists.
+//! 1. The requester puts its request there inside of
+//!    [`Registry::read`](crate::core::registry::Registry::read) of the process. As long as that
+//!    lasts, the PID can't go.
+//! 2. The terminator of the process takes its PID away, and then looks at the count. When the
+//!    count is not 0, the terminator takes the requests for its process.
 //!
-//! **Proof sketch.** The PID goes when the readers have left it, which comes after what they did inside: so whoever ends
-//! the process sees what they have put there, also the count. Who comes later finds no PID, and knows that it is too
-//! late.
+//! **Proof sketch.** The PID goes when the readers have left it, which comes after their requests.
+//! So the terminator sees their requests, and the count. A later requester finds no PID, and knows
+//! that it is too late.
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
@@ -20,9 +22,10 @@ use rustc_hash::FxHashMap;
 
 /// See the head of this file.
 pub(crate) struct Late<T> {
-    /// For how many processes there is something. Written under the lock, read by whoever ends a process.
+    /// How many processes have requests. Written under the lock, read by each terminator.
     count: AtomicUsize,
-    /// By the [key](crate::core::cell::ProcessCell::key) of the process that they are for, in the order of their arrival.
+    /// The requests in the order of their arrival, by the
+    /// [key](crate::core::cell::ProcessCell::key) of their process.
     lists: Mutex<FxHashMap<u64, Vec<T>>>,
 }
 
@@ -34,15 +37,16 @@ impl<T> Late<T> {
         }
     }
 
-    /// Whether there is something for anybody.
+    /// Whether there is a request for any process.
     #[inline]
     pub(crate) fn is_any(&self) -> bool {
-        // Ordering: Relaxed: who has put something there for this process did so before its PID went, and this thread has
-        // taken that away.
+        // Ordering: Relaxed: a requester for this process has put its request there before the PID
+        // went. This thread has taken the PID away.
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Puts something there for the process with that key. For who is inside of `Registry::read` of it.
+    /// Puts a request there for the process with that key. The caller is inside of
+    /// `Registry::read` of that process.
     pub(crate) fn put(&self, key: u64, late: T) {
         let mut lists = lock(&self.lists);
         lists.entry(key).or_default().push(late);
@@ -50,7 +54,7 @@ impl<T> Late<T> {
         self.count.store(lists.len(), Ordering::Relaxed);
     }
 
-    /// Takes what is for the process with that key, in the order of its arrival.
+    /// Takes the requests for the process with that key, in the order of their arrival.
     pub(crate) fn take(&self, key: u64) -> Vec<T> {
         let mut lists = lock(&self.lists);
         let taken = lists.remove(&key);

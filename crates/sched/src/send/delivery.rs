@@ -1,5 +1,5 @@
-//! What is delivered to a process: messages, completions, and what the scheduler has to tell it; and what
-//! whoever delivers owes.
+//! Delivery to a process: of messages, completions, and notices of the scheduler. And the duties of
+//! the deliverer.
 
 use crate::base::contain::discard;
 use crate::core::cell::ProcessCell;
@@ -13,20 +13,22 @@ use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
 use std::ptr;
 
-/// What has come of a message: who puts it in has the token, if the process is to be queued; or the message comes back.
+/// The result for a message. The sender gets the token if it has to queue the process, or gets the
+/// refused message back.
 pub(crate) type Put = Result<Option<Token>, (SendErrorKind, Single<Item>)>;
 
 impl ProcessCell {
-    /// Puts a message in. Returns the token when the caller has to queue the process, which is alive until it
-    /// does. Short, and calls nothing of a user's. Inlined, because its result would go by way of memory.
+    /// Puts a message in. Returns the token when the caller has to queue the process, which is
+    /// alive until the caller does. Short, and calls no user code. Inlined, because its result
+    /// would go by way of memory.
     #[inline(always)]
     pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
         if self.state.unpark() {
-            // SAFETY: this thread owns the run token, and has not queued the process. A process that can be woken is in
-            // the registry.
+            // SAFETY: this thread owns the run token, and has not queued the process. A process
+            // that can be woken is in the registry.
             return Ok(Some(unsafe { self.put_first(message.into_batch()) }));
         }
         let noted = self.shared.accounts.note_item(message.item());
@@ -106,8 +108,8 @@ impl ProcessCell {
         }
     }
 
-    /// Why there is no room. An ended process gives none back: "full" would say that it is worth trying
-    /// again.
+    /// Why there is no room. An ended process gives no room back, so "full" would wrongly say that
+    /// it is worth trying again.
     pub(crate) fn no_room(&self) -> SendErrorKind {
         if self.state.is_closed() {
             SendErrorKind::Closed
@@ -144,15 +146,16 @@ impl ProcessCell {
         wake.map(|wake| self.settle_urgent(wake)).is_some()
     }
 
-    /// Ends its state, as the owner of the run token, and closes its mailbox; see `State::complete`.
+    /// Ends its state, as the owner of the run token, and closes its mailbox: see
+    /// `State::complete`.
     pub(crate) fn complete(&self) -> (bool, Batch<Item>) {
         let completed = self.state.complete();
         self.refuse_waiters();
         completed
     }
 
-    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. Called by
-    /// whoever runs the process.
+    /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. The
+    /// worker that runs the process calls it.
     pub(crate) fn release_messages(self: &Task, places: u64) {
         if places > 0 && self.room.give(places) == Given::Awaited {
             self.serve_waiters();
@@ -203,12 +206,12 @@ impl ProcessCell {
         // Nothing is pending in a process that waits, and what others push from now on comes later.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
-        // SAFETY: as above. A process that can be woken has been queued before, by its submitter, who has
-        // registered it before that.
+        // SAFETY: as above. A process that can be woken has been queued before, by its submitter,
+        // which has registered it before that.
         unsafe { Token::new(self) }
     }
 
-    /// Puts items behind others, to a process that somebody has, and does what that owes.
+    /// Puts items behind others, to a process whose token has an owner, and settles the wake-up.
     #[inline(never)]
     pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
         let noted = self.shared.accounts.note(&items);
@@ -241,7 +244,8 @@ impl ProcessCell {
         }
     }
 
-    /// Puts a system event in: always by way of the mailbox, on the way out of which it is sorted out.
+    /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
+    /// leaves.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
         let noted = self.shared.accounts.note_item(&item);
         let wake = self.state.push_system(item)?;
@@ -254,8 +258,8 @@ impl ProcessCell {
     #[inline]
     fn settle(self: &Task, wake: Wake) {
         if wake == Wake::Enqueue {
-            // SAFETY: that is to say that this thread owns the token. A process that can be woken
-            // has been queued before, by its submitter, who has registered it before that.
+            // SAFETY: `Enqueue` says that this thread owns the token. A process that can be woken
+            // has been queued before, by its submitter, which has registered it before that.
             self.shared.schedule(unsafe { Token::new(self) });
         }
     }

@@ -1,4 +1,4 @@
-//! Who decides, on this thread, what the scheduler leaves to chance.
+//! The driver decides, on this thread, what the scheduler leaves to chance.
 
 use crate::core::token::Token;
 use ganger_deque::Worker as Deque;
@@ -23,7 +23,8 @@ thread_local! {
     static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Calls `f` with that driver for this thread, and returns the first promise that was broken meanwhile, too.
+/// Calls `f` with that driver for this thread, and returns the first promise that was broken
+/// meanwhile, too.
 ///
 /// # Panics
 /// When there is a driver already.
@@ -47,8 +48,8 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has the spare
-/// work. Else gives it back.
+/// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has
+/// the spare work. Else gives it back.
 pub(crate) fn hire(index: usize, deque: Deque<Token>) -> Option<Deque<Token>> {
     if !IS_DRIVEN.get() {
         return Some(deque);

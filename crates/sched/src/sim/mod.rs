@@ -1,8 +1,9 @@
 //! Workers without threads, for `ganger-sim`: no part of the interface, and without its promises.
 //!
-//! A [`Machine`] has the workers and the monitor of a scheduler that has been started without threads. It
-//! does nothing by itself: whoever has it says whose move is next, and what time it is. All of it belongs to
-//! one thread. What the scheduler leaves to chance it asks the thread's [`Driver`].
+//! A [`Machine`] has the workers and the monitor of a scheduler that has been started without
+//! threads. It does nothing by itself: its owner says whose move is next, and what time it is.
+//! All of it belongs to one thread. What the scheduler leaves to chance it asks the thread's
+//! [`Driver`].
 
 mod driver;
 mod moment;
@@ -59,7 +60,7 @@ pub enum Did {
     StoodDown,
     /// It takes the place of another.
     CameBack,
-    /// Nobody has needed it for a while: its thread has ended, and its slot is free.
+    /// No process has needed it for a while: its thread has ended, and its slot is free.
     Retired,
     /// It sleeps.
     FellAsleep,
@@ -73,13 +74,13 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
-    /// Somebody has terminated that process.
+    /// The driver has terminated that process.
     Terminated(Pid),
-    /// Somebody has cancelled that process.
+    /// The driver has cancelled that process.
     Cancelled(Pid),
-    /// Somebody has asked for an upgrade of that process.
+    /// The driver has asked for an upgrade of that process.
     Upgraded(Pid),
-    /// Somebody has done something that was [offered](offer_act).
+    /// The driver has done something that was [offered](offer_act).
     Acted,
     /// A worker has been woken for nothing.
     WokeInVain,
@@ -240,16 +241,16 @@ impl Machine<'_> {
         did
     }
 
-    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on, or a spare that
-    /// nobody needs ends.
+    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on, or
+    /// an unneeded spare ends.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.workers.iter().filter_map(Simulated::next_due);
         workers.chain(self.monitor.next_look()).min()
     }
 
-    /// For how long processes may wait that nobody else is free for, until a spare takes the place of a worker
-    /// whose step blocks (G6); none when nothing waits, or no spare is left.
+    /// For how long processes may wait that no other worker is free for, until a spare takes the
+    /// place of a worker whose step blocks (G6); none when nothing waits, or no spare is left.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
@@ -271,8 +272,9 @@ impl Machine<'_> {
         self.clock.0.set(self.now().max(now));
     }
 
-    /// Checks the promises that can be checked at this moment; returns whether that was anything: no worker
-    /// was about to look or to wake somebody. What is broken panics, and is [noted](broken).
+    /// Checks the promises that can be checked at this moment; returns whether that was anything:
+    /// no worker was about to look or to wake another. What is broken panics, and is
+    /// [noted](broken).
     pub fn audit(&self) -> bool {
         self.shared.check.audit(self.shared)
     }
@@ -343,8 +345,8 @@ impl Machine<'_> {
         self.shared.report_since(&before)
     }
 
-    /// A live process that a shutdown has overlooked so far: which has not been told of it, or is to go on though
-    /// the deadline has passed.
+    /// A live process that a shutdown has overlooked so far: which has not been told of it, or is
+    /// to go on though the deadline has passed.
     #[must_use]
     pub fn overlooked(&self) -> Option<Pid> {
         let mut live = self.shared.registry.all();
@@ -378,8 +380,8 @@ impl Machine<'_> {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
-    /// What the accounts of all that went into a scheduler whose workers have left do not agree about with
-    /// what it has counted, if there is something.
+    /// What the accounts of all that went into a scheduler whose workers have left do not agree
+    /// about with what it has counted, if there is something.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();

@@ -1,7 +1,7 @@
 //! What other threads do in the middle of a move.
 //!
-//! A move is not interrupted, but for a few places in it at which somebody else may do something that is
-//! done from outside of any worker. There the thread stands in for another one.
+//! A move is not interrupted, but for a few places in it at which another thread may do something
+//! that is done from outside of any worker. There the thread stands in for another one.
 
 use super::Did;
 use super::driver::{choose, happens, is_driven};

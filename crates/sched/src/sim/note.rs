@@ -1,4 +1,4 @@
-//! What happens within a move, and between two, for whoever shows a run.
+//! What happens within a move, and between two, for the code that shows a run.
 
 use super::Did;
 use super::driver::is_driven;
@@ -21,7 +21,7 @@ const SHOWN: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// Somebody has done that from outside of any worker.
+    /// Another thread has done that from outside of any worker.
     Outside(Did),
     /// A step of a process that was submitted with that method is about to see this.
     Steps(Symbol, Given),

@@ -121,8 +121,8 @@ impl Shared {
         self.stopper.claim()
     }
 
-    /// Does the work, or blocks while another call does it. Returns the report, and how many reapers
-    /// were left if it was another call.
+    /// Does the work, or blocks while another call does it. Returns the report, and how many
+    /// reapers were left if it was another call.
     fn stop_or_wait(self: &Arc<Self>) -> (StopReport, Option<usize>) {
         let mut done = lock(&self.stopper.done);
         if let Some(done) = &*done {

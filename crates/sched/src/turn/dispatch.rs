@@ -24,8 +24,8 @@ use std::ptr;
 use std::sync::Arc;
 
 thread_local! {
-    /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor: a
-    /// destructor of another thread-local may drop a completer.
+    /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor:
+    /// a destructor of another thread-local may drop a completer.
     static CURRENT: Cell<*const Call> = const { Cell::new(ptr::null()) };
 }
 
@@ -59,15 +59,15 @@ enum Answer {
 /// The result is not used after the caller has returned.
 #[inline]
 unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
-    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts back what
-    // was there before.
+    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts
+    // back what was there before.
     unsafe { CURRENT.get().as_ref() }
         .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
 }
 
-/// Keeps the completion when it belongs to the handler that is on this thread's stack; else it goes
-/// through the mailbox, and so does an answer that comes when the handler has already had something else
-/// sent to the process, behind that.
+/// Keeps the completion when it belongs to the handler that is on this thread's stack. Otherwise
+/// the completion goes through the mailbox. So does a late answer, behind the items that the
+/// handler has already had sent to the process.
 #[inline]
 pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) {
     let answer = nodes::of_completion(tag, token, result);
@@ -86,8 +86,8 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
     }
 }
 
-/// Notes that the completer of the handler that is on this thread's stack was dropped; if it is another's,
-/// the completion goes through the mailbox.
+/// Notes that the completer of the handler that is on this thread's stack was dropped. If the
+/// completer is another's, the completion goes through the mailbox.
 pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     // SAFETY: it is used here only.
     if let Some(call) = unsafe { current(&task, token) } {
@@ -96,8 +96,8 @@ pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
     task.complete_behind(nodes::of_completion(tag, token, Err(CommandError::Dropped)));
 }
 
-/// Dispatches the yields in `out`, in order. Returns how many answers have come before their handlers returned: these
-/// are the last of what is pending.
+/// Dispatches the yields in `out`, in order. Returns how many answers have come before their
+/// handlers returned: these are the last of what is pending.
 #[inline]
 pub(crate) fn dispatch<'a>(
     place: impl Turning<'a>,
@@ -193,7 +193,8 @@ impl Call {
         returned
     }
 
-    /// The completer has been used or dropped, and leaves its reference to the process for the next one.
+    /// The completer has been used or dropped, and leaves its reference to the process for the next
+    /// one.
     #[inline]
     fn settle(&self, answer: Answer, task: Task) {
         self.answer.set(answer);

@@ -1,5 +1,5 @@
-//! The end of a process: the state and the mailbox first, then `close`, then the PID, then those who
-//! wait.
+//! The end of a process: the state and the mailbox first, then `close`, then the PID, then the
+//! waiters.
 
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
@@ -30,7 +30,7 @@ pub(crate) fn close(
     discard(task.pid, counters, process);
 }
 
-/// Drops what nobody will see, and counts it.
+/// Drops the items that no step will see, and counts them.
 #[cold]
 #[inline(never)]
 pub(crate) fn discard_events(items: Batch<Item>, pid: Pid, counters: &Counters) {
@@ -40,7 +40,7 @@ pub(crate) fn discard_events(items: Batch<Item>, pid: Pid, counters: &Counters) 
     discard_each(pid, counters, items);
 }
 
-/// Says that a process has ended, and why, where that is a mistake: perhaps nobody has its handle.
+/// Says that a process has ended, and why, where that is a mistake: it may have no handle.
 fn log_end(task: &Task, how: &'static str, reason: &ExitReason) {
     match reason {
         ExitReason::Failed(error) => log_failure(task, how, || text_of_chain(&**error)),
@@ -58,14 +58,15 @@ fn log_end(task: &Task, how: &'static str, reason: &ExitReason) {
 fn log_failure(task: &Task, how: &'static str, reason: impl Fn() -> Box<str>) {
     log(Level::WARN, || {
         tracing::warn!(
-            target: "ganger::sched", pid = %task.pid, method = %task.method, how, reason = %reason(),
+            target: "ganger::sched", pid = %task.pid, method = %task.method, how,
+            reason = %reason(),
             "ended"
         );
     });
 }
 
-/// Ends a process that this thread runs, and its turn before the process counts as ended. It takes the reason, or
-/// else the process has been terminated.
+/// Ends a process that this thread runs, and its turn before the process counts as ended. It takes
+/// the reason; without one, the process has been terminated.
 pub(crate) fn finish(
     shared: &Shared,
     counters: &Counters,
@@ -80,8 +81,8 @@ pub(crate) fn finish(
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
     let mut items = Batch::new();
-    // SAFETY: `complete` has been called by the owner of the run token, this thread, and nobody
-    // becomes its owner after that.
+    // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
+    // thread becomes its owner after that.
     let (process, watchers) = unsafe {
         task.with_core(|core| {
             core.yields.forget_all();
@@ -90,7 +91,7 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
-    // Whoever is told can't be told any more should something below panic. Else this is empty in the end.
+    // After a panic below, the monitors can't be told any more. Otherwise this is empty in the end.
     let mut watchers = ManuallyDrop::new(watchers);
     if !items.is_empty() || watchers.is_some() {
         Watchers::end(&mut watchers, &mut items, task, counters);
@@ -106,8 +107,8 @@ pub(crate) fn finish(
     crate::sim::end(task, reason);
 
     shared.accounts.exit(task.pid);
-    // Keeps the process alive until the handle has this reference, if there is one: also when something
-    // below panics, so that it is not dropped then.
+    // Keeps the process alive until the handle, if there is one, has this reference. That holds
+    // also when something below panics, so that the reference is not dropped then.
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();

@@ -1,5 +1,5 @@
-//! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome (`run/turn.rs`), and
-//! do what follows from that.
+//! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome
+//! (`run/turn.rs`), and do what follows from that.
 
 mod turn;
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Runs processes, one at a time, with buffers that it reuses.
 pub(crate) struct Runner<'a> {
     shared: &'a Shared,
-    /// The same, for who may have to keep it.
+    /// The same, for a callee that may have to keep it.
     shared_arc: &'a Arc<Shared>,
     /// Of the worker that this thread is, if so.
     seat: Option<OnWorker<'a>>,
@@ -58,8 +58,8 @@ impl<'a> Runner<'a> {
 
     /// Calls `turns`, which gives processes their turns, once more after each panic in it.
     ///
-    /// Users' code is contained where it is called. Should something else panic, a `tracing` subscriber say,
-    /// then its process is lost, and this thread is not, nor what is queued.
+    /// User code is contained where it is called. If other code panics, such as a `tracing`
+    /// subscriber, its process is lost. This thread is not lost, and neither are queued processes.
     #[inline(always)]
     pub(crate) fn contain_turns(&mut self, mut turns: impl FnMut(&mut Self)) {
         while contain(|| turns(self)).is_err() {
@@ -95,11 +95,12 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn, and what comes of it.
+    /// As [`run`](Self::run), within [`contain_turns`](Self::contain_turns): the process's turn,
+    /// and what comes of it.
     ///
-    /// It is made for workers, and once more for other threads, so that a worker does not look again and again whether
-    /// it is one. And it is all in one piece with the loop that calls it: a call, which saves registers and prepares for a
-    /// panic, takes a fifth of a short step.
+    /// It is compiled for workers, and once more for other threads, so that a worker does not ask
+    /// again and again whether it is one. It is in one piece with the loop that calls it: a call
+    /// saves registers and prepares for a panic, which a short step feels.
     #[inline(always)]
     pub(crate) fn turn<'b>(&mut self, place: impl Turning<'b>, token: Token) {
         let task = token.into_task();
@@ -154,8 +155,9 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Nobody would give it another turn after a halt; and after the deadline it is to take none, whenever somebody comes to it
-/// who terminates all.
+/// Terminates the process when the shutdown is over. After a halt, no worker gives it another turn.
+/// After the deadline, it must take no turn, even before the terminator of all
+/// processes reaches it.
 #[inline]
 fn end_if_over(shared: &Shared, task: &Task) {
     if shared.shutdown.is_over() {

@@ -1,8 +1,9 @@
 //! A worker without a thread: what it would do is done one move at a time, when it is told to.
 //!
-//! The moves are the worker's own: a look at the queues; what follows one that has found something; a turn;
-//! the announcement that it sleeps; the look after that. Between any two of them others may move. What a
-//! worker does within one is not interrupted: for that there are the models under loom.
+//! The moves are the worker's own: a look at the queues; what follows one that has found something;
+//! a turn; the announcement that it sleeps; the look after that. Between any two of them others may
+//! move. What a worker does within one is not interrupted: for that there are the models under
+//! loom.
 
 use super::{Looked, Worker};
 use crate::base::clock::Clock;
@@ -20,7 +21,7 @@ use std::time::Duration;
 enum Phase<'a> {
     /// It looks for a process, after so many looks that found none.
     Looks(u32),
-    /// It has found one, and nobody knows yet that it searches no more.
+    /// It has found one, and no other worker knows yet that it searches no more.
     Found(Token),
     /// It is about to run it.
     Runs(Token),
@@ -30,7 +31,7 @@ enum Phase<'a> {
     Relieved,
     /// It waits until it is needed, or until that time.
     OffDuty(Duration),
-    /// Nobody has needed it for so long that its thread is about to end.
+    /// No process has needed it for so long that its thread is about to end.
     Retires,
     /// It has looked often enough, and is about to announce that it sleeps.
     Tired,
@@ -156,7 +157,7 @@ impl<'a> Simulated<'a> {
                 Did::StoodDown
             }
             Phase::OffDuty(until) => {
-                // After the halt everybody looks once more.
+                // After the halt every worker looks once more.
                 let is_needed = shared.worker_slots.is_active(index)
                     || shared.shutdown.is_halted() && shared.worker_slots.take_waiting(index);
                 if !is_needed {
@@ -176,7 +177,7 @@ impl<'a> Simulated<'a> {
             }
             Phase::Retires => {
                 self.queue.cache.take().leave(&shared.pool);
-                // Whoever has the slot next goes on with the deque that belongs to it.
+                // The next owner of the slot goes on with the deque that belongs to it.
                 shared.worker_slots.leave(index, Deque::new());
                 Did::Retired
             }
@@ -230,7 +231,8 @@ impl<'a> Simulated<'a> {
         did
     }
 
-    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand down.
+    /// It has rested: it looks again after so many looks that found nothing, unless it has to stand
+    /// down.
     fn look_on(&mut self, empty: u32) {
         if !self.has_to_stand_down() {
             self.phase = Phase::Looks(empty);
@@ -243,7 +245,7 @@ impl<'a> Simulated<'a> {
         self.phase = Phase::Relieved;
     }
 
-    /// Somebody has taken its place. After the halt everybody goes on until nothing is left.
+    /// A spare has taken its place. After the halt every worker goes on until nothing is left.
     fn has_to_stand_down(&self) -> bool {
         let shared = &self.queue.shared;
         shared.worker_slots.is_replaced(self.queue.index) && !shared.shutdown.is_halted()

@@ -34,13 +34,13 @@ fn wakes_up(shared: &Arc<Shared>, queue: LocalQueue, meanwhile: impl FnOnce()) -
     has_woken
 }
 
-/// Nobody else can stand down for it.
+/// No other worker can stand down for it.
 // pins: G6
 #[test]
 fn who_is_relieved_before_it_falls_asleep_does_not() {
     let (scheduler, queue) = beside_a_searcher();
     let shared = &scheduler.shared;
-    // Nobody wakes it for that.
+    // No thread wakes it for that.
     let relieved = shared.worker_slots.replace(1, |_, _| Ok(()), || ());
     assert!(relieved.unwrap());
     assert!(wakes_up(shared, queue, || ()));
@@ -110,7 +110,7 @@ fn the_lane_is_passed_over_only_for_something_else() {
     assert_eq!(urgent_picks.get(), u64::from(URGENT));
     assert!(worker.look().is_none());
     drop(handles);
-    // Nobody has their tokens any more: there is nothing that would end them.
+    // No owner has their tokens any more: there is nothing that would end them.
     std::mem::forget(scheduler);
 }
 

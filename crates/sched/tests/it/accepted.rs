@@ -14,8 +14,8 @@ fn number(message: &Message) -> u64 {
     number.expect("a numbered message")
 }
 
-/// How many polls in vain come before others get the processor: on a busy machine they have what it waits
-/// for to do.
+/// How many polls in vain come before others get the processor: on a busy machine they have what it
+/// waits for to do.
 const IN_VAIN: u32 = 1_000;
 
 /// Polls again and again, as an executor does that polls for other reasons as well.

@@ -79,7 +79,7 @@ fn processes_that_were_answered_leave_nothing_behind() {
             scheduler.submit(server, "main", ()).unwrap()
         });
         for _ in 0..ASKERS {
-            // Nobody waits for them.
+            // No waiter waits for them.
             drop(scheduler.submit(asker(COMMANDS as u64), "main", ()));
         }
         for server in servers {
@@ -87,8 +87,8 @@ fn processes_that_were_answered_leave_nothing_behind() {
         }
         until("all have ended", || scheduler.stats().live == 0);
         drop(scheduler);
-        // The handler goes with the scheduler, which every process that is left keeps alive, and a thread for a
-        // moment after it has counted itself out.
+        // The handler goes with the scheduler, which every process that is left keeps alive, and a
+        // thread for a moment after it has counted itself out.
         until("nothing is left", || Arc::strong_count(&asked) == 1);
     }
 }

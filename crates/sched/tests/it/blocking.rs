@@ -1,4 +1,4 @@
-//! Steps that block their thread, or compute for long, and those who wait meanwhile.
+//! Steps that block their thread, or compute for long, and the processes that wait meanwhile.
 
 use crate::support::*;
 use ganger_proc_api::Process;
@@ -17,7 +17,7 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// Blocks its thread in its only step until somebody sends it something through the channel.
+/// Blocks its thread in its only step until the test sends it something through the channel.
 fn blocker(began: &Arc<AtomicUsize>) -> (impl Process, mpsc::Sender<()>) {
     let (release, released) = mpsc::channel();
     let released = Mutex::new(released);
@@ -155,7 +155,7 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
     assert_eq!(exit_number(blocked), 1);
 }
 
-/// A step that says that it blocks, by `block`, while nobody would notice by himself.
+/// A step that says that it blocks, by `block`, while the monitor would not notice by itself.
 fn assert_believed(block: fn(&ganger_proc_api::ProcessContext, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
     let scheduler = started(builder);
@@ -243,7 +243,8 @@ fn as_many_as_were_asked_for_work_when_the_blocked_are_back() {
             .into_iter()
             .for_each(|handle| assert_eq!(exit_number(handle), 7));
     };
-    // Where everything is slow, one of the crowd may block for so long that somebody takes its worker's place.
+    // Where everything is slow, one of the crowd may block for so long that a spare takes its
+    // worker's place.
     until("all but one have stood down for good", || {
         most.store(0, Ordering::SeqCst);
         (0..10).for_each(|_| crowd(&most));
@@ -382,7 +383,7 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
         out.done(ganger_proc_api::Payload::any(slow.take()));
         Ok(())
     });
-    // Nobody wants the result.
+    // No waiter wants the result.
     drop(scheduler.submit(process, "main", ()).unwrap());
     until("it has ended", || scheduler.stats().ended() == 1);
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Several turns in one pick: a process that is far behind goes on, and nobody suffers from it.
+//! Several turns in one pick: a process that is far behind goes on, and no other process suffers
+//! from it.
 
 use crate::support::*;
 use ganger_proc_api::{CancelReason, Event, ExitReason, Message, Payload};
@@ -108,7 +109,8 @@ fn others_have_their_turns_meanwhile() {
     let mut before = 0;
     let other = process(move |_, _, out| {
         let now = steps.load(Ordering::SeqCst);
-        // With a rotation at every pick, the two take turns, of which one may be that of the oldest.
+        // With a rotation at every pick, the two take turns, of which one may be that of the
+        // oldest.
         assert!(now - before <= 2 * 64, "{before} to {now}");
         before = now;
         if now == MESSAGES {

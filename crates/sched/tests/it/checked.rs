@@ -1,4 +1,5 @@
-//! Schedulers that check their promises while they run: a broken one ends this program, with a message.
+//! Schedulers that check their promises while they run: a broken one ends this program, with a
+//! message.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Pid, ProcessContext};
@@ -45,8 +46,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// With `on_message` for what a member does about a message with that number; it returns for how many
-    /// turns the member goes on after that.
+    /// With `on_message` for what a member does about a message with that number; it returns for
+    /// how many turns the member goes on after that.
     fn start(
         scheduler: &Handle,
         size: usize,
@@ -145,17 +146,17 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         if left > 1 {
             mesh.send(ctx, place * 7 + 1, left / 2);
             mesh.send(ctx, place * 5 + 2, left / 2);
-            // Whoever has been woken for them has time to come, and to find nothing more.
+            // A worker woken for them has time to come, and to find nothing more.
             give_way(16, || false);
         }
         0
     });
-    // A step that goes on after it has left one process, or two, to its own worker; or a process whose
-    // turns do.
+    // A step that goes on after it has left one process, or two, to its own worker; or a process
+    // whose turns do.
     let handle = scheduler.handle();
     let (pairs, first) = Crowd::start(&scheduler, PAIRS, move |ctx, pairs, place, left| {
         if left > 0 {
-            // Who was woken for this one has to find nothing more, and sleep.
+            // A worker woken for this one has to find nothing more, and sleep.
             give_way(1_000, || handle.stats().sleeping + 1 == workers);
             let before = pairs.handled();
             (1..)
@@ -296,7 +297,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Workers that never run out take one of another again and again: three can't be shared evenly by two.
+/// Workers that never run out take one of another again and again: three can't be shared evenly by
+/// two.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {

@@ -50,7 +50,8 @@ impl Account {
         self.done.load(Ordering::SeqCst) + self.terminated.load(Ordering::SeqCst)
     }
 
-    /// So many have ended by themselves and so many were forced: that is all, and each was closed once.
+    /// So many have ended by themselves and so many were forced: that is all, and each was closed
+    /// once.
     #[track_caller]
     fn settle(&self, done: usize, terminated: usize) {
         until("all have ended", || self.ended() == self.exits.len() as u64);

@@ -119,7 +119,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
     is_told.store(true, Ordering::SeqCst);
     exit(stays);
     kept.lock().unwrap().clear();
-    // Whoever is still to take what it has been sent would be found running.
+    // A process that is still to take what it has been sent would be found running.
     for waits in [&asks, &idle, &later] {
         until_state(&scheduler, waits.pid(), ProcessState::Idle);
     }

@@ -89,7 +89,8 @@ fn what_a_step_leaves_comes_before_the_next_batch() {
     }
     scheduler.start().unwrap();
     assert_eq!(reports.recv().unwrap(), (3, Some(0)));
-    // Each message wakes it once; it sees the two that it left and the new one, and takes the oldest.
+    // Each message wakes it once; it sees the two that it left and the new one, and takes the
+    // oldest.
     for n in 1..10_u64 {
         until_state(&scheduler, handle.pid(), ProcessState::Idle);
         handle.send(Message::new("n", n + 2)).unwrap();

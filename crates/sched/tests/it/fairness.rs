@@ -90,8 +90,8 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
     };
     let mut worst = 0;
     for _ in 0..300 {
-        // While the one worker is held in a step, nobody is picked: what is counted from here on
-        // comes before the probe.
+        // While the one worker is held in a step, no process is picked: what is counted from here
+        // on comes before the probe.
         let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
         let holder = process(move |_, _, out| {
             entered.send(())?;
@@ -216,7 +216,7 @@ fn each_pick_may_be_a_rotation_and_then_they_start_in_the_order_of_their_submits
 }
 
 /// Two chains of processes that run on two workers and always wake the next two on the worker that
-/// they run on, so that whoever is the oldest in a deque is stolen again and again.
+/// they run on, so that the oldest process in a deque is stolen again and again.
 struct Relay {
     stop: AtomicBool,
     started: AtomicU64,

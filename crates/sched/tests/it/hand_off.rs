@@ -1,5 +1,5 @@
-//! A process that a running step has woken, and that is the only one: its worker takes it, unless the
-//! step goes on.
+//! A process that a running step has woken, and that is the only one: its worker takes it, unless
+//! the step goes on.
 
 use crate::support::*;
 use ganger_proc_api::{Message, Pid};
@@ -32,7 +32,7 @@ fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
         let target = lone.pid();
         let handle = scheduler.handle();
         let waker = process(move |ctx, _, out| {
-            // Who was woken for this process has to find nothing more.
+            // A worker woken for this process has to find nothing more.
             until("the other worker sleeps", || handle.stats().sleeping == 1);
             ctx.send(target, "go", ())?;
             until("the other has run", || has_run.load(Ordering::SeqCst));
@@ -81,8 +81,9 @@ fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     let ends = [exit_number(white), exit_number(black)];
     assert!(ends == [0, 1] || ends == [1, 0]);
     let after = scheduler.stats().total;
-    // The monitor wakes somebody at one look in two at the most, where a system that takes the processor
-    // away made a step look long. Both workers may have been on their way to sleep, or to the first ball.
+    // The monitor wakes a worker at one look in two at the most, where a system that takes the
+    // processor away made a step look long. Both workers may have been on their way to sleep, or to
+    // the first ball.
     let woken = u128::from(after.sleeps - before.sleeps);
     let most = start.elapsed().as_millis() / DELAY.as_millis() + 8;
     assert!(woken <= most, "{woken} times; {most} are allowed");

@@ -199,7 +199,7 @@ fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {
         });
         let handles: Vec<_> = handles.collect();
         drop(told);
-        // What nobody holds is left to the next ones.
+        // What no owner holds is left to the next ones.
         for _ in 0..EACH {
             let handle = scheduler.submit(done(), "main", ()).unwrap();
             assert!(pids.insert(handle.pid()));

@@ -334,7 +334,7 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
     let expected = [Seen::Control(2), Seen::Control(3), Seen::Message(1)];
     assert_eq!(batches.lock().unwrap().concat(), expected);
 
-    // Who does not tell the two apart takes it as a message, and nothing is lost.
+    // A handler that does not tell the two apart takes it as a message, and nothing is lost.
     let (taken, takes) = mpsc::channel();
     let sink = from_fn(move |package: Package| {
         taken.send(number(package.message)).unwrap();

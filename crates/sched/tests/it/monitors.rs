@@ -1,4 +1,4 @@
-//! Processes that monitor each other: whom, and for how long.
+//! Processes that monitor each other: which ones, and for how long.
 
 use crate::support::puppet::*;
 use crate::support::*;
@@ -223,7 +223,7 @@ fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     watcher.has_none_but(3);
 }
 
-/// A context that somebody has kept of a process whose PID another one has by now.
+/// A kept context of a process whose PID another one has by now.
 #[test]
 fn who_has_ended_takes_nothing_back_from_its_successor() {
     let scheduler = start(2);

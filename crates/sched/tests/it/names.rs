@@ -225,7 +225,8 @@ proptest! {
     }
 }
 
-/// Threads that give names to processes that end meanwhile, and take them away: in the end no name is left.
+/// Threads that give names to processes that end meanwhile, and take them away: in the end no name
+/// is left.
 #[test]
 fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     const ROUNDS: usize = 400;
@@ -260,7 +261,8 @@ fn no_name_outlives_its_process_whoever_gives_it_meanwhile() {
     assert_ne!(given.load(Ordering::Relaxed), 0);
 }
 
-/// One thread takes the name away while another gives it back: the end frees it, whichever came last.
+/// One thread takes the name away while another gives it back: the end frees it, whichever came
+/// last.
 #[test]
 fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     let scheduler = start(1);
@@ -281,7 +283,8 @@ fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     }
 }
 
-/// A context that somebody has kept of a process whose PID another one has by now gives no name, and takes none.
+/// A kept context of a process whose PID another one has by now gives no name,
+/// and takes none.
 #[test]
 fn who_has_ended_does_not_touch_the_names_of_its_successor() {
     const ROUNDS: usize = 2_000;

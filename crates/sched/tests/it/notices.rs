@@ -1,4 +1,4 @@
-//! What those who monitor a process are told, and when.
+//! What the monitors of a process are told, and when.
 
 use crate::support::puppet::*;
 use crate::support::*;
@@ -269,7 +269,7 @@ fn one_that_was_not_started_after_all_has_never_been() {
     let (_, tag, cause) = watcher.next();
     assert_eq!((tag, cause), (8, ExitCause::NotFound));
     watcher.has_none_but(9);
-    // Also who comes while it is being closed.
+    // Also a monitor that comes while it is being closed.
     let (closing, is_closing) = channel();
     let (let_go, go) = channel();
     let slow = SlowClose { closing, go };
@@ -291,7 +291,8 @@ fn one_that_was_not_started_after_all_has_never_been() {
     watcher.has_none_but(12);
 }
 
-/// Everybody monitors everybody, while all of them end in all ways: who is still there is told once of each.
+/// Every process monitors every other, while all of them end in all ways: each one still there is
+/// told once of each.
 // pins: P12
 #[test]
 fn in_a_crowd_each_monitor_is_told_once() {
@@ -341,7 +342,7 @@ fn in_a_crowd_each_monitor_is_told_once() {
         for member in &members {
             let _ended = member.address().send(Message::new("go", ()));
         }
-        // Who is on the way out has told everybody when it does not count any more.
+        // A process on the way out has told its monitors when it does not count any more.
         until("all is quiet", || {
             let live = scheduler.stats().live;
             let listed = scheduler.processes();

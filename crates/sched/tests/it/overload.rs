@@ -1,5 +1,5 @@
 //! More messages than a process can handle: what is sent is accounted for, memory stays flat, and
-//! whoever ends the process gets through.
+//! the terminator of the process gets through.
 
 use crate::support::*;
 use ganger_proc_api::{Event, ExitReason, Message, Payload, Process, SendError, SendErrorKind};
@@ -138,7 +138,8 @@ struct Handled {
     controlled_at: AtomicU64,
 }
 
-/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation first.
+/// Handles one message a step, while `may_handle`; looks for control messages and a cancellation
+/// first.
 fn consumer(
     handled: &Arc<Handled>,
     mut may_handle: impl FnMut(u64) -> bool + Send + 'static,

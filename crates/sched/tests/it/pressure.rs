@@ -128,7 +128,7 @@ fn those_who_wait_are_served_in_their_order_whether_they_are_polled_or_not() {
     let last = elsewhere(address, |address| address.send_blocking(numbered(6)));
     scheduler.start().unwrap();
     joined(last).unwrap();
-    // The blocking sender came at some time, but never before those who had waited.
+    // The blocking sender came at some time, but never before the earlier waiters.
     assert_eq!(collected(handle), "0 1 2 3 4 5 6");
     for future in &mut futures {
         assert!(matches!(poll(future, Waker::noop()), Poll::Ready(Ok(()))));
@@ -387,7 +387,7 @@ fn producer(
 #[test]
 fn a_step_that_waits_costs_no_worker() {
     const COUNT: u64 = 200;
-    // Nobody would notice by himself that the step blocks.
+    // The monitor would not notice by itself that the step blocks.
     let scheduler = started(limited(2).step_limits(NEVER, NEVER));
     let consumer = scheduler.submit(collector(COUNT), "main", ()).unwrap();
     let address = consumer.address().clone();

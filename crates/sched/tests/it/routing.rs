@@ -164,7 +164,7 @@ fn a_host_outlives_its_scheduler_and_refuses() {
         ganger_relay::Receiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
     };
     assert_eq!(stopped.unwrap_err().kind, SendErrorKind::Stopping);
-    // The address keeps the last of the scheduler; without it the host has nobody behind it.
+    // The address keeps the last of the scheduler; without it the host has no scheduler behind it.
     drop(address);
     let gone = ganger_relay::Receiver::send(
         &*place.node,

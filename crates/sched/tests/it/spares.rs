@@ -25,7 +25,8 @@ struct Blocked {
 }
 
 impl Blocked {
-    /// Has it block, and then do something more with its context, until its worker has been relieved.
+    /// Has it block, and then do something more with its context, until its worker has been
+    /// relieved.
     fn new(scheduler: &Scheduler, then: impl Fn(&ProcessContext) + Send + 'static) -> Self {
         let (release, released) = mpsc::channel();
         let began = Arc::new(AtomicBool::new(false));
@@ -97,8 +98,8 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
     let scheduler = started(Scheduler::builder().workers(1).max_spares(1));
     let has_run = Arc::new(AtomicBool::new(false));
     let last = Arc::clone(&has_run);
-    // Left in the deque of a thread that is not on duty, it would lie there for as long as the spare has
-    // something else.
+    // Left in the deque of a thread that is not on duty, it would lie there for as long as the
+    // spare has something else.
     let blocked = Blocked::new(&scheduler, move |ctx| {
         let last = Arc::clone(&last);
         let woken = process(move |_, _, out| {

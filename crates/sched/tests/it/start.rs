@@ -263,7 +263,7 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     assert!(matches!(error.kind, SubmitErrorKind::Stopping), "{error}");
     let (tell, told) = mpsc::channel();
     let handle = scheduler.handle();
-    // Nobody serves the cancel event: an hour would be lost.
+    // No thread serves the cancel event: an hour would be lost.
     let stop = thread::spawn(move || tell.send(handle.stop(Duration::from_secs(3_600)).unwrap()));
     let report = told.recv_timeout(PATIENCE).unwrap();
     assert_eq!(report.forced, 1, "{report:?}");

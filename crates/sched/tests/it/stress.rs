@@ -302,7 +302,8 @@ fn terminate_cancel_complete_and_upgrade_race() {
             });
         });
         for handle in handles {
-            // Whoever came too late for the old one has been told so; the new one may wait on.
+            // A waiter that came too late for the old process has been told so.
+            // The waiter of the new one may wait on.
             let reason = exit(handle).to_string();
             *reasons.entry(reason).or_default() += 1;
         }

@@ -23,8 +23,9 @@ fn number(event: &Event) -> u64 {
     }
 }
 
-/// The first step has messages 0 to 9 before it, and does that; the second one takes what is left, and the numbers that
-/// it takes are returned. Nothing is left of any message in the end, and there is room for as many as were taken.
+/// The first step has messages 0 to 9 before it, and does that; the second one takes what is left,
+/// and the numbers that it takes are returned. Nothing is left of any message in the end, and there
+/// is room for as many as were taken.
 fn left_by(
     limit: Option<usize>,
     mut first: impl FnMut(&mut Events<'_>) + Send + 'static,
@@ -42,7 +43,8 @@ fn left_by(
             first(events);
             return Ok(());
         }
-        // The messages that look for room wake it, too, and are to find what the first step has left.
+        // The messages that look for room wake it, too, and are to find what the first step has
+        // left.
         if !matches!(events.peek(), Some(Event::Cancel(_))) {
             return Ok(());
         }
@@ -110,7 +112,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
     for limit in LIMITS {
         let left = left_by(limit, |events| {
             let mine: &mut VecDeque<Event> = Box::leak(Box::default());
-            // Within reach, so that nobody who looks for leaks takes it for one.
+            // Within reach, so that no leak checker takes it for one.
             KEPT.lock()
                 .unwrap()
                 .push(ptr::from_mut(mine).expose_provenance());

@@ -39,7 +39,8 @@ fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     result.into_string().unwrap()
 }
 
-/// Asks once more, with what is left as the tag; the last time it finishes with the number of steps.
+/// Asks once more, with what is left as the tag; the last time it finishes with the number of
+/// steps.
 fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
     if left == 0 {
         out.done(steps);
@@ -69,7 +70,7 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     assert_eq!((stats.steps, stats.turns), (STEPS, 7));
 }
 
-/// Each step is a pick then, so that the bound, which is in picks, holds for whoever waits.
+/// Each step is a pick then, so that the bound, which is in picks, holds for every waiting process.
 // pins: G4
 #[test]
 fn answers_are_taken_in_turns_of_their_own_while_others_wait() {

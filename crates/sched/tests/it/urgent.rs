@@ -107,7 +107,7 @@ impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     }
 }
 
-/// Whoever wakes a process has the right to hand it something without the mailbox.
+/// The thread that wakes a process has the right to hand it something without the mailbox.
 // pins: G3, P4
 #[test]
 fn the_lanes_are_kept_whatever_wakes_it() {

@@ -1,4 +1,5 @@
-//! Sends that wait for room: when they may not, from inside a step, and what a waker can do to them.
+//! Sends that wait for room: when they may not, from inside a step, and what a waker can do to
+//! them.
 
 use crate::support::{PATIENCE, exit_number, process, quiet_panics, until_state};
 use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};
@@ -34,7 +35,7 @@ fn a_send_with_no_time_to_wait_gives_no_place_away() {
             out.done(0);
             Ok(())
         });
-        // Somebody waits behind this step.
+        // A process waits behind this step.
         ctx.submit(other, "other", ())?;
         let refused = to.send_timeout(Message::new("second", 2), Duration::ZERO);
         assert_eq!(refused.unwrap_err().kind, SendErrorKind::Timeout);
@@ -95,7 +96,7 @@ impl Lifecycle for Primes {
     }
 }
 
-/// Nobody else makes room there before the hook has returned.
+/// No other thread makes room there before the hook has returned.
 // pins: P2, P13, D4
 #[test]
 fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {

@@ -25,7 +25,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     }
 }
 
-/// Also when somebody has counted a system event and not put it in yet.
+/// Also when a sender has counted a system event and not put it in yet.
 #[test]
 fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));

@@ -30,7 +30,9 @@ proptest! {
 
     // pins: P12
     #[test]
-    fn the_list_is_that_of_those_alive_and_not_much_longer(acts in proptest::collection::vec(act(), 0..400)) {
+    fn the_list_is_that_of_those_alive_and_not_much_longer(
+        acts in proptest::collection::vec(act(), 0..400)
+    ) {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let submit = |_| scheduler.submit(Still, "main", ()).unwrap();
         let handles: [_; PROCESSES] = std::array::from_fn(submit);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Nobody sleeps, and so many search.
+/// No worker sleeps, and so many search.
 fn all_awake(searching: u32) -> Snapshot {
     Snapshot {
         searching,

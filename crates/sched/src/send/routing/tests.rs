@@ -102,7 +102,7 @@ impl ByHand {
         sent
     }
 
-    /// Runs whoever is ready, until nobody is.
+    /// Runs the ready processes, until none is ready.
     fn run(&self) {
         local::enter(&self.queue, || {
             let mut runner = Runner::new(self.shared(), Some(&self.queue));
@@ -219,7 +219,11 @@ proptest! {
                 Act::Start(_) | Act::Run => by_hand.run(),
             }
             if matches!(act, Act::Start(_) | Act::Run) {
-                let ended: Vec<u64> = living.iter().filter(|it| it.1.is_ending).map(|it| *it.0).collect();
+                let ended: Vec<u64> = living
+                    .iter()
+                    .filter(|it| it.1.is_ending)
+                    .map(|it| *it.0)
+                    .collect();
                 over.extend(ended.iter().filter_map(|id| living.remove(id)));
             }
         }

@@ -1,5 +1,5 @@
-//! What a dispatch comes to whose handler has not carried its command out: there is none, it has failed, has panicked,
-//! or has dropped its completer.
+//! The result of a dispatch whose handler has not carried its command out. There is no handler, or
+//! it has failed, has panicked, or has dropped its completer.
 
 use super::Answer;
 use crate::base::contain::{discard, log, text_of_chain};
@@ -39,7 +39,8 @@ impl Failure {
     }
 }
 
-/// What there is to do when a handler has failed, or has dropped its completer. Says whether there is an answer.
+/// What there is to do when a handler has failed, or has dropped its completer. Says whether there
+/// is an answer.
 #[cold]
 #[inline(never)]
 pub(super) fn conclude(
@@ -80,8 +81,8 @@ pub(super) fn conclude(
     true
 }
 
-/// The handler has failed after the answer. If that says no more than that the completer was dropped, the error
-/// takes its place.
+/// The handler has failed after the answer. If the answer says only that the completer was dropped,
+/// the error takes its place.
 #[cold]
 fn give_reason(
     task: &Task,

@@ -60,7 +60,7 @@ fn the_reference_of_a_completer_comes_back_to_its_process_or_goes() {
     ] {
         ask(manner, 1.into());
     }
-    // Nobody carries that one out.
+    // No handler carries that one out.
     ask(AT_ONCE, 2.into());
 }
 

@@ -1,9 +1,10 @@
 //! What a turn consists of: steps, with what comes before and after each.
 //!
-//! **The frequent way is straight.** A turn is tens of nanoseconds, and what its code does beside the work shows: a value
-//! that lives on beyond a call is stored and loaded, a branch that joins the others again keeps their values alive, and
-//! what must be dropped should a call panic is kept in memory. So all that is rare is a function of its own, which the
-//! frequent way ends in or has no value across, and all that is frequent is inlined into one.
+//! **The frequent way is straight.** A turn is short, so all that its code does beside the work
+//! shows. A value that lives on beyond a call is stored and loaded. A branch that joins the others
+//! again keeps their values alive. What must be dropped after a panic is kept in memory. So each
+//! rare thing is a function of its own. The frequent way ends in it, or has no value across it. All
+//! that is frequent is inlined into one.
 
 use crate::base::clock::Deadline;
 use crate::base::contain::{contain, discard, discard_each};
@@ -25,7 +26,8 @@ use std::time::Duration;
 #[derive(Default)]
 pub(super) struct Buffers {
     pub(super) out: StepOutput,
-    /// So many of what is pending are answers that have come before their handlers returned, since the last step.
+    /// How many of the pending items are answers that came before their handlers returned, since
+    /// the last step.
     answers: usize,
     /// Why the process has ended, after [`Turn::End`].
     pub(super) end: Option<ExitReason>,
@@ -44,8 +46,8 @@ const TURNS: u32 = 64;
 /// So long after its pick a process begins no further turn.
 const CATCH_UP: Duration = Duration::from_micros(100);
 
-/// What a turn ends with. Small, because a value that goes through memory just after it was written, in
-/// larger pieces than it was written in, costs as much as all the rest of a short step.
+/// What a turn ends with. Small, because a value is slow to read from memory in larger pieces than
+/// it was just written in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The process is ready again.
@@ -68,8 +70,9 @@ enum Stepped {
 }
 
 impl Buffers {
-    /// Runs the process, whose run token this thread owns, for a turn: one step, and more of them as long as its handlers
-    /// answer at once and nothing else happens. One that is far behind may have several turns.
+    /// Runs the process, whose run token this thread owns, for a turn: one step, and more of them
+    /// as long as its handlers answer at once and nothing else happens. A process that is far
+    /// behind may have several turns.
     #[inline(always)]
     pub(super) fn turn<'a>(
         &mut self,
@@ -274,9 +277,10 @@ impl Buffers {
 
 /// A pick of a process that is far behind, which may have several turns.
 ///
-/// A sender of thousands of messages has one pick for all of them, and their receiver would have one for each batch.
-/// Between them others have their picks, so that the messages outgrow the caches. For each further turn it is
-/// as if the worker had picked the process again, but for the rotation (G4).
+/// A sender of thousands of messages has one pick for all of them. Their receiver would have one
+/// pick for each batch. Between these picks others have theirs, so that the messages outgrow the
+/// caches. For each further turn it is as if the worker had picked the process again, but for the
+/// rotation (G4).
 struct CatchUp<'a> {
     queue: &'a LocalQueue,
     until: Deadline,
@@ -297,7 +301,8 @@ impl<'a> CatchUp<'a> {
         })
     }
 
-    /// Whether the process has another turn, with so many events left. Offers to others what is in the deque.
+    /// Whether the process has another turn, with so many events left. Offers to others what is in
+    /// the deque.
     #[cold]
     #[inline(never)]
     fn goes_on(&mut self, left: usize) -> bool {
@@ -331,7 +336,8 @@ impl<'a> CatchUp<'a> {
     }
 }
 
-/// The step is over: gives back what it has taken. Returns how many of its events are left that are not aside.
+/// The step is over: gives back what it has taken. Returns how many of its events are left that are
+/// not aside.
 #[inline(always)]
 fn end_step(shared: &Shared, task: &Task, shown: &mut Shown<'_>) -> usize {
     let is_limited = shared.config.mailbox_limit.is_some();

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 const MILLI: u64 = 1_000_000;
 
-/// So many workers without threads, with that many processes in their deques. Never freed: nobody would end these.
+/// So many workers without threads, with that many processes in their deques. Never freed: no
+/// thread would end these.
 struct Crowd {
     scheduler: &'static Scheduler,
     queues: &'static [LocalQueue],
@@ -103,7 +104,7 @@ fn a_look_that_finds_nothing_is_the_last_one_for_a_while() {
     assert!(look(&mut worker, 2 * MILLI).is_some());
 }
 
-/// Whatever the number of workers; and nobody looks at one that has been relieved for good.
+/// Whatever the number of workers; and no worker looks at one that has been relieved for good.
 #[test]
 fn everybody_on_duty_is_looked_at() {
     let crowd = Crowd::new(&[0, 3, 3, 3, 3, 3]);
@@ -156,7 +157,8 @@ fn who_is_taken_of_another_worker_is_put_before_nobody() {
     assert!((1..15).contains(&looks), "{looks} looks in 20 rotations");
 }
 
-/// Two workers that pick in turn, at the same pace, processes that go on for ever: how many picks each has had.
+/// Two workers that pick in turn, at the same pace, processes that go on for ever: how many picks
+/// each has had.
 fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     /// The coarse time goes on by so much at a time.
     const TICK: u64 = 2_060;
@@ -183,8 +185,8 @@ fn picks(lengths: [usize; 2], step_micros: u64, offset: u32) -> Vec<u64> {
     counts.into_values().collect()
 }
 
-/// Whatever the length of a step, and however the rotations of the two fall: if both looked at each, the same process
-/// would go to and fro, and have one step each time.
+/// Whatever the length of a step, and however the rotations of the two fall: if both looked at
+/// each, the same process would go to and fro, and have one step each time.
 // pins: G4
 #[test]
 fn workers_in_step_with_each_other_give_all_the_same_share() {

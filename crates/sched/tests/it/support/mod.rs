@@ -149,8 +149,8 @@ pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) ->
     context.recv_timeout(PATIENCE).unwrap()
 }
 
-/// A started scheduler with that many workers, and nobody to take the place of one whose step blocks:
-/// what a step keeps waiting, waits.
+/// A started scheduler with that many workers, and no spare to take the place of one whose step
+/// blocks: what a step keeps waiting, waits.
 pub(crate) fn start(workers: usize) -> Scheduler {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     let scheduler = builder.build().unwrap();

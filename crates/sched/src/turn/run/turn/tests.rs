@@ -127,7 +127,8 @@ fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
     picks
 }
 
-/// The first step has what was sent to a process that ran. A pick that the machine interrupts is shorter.
+/// The first step has what was sent to a process that ran. A pick that the machine interrupts is
+/// shorter.
 // pins: G4
 #[test]
 fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
