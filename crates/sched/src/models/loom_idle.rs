@@ -1,9 +1,9 @@
 //! Falling asleep against pushing: no worker sleeps beside a queued item.
 //!
-//! Workers take items from a queue, search and sleep as `worker.rs` does it. A worker that takes
-//! one that is not the last works on it until the last has been taken, so that each item needs a
-//! worker of its own. A wake-up that is lost, or not passed on, leaves an item and its taker
-//! waiting for ever, which loom reports.
+//! Workers take items from a queue, search and sleep as `worker/mod.rs` does it. A worker that
+//! takes one that is not the last works on it until the last has been taken, so that each item
+//! needs a worker of its own. A wake-up that is lost, or not passed on, leaves an item and its
+//! taker waiting for ever, which loom reports.
 
 use crate::queues::idle::{Idle, Snapshot, Woken};
 use ganger_sync::atomic::{AtomicUsize, Ordering};

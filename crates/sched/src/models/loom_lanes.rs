@@ -1,9 +1,9 @@
 //! System events among others: senders of both kinds against the worker.
 //!
-//! The worker shows what it has drained as `core.rs` does it: the system lane first. The thread
-//! that wakes the process with what is no system event hands that over without the mailbox, as
-//! `cell.rs` does it. Checked in every interleaving: a drain that takes a system event out knows of
-//! it, so that none is ever in the other lane; each is shown once, those of one sender in their
+//! The worker shows what it has drained as `core/owned.rs` does it: the system lane first. The
+//! thread that wakes the process with what is no system event hands that over without the mailbox,
+//! as `cell.rs` does it. Checked in every interleaving: a drain that takes a system event out knows
+//! of it, so that none is ever in the other lane; each is shown once, those of one sender in their
 //! order; the count is back at none in the end; and a worker that parks leaves nothing.
 
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};

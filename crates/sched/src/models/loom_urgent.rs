@@ -1,6 +1,6 @@
 //! The urgent lane: nothing is left there beside a sleeper.
 //!
-//! Workers look and sleep as `worker.rs` does it. A process in the lane is pushed by a thread
+//! Workers look and sleep as `worker/mod.rs` does it. A process in the lane is pushed by a thread
 //! outside, which notifies; or by its worker, which does not, because it looks there next, and
 //! notifies when it leaves something there. A worker that takes a process that is not the last
 //! works on it until the last has been taken: a wake-up that is lost leaves a process and its taker

@@ -1,9 +1,9 @@
 //! Replaced workers: the threads that replace, against workers that end their steps and spares that
 //! wait.
 //!
-//! Workers end steps and retire as `worker.rs` does it, on loom's threads. A thread that the system
-//! would start is one of these, or is only counted. Checked: at any moment as many workers are
-//! active as were asked for, each in a place of its own. A spare that becomes active knows its
+//! Workers end steps and retire as `worker/mod.rs` does it, on loom's threads. A thread that the
+//! system would start is one of these, or is only counted. Checked: at any moment as many workers
+//! are active as were asked for, each in a place of its own. A spare that becomes active knows its
 //! place. A spare that leaves does not become active, and its slot is free once. No thread waits
 //! after the halt. A lost wake-up leaves a spare waiting for ever, and the model for the spare,
 //! which loom reports.

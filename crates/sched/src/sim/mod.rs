@@ -74,13 +74,13 @@ pub enum Did {
     Dozed,
     /// The monitor has been woken.
     Roused,
-    /// The driver has terminated that process.
+    /// That process was told to end.
     Terminated(Pid),
-    /// The driver has cancelled that process.
+    /// That process was sent a cancel event.
     Cancelled(Pid),
-    /// The driver has asked for an upgrade of that process.
+    /// That process was sent a request for an upgrade.
     Upgraded(Pid),
-    /// The driver has done something that was [offered](offer_act).
+    /// An act that was [offered](offer_act) was carried out.
     Acted,
     /// A worker has been woken for nothing.
     WokeInVain,

@@ -3,10 +3,10 @@
 //! Where it looks, and how long a process waits for that at the most: `worker/ladder.rs`.
 //!
 //! **Without work** a worker spins below 4 empty looks, yields its thread below 16, and then
-//! sleeps. `idle.rs` says how it sleeps, and why no process is left lying beside a sleeper. A
-//! worker that may not search, because enough others do, rests in the same way: it looks at its own
-//! deque and the global queue alone. If it slept at once, a thread that pushes one process after
-//! the other would find it asleep each time that the searcher has found the last one.
+//! sleeps. `queues/idle.rs` says how it sleeps, and why no process is left lying beside a sleeper.
+//! A worker that may not search, because enough others do, rests in the same way: it looks at its
+//! own deque and the global queue alone. If it slept at once, a thread that pushes one process
+//! after the other would find it asleep each time that the searcher has found the last one.
 
 mod balance;
 pub(crate) mod ladder;

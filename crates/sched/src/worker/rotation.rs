@@ -1,5 +1,5 @@
 //! When a worker looks at the global queue first, and at the oldest process of its own deque: see
-//! `worker.rs`.
+//! `worker/mod.rs`.
 
 use crate::base::clock::nanos;
 use crate::base::config::Config;
