@@ -121,7 +121,7 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
 #[test]
 fn what_a_relieved_worker_has_woken_wakes_a_sleeper() {
     let builder = Scheduler::builder().workers(1);
-    // As long as the monitor is there, it may notice the process, too.
+    // The delay is long, so that the monitor does not find the process first.
     let scheduler = started(builder.hand_off_delay(Duration::from_millis(2)));
     for nth in 0..20 {
         let blocked = Blocked::new(&scheduler, |ctx| {

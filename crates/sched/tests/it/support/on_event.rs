@@ -5,7 +5,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// A subscriber that calls `f` with each event of the scheduler of this level or a higher one.
+/// A subscriber that calls `call` with each event of the scheduler of this level, or one that
+/// matters more.
 pub(crate) fn on_event(
     level: Level,
     call: impl Fn(&Event<'_>) + Send + Sync + 'static,
