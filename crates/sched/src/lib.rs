@@ -1,20 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(not(feature = "sim"))]
-#[path = "accounts/off.rs"]
-mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
 mod api;
 mod base;
 mod blocking;
-#[cfg(not(feature = "check"))]
-#[path = "check/off.rs"]
-mod check;
 mod core;
 mod handlers;
 mod limits;
+mod probe;
 mod process;
 mod progress;
 mod queues;

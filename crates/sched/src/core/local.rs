@@ -6,6 +6,7 @@ use crate::core::pool::Cache;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -45,6 +46,14 @@ impl LocalQueue {
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
         Self::new(Arc::clone(shared), 0, deque)
+    }
+
+    /// Pushes a process, and wakes no worker.
+    #[inline]
+    pub(crate) fn push(&self, token: Token) {
+        let (probe, push) = (&self.shared.probe, Push::Own(self.index));
+        let _pushing = probe.pushing(&token.cell().probe, push, || self.deque.len());
+        self.deque.push(token);
     }
 
     /// The worker begins a turn.

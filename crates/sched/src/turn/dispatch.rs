@@ -15,6 +15,7 @@ use crate::core::cell::Task;
 use crate::core::nodes::{self, CommandResult};
 use crate::core::owned::{Core, Item};
 use crate::core::turns::Turning;
+use crate::probe::Probe;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Handler, StepOutput, Tag, Yield,
@@ -74,7 +75,7 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
     // SAFETY: it is used here only.
     match unsafe { current(&task, token) } {
         Some(call) if !task.state.has_events() => {
-            task.shared.accounts.accept_answer(task.pid, tag, token);
+            task.shared.probe.answered_inline(task.pid, tag, token);
             call.settle(Answer::Given(answer), task);
         }
         call => {
@@ -137,9 +138,7 @@ fn dispatch_one<'a>(
 ) -> bool {
     place.count(&counters.yields);
     let token = core.yields.number();
-    task.shared.accounts.begin_yield(task.pid, token, tag);
-    #[cfg(feature = "sim")]
-    crate::sim::note_yield(command.id, tag);
+    task.shared.probe.yielded(task.pid, command.id, tag, token);
     // What has arrived before the answer stays before it.
     core.receive(&task.state);
     let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
