@@ -107,12 +107,16 @@ pub(crate) fn dispatch<'a>(
     out: &mut StepOutput,
     counters: &Counters,
 ) -> usize {
+    if let Some(only) = out.take_only_yield() {
+        return usize::from(dispatch_one(place, task, core, counters, only));
+    }
     if out.yields().is_empty() {
         return 0;
     }
     dispatch_all(place, task, core, out, counters)
 }
 
+#[cold]
 #[inline(never)]
 fn dispatch_all<'a>(
     place: impl Turning<'a>,
@@ -128,7 +132,7 @@ fn dispatch_all<'a>(
 }
 
 /// Says whether the answer has come before the handler returned.
-#[inline]
+#[inline(never)]
 fn dispatch_one<'a>(
     place: impl Turning<'a>,
     task: &Task,
