@@ -18,8 +18,8 @@ const START: Used = Used {
     resident: Some(2 << 30),
 };
 
-/// Of a thousand processes that may have a hundred bytes each on the heap, and two hundred
-/// resident.
+/// What the example says of a thousand processes, which may have a hundred bytes each on the heap
+/// and two hundred resident.
 fn said(heap: u64, resident: Option<u64>) -> Option<String> {
     let used = Used {
         heap: START.heap + heap,

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError};
 /// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
 /// [`Handle::begin_stop`] does where `stop` is refused.
 ///
-/// It dereferences to [`Handle`], which has all that callers do with it.
+/// It dereferences to [`Handle`], which has the calls for its users.
 ///
 /// ```
 /// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};

@@ -32,15 +32,17 @@ impl Address {
     /// [`send`](Self::send).
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place
-    /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
-    /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
-    /// others wait already), for the process that it waits for might then have none to run on, nor
-    /// for the process whose step it is: it is refused with `Full`. That holds for steps of
-    /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
-    /// than a worker call. Two processes that send to each other in this way, both with full
-    /// mailboxes, wait for ever, and neither a cancellation nor a termination ends the wait. A step
-    /// that can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
-    /// again in a later step.
+    /// meanwhile, as with `ProcessContext::blocking`. In two cases it does not wait, and the step
+    /// gets `Full`: the message is for the step's own process, or no thread is left to take the
+    /// worker's place, so that the receiver might have none to run on. None is left beyond
+    /// [`Builder::max_spares`](crate::Builder::max_spares), and when the system refuses one while
+    /// others wait already. All that holds for steps of any scheduler, and for a `close` that a
+    /// [stop](crate::Handle::stop) has another thread than a worker call.
+    ///
+    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever,
+    /// and neither a cancellation nor a termination ends the wait. A step that can't know uses
+    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later
+    /// step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
@@ -98,10 +100,10 @@ impl Address {
     /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends
     /// nothing until it is polled.
     ///
-    /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message
-    /// back instead. It keeps no other sender waiting, polled or not. Polling it never blocks,
-    /// inside of a step either.
+    /// A future that is dropped before it is ready takes its message along, unless that has been
+    /// accepted: then it is delivered. [`SendAsync::into_package`] gives the message back instead.
+    /// The future keeps no other sender waiting, polled or not. Polling it never blocks, also
+    /// inside of a step.
     ///
     /// # Errors
     /// The future's, with the message inside: `Closed` when the process has ended, also while this
@@ -195,8 +197,8 @@ enum Stage {
 }
 
 impl SendAsync {
-    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or
-    /// refused with an error that had it inside.
+    /// Takes the package back, if it has not been sent. None when it has been accepted, or refused
+    /// with an error that had it inside.
     #[must_use = "the package is here, and nowhere else"]
     pub fn into_package(self) -> Option<Package> {
         match self.stage {
@@ -241,7 +243,7 @@ impl Future for SendAsync {
             Err((SendErrorKind::Full, message)) => message,
             result => return Poll::Ready(result.map_err(refused)),
         };
-        // A waker is a user's: should it panic, the package is still here.
+        // To clone the waker is a call of users' code. If it panics, the package is still here.
         *stage = Stage::Unsent(task, message.to(target));
         let waker = context.waker().clone();
         let Stage::Unsent(task, Package { message, .. }) = mem::replace(stage, Stage::Done) else {
@@ -332,8 +334,8 @@ impl ProcessCell {
         }
     }
 
-    /// The message of a sender that waits no more: a waker's destructor costs no sender its
-    /// message.
+    /// The message of a sender that waits no more. A waker's destructor that panics costs no
+    /// sender its message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid, self.shared.own_counters(), waker);
         message
@@ -362,7 +364,7 @@ impl ProcessCell {
         let Some(waiter) = self.wait_for_room(message, waker)? else {
             return Ok(());
         };
-        // It is woken once: by the acceptance or by the end.
+        // The thread is woken once: by the acceptance or by the end.
         let has_waited = block_if_replaced(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {

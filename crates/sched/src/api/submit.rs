@@ -54,8 +54,8 @@ impl Shared {
     }
 
     /// What submits have in common: calls `prepare` before any other thread knows of the process.
-    /// Unless that has abandoned the exit slot, the process is there until its handle, which the
-    /// caller is to make of it, has been dropped.
+    /// Unless `prepare` abandons the exit slot, the process is there until the handle that the
+    /// caller makes of it has been dropped.
     #[inline]
     fn begin(
         self: &Arc<Self>,
@@ -167,7 +167,7 @@ impl Shared {
         };
         let error = SubmitError::new(kind);
         let counters = self.own_counters();
-        let (process, _nobody) = self.discard(task);
+        let (process, _no_monitors) = self.discard(task);
         self.probe.withdrawn(task.pid);
         match (process, &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
@@ -185,8 +185,8 @@ impl Shared {
             return Ok(());
         };
         let result: Result<Result<(), BoxError>, _> =
-            // With the PID from where it has been for a while: one that is made here would have to
-            // be waited for.
+            // With the task's own PID, which was stored a while ago. The hook would have to wait
+            // for the store of a fresh copy.
             contain(|| lifecycle.on_start(task.pid, method));
         match result {
             Ok(Ok(())) => Ok(()),
@@ -215,12 +215,12 @@ impl Shared {
 
 /// The right to one live process: counted, and with a PID that is taken.
 ///
-/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process
-/// gives it back.
+/// Dropping it gives the right back, unless it was not taken or is kept. The end of the process
+/// gives back what is kept.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     id: u64,
-    /// To be used again.
+    /// A cell that has been used before, if there was one.
     cell: Option<Task>,
     /// There is nothing to give back.
     kept: bool,
@@ -331,7 +331,7 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
-            // What the hooks have woken meanwhile may have no other thread to run it.
+            // A process that the hooks have woken meanwhile may have no other thread to end it.
             self.shared.end_after_halt();
         }
     }

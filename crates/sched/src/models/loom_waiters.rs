@@ -1,5 +1,5 @@
-//! Waiting for room: senders that wait, that do not, and that give up, against the process that
-//! makes room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom
+//! Waiting for room: senders that wait, that do not wait, and that give up, against a process that
+//! makes room and ends. A wake-up that is lost leaves a sender waiting for ever, which loom
 //! reports.
 
 use crate::limits::room::{Given, MESSAGE, Room};
@@ -18,19 +18,19 @@ impl Wake for Token {
     }
 }
 
-/// A mailbox as far as counting goes, of one process.
+/// The mailbox of one process, as far as counting goes.
 struct Mailbox {
     room: Room,
     waiters: Waiters<usize>,
-    /// The sum of what has been pushed, when it was and when it is not closed.
+    /// The sum of the items that have been pushed, and [`CLOSED`] once the mailbox is closed.
     pushed: AtomicUsize,
 }
 
-/// Beside what has been pushed.
+/// More than the sum of all items.
 const CLOSED: usize = 1 << 16;
 
 impl Mailbox {
-    /// For one message, and full.
+    /// A mailbox for one message, which has one.
     fn full() -> Arc<Self> {
         Self::filled(1, 1)
     }
@@ -148,8 +148,8 @@ fn one_waits_for_room() {
     }
 }
 
-/// A sender that learns that its message has been accepted may send the next one, which must not be
-/// the first.
+/// A sender that learns that its message has been accepted may send the next one, which must not
+/// overtake the first.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_in_the_mailbox() {
@@ -185,7 +185,7 @@ fn two_wait_for_room_that_comes_one_after_the_other() {
         let mailbox = Mailbox::full();
         let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
         mailbox.make_room(1);
-        // The next message is there when the first of them has been accepted.
+        // The sender's next message may come once its first has been accepted.
         while mailbox.room.snapshot().0 == 0 {
             thread::yield_now();
         }

@@ -81,8 +81,7 @@ fn beside_a_step_that_does_not_return_either() {
     assert!(matches!(exit(step), ExitReason::Terminated));
 }
 
-/// It waits until there is room in a mailbox in which there will be none before its process has
-/// ended.
+/// Its `close` waits for room in a mailbox, which has none before that mailbox's process has ended.
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
@@ -101,7 +100,8 @@ impl Process for Waits {
     }
 }
 
-/// As many as there may be threads to end them wait in their `close` for one that is behind them.
+/// As many processes as there may be reapers wait in their `close` for a process that is queued
+/// behind them.
 // pins: D4, P2, P13
 #[test]
 fn that_waits_for_room() {
