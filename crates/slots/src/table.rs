@@ -342,9 +342,16 @@ impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
         let ids: Vec<u64> = self.ids().collect();
         for id in ids {
-            // SAFETY: the table is this thread's alone, and the id has a value, which has not been
-            // freed.
-            drop(unsafe { self.free(id) });
+            let (index, generation) = split(id);
+            let Some(slot) = self.slot(index) else {
+                continue;
+            };
+            // Ordering: Relaxed: the table is this thread's alone.
+            slot.word.store(generation | VACANT, Ordering::Relaxed);
+            // In its place: a value may be larger than the stack.
+            // SAFETY: the table is this thread's alone, and the id had a value until now.
+            slot.value
+                .with_mut(|place| unsafe { (*place).assume_init_drop() });
         }
         for (bucket, place) in self.buckets.iter().enumerate() {
             // Ordering: Relaxed: the table is this thread's alone.
