@@ -146,7 +146,7 @@ impl<T> Copy for Slots<T> {}
 
 /// Slots whose memory nothing touches, so that a slot needs no page before its first item. Slots
 /// that are made one by one would each go through the stack, which may be smaller than an item.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 #[track_caller]
 fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
     let mut slots: Vec<Slot<T>> = Vec::with_capacity(capacity);
@@ -156,7 +156,7 @@ fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
 }
 
 /// Slots that are made one by one, because loom watches each.
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
     let slot = || UnsafeCell::new(MaybeUninit::uninit());
     std::iter::repeat_with(slot).take(capacity).collect()
@@ -167,7 +167,7 @@ fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
 /// # Safety
 /// There are as many on both sides. No thread writes those from `from` on, and no other thread
 /// reads or writes those from `to` on.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     // SAFETY: by the contract of this function. A slot is laid out like its content.
     unsafe { from.copy_to_nonoverlapping(to, count as usize) };
@@ -178,7 +178,7 @@ unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) 
 /// # Safety
 /// There are as many on both sides. No thread writes those from `from` on, and no other thread
 /// reads or writes those from `to` on.
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     for offset in 0..count as usize {
         // SAFETY: by the contract of this function.
@@ -190,7 +190,7 @@ unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) 
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -269,7 +269,7 @@ impl<T> Worker<T> {
         Stealer::new(Arc::clone(&self.shared))
     }
 
-    #[cfg(all(test, loom))]
+    #[cfg(all(test, ganger_loom))]
     pub(crate) fn shared(&self) -> Arc<Shared<T>> {
         Arc::clone(&self.shared)
     }
@@ -412,5 +412,5 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -1,5 +1,5 @@
 //! A deque of large items needs neither stack nor pages for slots without an item.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 
 use ganger_deque::{Steal, Worker};

@@ -4,13 +4,12 @@
 use super::Finding;
 use super::source::Source;
 
-const WITHOUT_A_KEY: [&str; 7] = [
+const WITHOUT_A_KEY: [&str; 6] = [
     "rustc_hash",
     "fxhash",
     "FixedState",
     "foldhash::fast",
     "BuildHasherDefault",
-    "DefaultHasher",
     "with_hasher",
 ];
 

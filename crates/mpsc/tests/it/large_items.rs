@@ -1,5 +1,5 @@
 //! Queues of large items need no stack for items that are not there.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_mpsc::{Injector, Queue, bounded, channel};
 use std::thread;

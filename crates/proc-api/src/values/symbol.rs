@@ -62,7 +62,8 @@ impl Symbol {
         store(text, Origin::Program, InternError::TableFull)
     }
 
-    /// The symbol of a text that has been stored. Adds nothing. O(length). Takes a lock for reading.
+    /// The symbol of a text that has been stored. Adds nothing. O(length). Takes a lock for
+    /// reading.
     ///
     /// A symbol of a literal is not stored. So a program that takes topics from strangers stores
     /// those that it takes, at its start.

@@ -142,7 +142,7 @@ fn text(place: u32) -> &'static str {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::base::config::Config;

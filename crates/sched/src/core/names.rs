@@ -143,7 +143,7 @@ fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameErr
     RegisterNameError { name, pid, kind }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::HostName;
@@ -163,6 +163,9 @@ mod tests {
             ]
         };
         let (one, other) = (hashes(), hashes());
-        assert!(one.iter().zip(&other).all(|(a, b)| a != b), "{one:?} {other:?}");
+        assert!(
+            one.iter().zip(&other).all(|(a, b)| a != b),
+            "{one:?} {other:?}"
+        );
     }
 }

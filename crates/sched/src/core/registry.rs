@@ -125,7 +125,7 @@ impl Registry {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;
@@ -155,6 +155,9 @@ mod tests {
         expected.sort_unstable();
         expected.push(counted);
         let listed = scheduler.shared.registry.all();
-        assert_eq!(listed.map(|task| task.pid.id()).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            listed.map(|task| task.pid.id()).collect::<Vec<_>>(),
+            expected
+        );
     }
 }

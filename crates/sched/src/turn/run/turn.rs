@@ -374,5 +374,5 @@ fn wait(core: &mut Core) -> Turn {
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;
