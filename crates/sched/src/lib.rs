@@ -14,7 +14,7 @@ mod process;
 mod progress;
 mod queues;
 mod send;
-#[cfg(any(all(test, not(loom)), feature = "internals"))]
+#[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
 mod still;
 mod stop;
 mod turn;

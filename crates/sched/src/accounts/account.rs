@@ -347,5 +347,5 @@ impl Account {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

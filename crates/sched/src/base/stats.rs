@@ -268,7 +268,7 @@ impl WorkerStats {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::thread;

@@ -250,5 +250,5 @@ fn count(shared: &Shared, kind: LongStepKind) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -218,7 +218,7 @@ impl Auditor {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

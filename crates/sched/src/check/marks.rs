@@ -130,7 +130,7 @@ fn text(place: u32) -> &'static str {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::super::points::Guard;
     use super::super::trail::Observed;

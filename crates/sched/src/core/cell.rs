@@ -225,7 +225,7 @@ impl Drop for ProcessCell {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

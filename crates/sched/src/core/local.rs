@@ -42,7 +42,7 @@ impl LocalQueue {
     }
 
     /// The queue of the first worker of a scheduler that is not started.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
         Self::new(Arc::clone(shared), 0, deque)
@@ -146,7 +146,7 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     f(unsafe { CURRENT.get().as_ref() })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

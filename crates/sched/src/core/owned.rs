@@ -307,5 +307,5 @@ pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

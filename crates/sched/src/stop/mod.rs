@@ -226,5 +226,5 @@ pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

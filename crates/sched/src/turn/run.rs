@@ -161,5 +161,5 @@ fn end_if_over(shared: &Shared, task: &Task) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

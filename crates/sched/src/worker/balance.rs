@@ -79,5 +79,5 @@ impl Worker<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -301,5 +301,5 @@ impl<'a> Worker<'a> {
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

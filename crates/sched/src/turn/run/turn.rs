@@ -367,5 +367,5 @@ fn wait(core: &mut Core) -> Turn {
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;
