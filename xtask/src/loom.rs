@@ -109,7 +109,7 @@ pub(crate) fn packages() -> Result<Vec<String>, Failure> {
     for entry in fs::read_dir(root().join("crates"))? {
         let folder = entry?.path();
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        if manifest.contains("cfg(loom)")
+        if manifest.contains("cfg(ganger_loom)")
             && let Some(name) = folder.file_name()
         {
             packages.push(format!("ganger-{}", name.to_string_lossy()));

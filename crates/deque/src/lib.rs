@@ -81,7 +81,7 @@
 
 mod counts;
 mod known;
-#[cfg(all(test, loom))]
+#[cfg(all(test, ganger_loom))]
 mod loom_publication;
 mod reclaim;
 mod ring;

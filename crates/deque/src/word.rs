@@ -292,7 +292,7 @@ pub(crate) fn half(count: u32) -> u32 {
     count.div_ceil(2)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -154,5 +154,5 @@ impl LocalBlocks {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -36,7 +36,7 @@ use crate::set::BlockSet;
 use crate::slab::{SIZES, SLAB, Size, Slab};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::ptr::NonNull;
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 use std::sync::LazyLock;
 
 /// How many slabs the exchange keeps at most.
@@ -50,16 +50,16 @@ pub const SLAB_BYTES: usize = SLAB;
 /// less.
 pub const DEFAULT_LIMIT: usize = SLOTS * SLAB_BYTES;
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 static EXCHANGE: Exchange<Slab, SLOTS> = Exchange::new();
 /// Not used under loom, whose atomics cannot be made in a constant.
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 static EXCHANGE: LazyLock<Exchange<Slab, SLOTS>> = LazyLock::new(Exchange::new);
 
 /// How many slabs the exchange may have. Any thread may store it, and each put reads it.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 static LIMIT: AtomicUsize = AtomicUsize::new(SLOTS);
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 static LIMIT: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(SLOTS));
 
 /// What memory is for. Each pool has slabs of its own.
@@ -301,5 +301,5 @@ fn free(slab: NonNull<Slab>) {
     unsafe { Slab::free(slab) };
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -4,7 +4,7 @@
 // slab, and cache > exchange.
 mod blocks;
 mod cache;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod counting;
 mod exchange;
 #[cfg(test)]

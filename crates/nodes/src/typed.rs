@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// The size of the blocks for values of that type; `None` if each is an allocation of its own.
 const fn size_for<T>() -> Option<Size> {
     const { assert!(size_of::<T>() > 0, "a value without a size needs no memory") };
-    if cfg!(loom) {
+    if cfg!(ganger_loom) {
         None
     } else {
         Size::of(Layout::new::<T>())
@@ -160,7 +160,7 @@ impl<T> std::fmt::Debug for Returns<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::slab::Slab;

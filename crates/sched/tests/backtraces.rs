@@ -2,7 +2,7 @@
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
+    not(ganger_loom)
 ))]
 
 #[path = "it/support/mod.rs"]

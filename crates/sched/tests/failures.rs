@@ -1,6 +1,6 @@
 //! What is logged of processes that fail, or are forced to end, by a subscriber that sees every
 //! event.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

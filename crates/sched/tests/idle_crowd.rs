@@ -1,5 +1,5 @@
 //! The example that makes a crowd of idle processes, with a small crowd; and what it would say.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "../examples/idle_crowd.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]

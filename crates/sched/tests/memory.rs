@@ -1,5 +1,5 @@
 //! What processes that stay keep of memory while messages and other processes come and go.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! The warning that no spare is left to take a worker's place, and a subscriber that waits for what
 //! a step holds.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
 //! Which cores workers run on, as seen from inside their steps.
-#![cfg(all(target_os = "linux", not(loom)))]
+#![cfg(all(target_os = "linux", not(ganger_loom)))]
 
 #[path = "it/support/mod.rs"]
 mod support;

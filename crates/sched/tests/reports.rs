@@ -1,5 +1,5 @@
 //! What is reported of steps that keep others waiting, by a subscriber that sees every warning.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

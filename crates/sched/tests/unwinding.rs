@@ -1,5 +1,5 @@
 //! What users' code does in the middle of a submission or of a handler.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

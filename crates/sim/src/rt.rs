@@ -224,8 +224,8 @@ impl<'a> Rt<'a> {
     /// When a promise of the scheduler has been broken.
     #[track_caller]
     fn assert_kept(&self) {
-        if let Some(broken) = sim::broken() {
-            self.fail(broken);
+        if let Some(violation) = sim::violation() {
+            self.fail(violation);
         }
     }
 

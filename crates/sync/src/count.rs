@@ -232,7 +232,7 @@ impl Waiters {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;

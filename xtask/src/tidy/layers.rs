@@ -119,7 +119,8 @@ mod tests {
     fn manifests_are_checked_in_every_table() {
         let manifest = "[package]\nname = \"ganger-sched\"\n[dependencies]\n\
                         ganger-sync.workspace = true\n[dev-dependencies]\ntokio = \"1\"\n\
-                        [target.\"cfg(loom)\".dev-dependencies]\nganger-sched = { path = \"\" }\n\
+                        [target.\"cfg(ganger_loom)\".dev-dependencies]\n\
+                        ganger-sched = { path = \"\" }\n\
                         [dependencies.tokio-util]\nversion = \"1\"\n";
         let lines = |path| {
             let mut findings = Vec::new();

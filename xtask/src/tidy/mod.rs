@@ -3,6 +3,7 @@
 mod atomics;
 mod clock;
 mod folders;
+mod hashers;
 mod layers;
 mod models;
 mod orderings;
@@ -68,6 +69,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         atomics::check(source, &mut findings);
         clock::check(source, &mut findings);
         folders::check(source, &mut findings);
+        hashers::check(source, &mut findings);
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);

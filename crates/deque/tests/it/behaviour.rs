@@ -1,5 +1,5 @@
 //! The promises of the documentation, on one thread: bounds, drops, auto traits.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Stealer, Worker};
 use std::cell::Cell;

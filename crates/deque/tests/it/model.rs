@@ -1,5 +1,5 @@
 //! Two deques beside `VecDeque`s, on one thread: every operation in any order.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Worker};
 use proptest::prelude::*;

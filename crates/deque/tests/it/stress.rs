@@ -2,7 +2,7 @@
 //!
 //! `GANGER_STRESS` multiplies the work (default 1: a few seconds). A failure prints the seed;
 //! `GANGER_STRESS_SEED` repeats it, as far as threads can be repeated.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Stealer, Worker};
 use ganger_soak::chance::{seed, yield_at_random};

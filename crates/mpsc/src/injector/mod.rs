@@ -207,5 +207,5 @@ impl<T> fmt::Debug for Injector<T> {
 
 #[cfg(test)]
 mod loom_injector;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

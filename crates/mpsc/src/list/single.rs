@@ -89,7 +89,7 @@ impl<T> Drop for Single<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::rc::Rc;

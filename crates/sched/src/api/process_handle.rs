@@ -2,6 +2,7 @@
 
 use crate::core::cell::Task;
 use crate::core::owned::Item;
+use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
@@ -138,9 +139,8 @@ impl ProcessHandle {
     /// When the handle has been polled, as a future, until it was ready.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> ExitReason {
-        #[cfg(feature = "sim")]
-        if !self.is_finished() {
-            crate::sim::refuse_to_block("wait", "`Rt::wait`");
+        if Decider::is_driven() && !self.is_finished() {
+            Decider::refuse_to_block("wait", "`Rt::wait`");
         }
         loop {
             // SAFETY: this is the handle.

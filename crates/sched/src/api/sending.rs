@@ -9,6 +9,7 @@ use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::owned::Item;
 use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
+use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
@@ -357,8 +358,7 @@ impl ProcessCell {
         if !may_wait_for(&self.shared, self.pid) {
             return Err((SendErrorKind::Full, message));
         }
-        #[cfg(feature = "sim")]
-        crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
+        Decider::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
         let thread = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&thread));
         let Some(waiter) = self.wait_for_room(message, waker)? else {

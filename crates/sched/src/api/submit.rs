@@ -5,10 +5,12 @@ use crate::base::contain::{contain, discard, log};
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
+use crate::core::owned::seen;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::watchers::Watchers;
+use crate::probe::Probe;
 use crate::process::exit_slot::ExitSlot;
 use crate::process::home::Home;
 use crate::process::state::Begin;
@@ -73,8 +75,7 @@ impl Shared {
         })?;
         let task = &alias;
         place.keep();
-        #[cfg(feature = "sim")]
-        crate::sim::moment(self);
+        self.probe.interleave(self);
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
@@ -100,8 +101,7 @@ impl Shared {
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
         self.init(&task, method, input)?;
-        #[cfg(feature = "sim")]
-        crate::sim::moment(self);
+        self.probe.interleave(self);
         if self.shutdown.is_halted() {
             return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -156,7 +156,7 @@ impl Shared {
         };
         let kind = match returned {
             Ok(Ok(())) => {
-                self.accounts.open(task.pid);
+                self.probe.initialised(task.pid);
                 return Ok(());
             }
             Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
@@ -168,7 +168,7 @@ impl Shared {
         let error = SubmitError::new(kind);
         let counters = self.own_counters();
         let (process, _no_monitors) = self.discard(task);
-        self.accounts.forget(task.pid);
+        self.probe.withdrawn(task.pid);
         match (process, &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
                 Err(error.with_process(process.into_box(), Payloads::new()))
@@ -207,7 +207,7 @@ impl Shared {
         let process = unsafe { task.with_core(|core| core.process.take()) };
         let mut watchers = None;
         Watchers::end(&mut watchers, &mut rest, task, self.own_counters());
-        self.accounts.drop_rest(task.pid, &rest);
+        self.probe.dropping(task.pid, seen(&rest));
         discard_events(rest, task.pid, self.own_counters());
         (process, watchers)
     }
@@ -303,7 +303,7 @@ impl<'a> Place<'a> {
         if let Some(process) = process {
             close(process, task, shared.own_counters());
         }
-        shared.accounts.forget(task.pid);
+        shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();

@@ -10,7 +10,7 @@
 //! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else:
 //!    the first sees the turn, the second that it goes on, and wakes a worker.
 
-use super::{Book, broken};
+use super::{Checker, violation};
 use crate::core::shared::Shared;
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::sync::lock;
@@ -69,7 +69,7 @@ struct Still {
     looks: u64,
 }
 
-impl Book {
+impl Checker {
     pub(super) fn summary(&self) -> Summary {
         let auditor = lock(&self.auditor);
         let (audits, deferred) = (auditor.audits, auditor.deferred);
@@ -101,7 +101,7 @@ impl Book {
                 ..
             } = now;
             let deques = &now.deques;
-            broken(
+            violation(
                 "G2",
                 &format!(
                     "{found}, beside {sleeping} sleeping workers, and nobody searches or \
@@ -218,7 +218,7 @@ impl Auditor {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -22,7 +22,8 @@
 //! process, which the other worker runs at once, though its deque is not empty: the notes of that
 //! one alone lead back from its next pick.
 
-use super::{Book, Check};
+use super::Checker;
+use crate::probe::Theft;
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::lock;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ struct Stay {
 }
 
 /// A worker as it was just before a thief tried to steal from it.
-pub(crate) struct Glimpse(Option<(u64, Stay)>);
+#[derive(Default)]
+pub(crate) struct Observed(Option<(u64, Stay)>);
 
 /// Where a process was that a worker has taken and is about to run, if that is known.
 pub(super) struct Fetched(Option<Stay>);
@@ -110,52 +112,38 @@ impl Queued<'_> {
     }
 }
 
-impl Check {
+impl Checker {
     /// A thief is about to steal from that worker.
-    pub(crate) fn glimpse(&self, victim: usize) -> Glimpse {
-        Glimpse(self.book.as_ref().and_then(|book| {
-            let slot = &book.slots[victim];
-            // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last
-            // picks is seen.
-            let version = slot.version.load(Ordering::Acquire);
-            if version % 2 == 1 {
-                return None;
+    pub(super) fn observe(&self, victim: usize) -> Observed {
+        let slot = &self.slots[victim];
+        // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last picks
+        // is seen.
+        let version = slot.version.load(Ordering::Acquire);
+        if version % 2 == 1 {
+            return Observed(None);
+        }
+        let stay = Stay {
+            worker: victim,
+            // Ordering: Relaxed: the version orders it.
+            picks: slot.picks.load(Ordering::Relaxed),
+            stolen: lock(&slot.stolen).clone(),
+        };
+        Observed(Some((version, stay)))
+    }
+
+    /// The worker has stolen from the one that it has observed.
+    pub(super) fn stole(&self, worker: usize, observed: Observed, theft: Theft) {
+        match theft {
+            Theft::Half => self.note_steal(worker, 0, self.confirm(observed)),
+            Theft::One => {
+                *lock(&self.slots[worker].fetched) = Some(Fetched(self.confirm(observed)));
             }
-            let stay = Stay {
-                worker: victim,
-                // Ordering: Relaxed: the version orders it.
-                picks: slot.picks.load(Ordering::Relaxed),
-                stolen: lock(&slot.stolen).clone(),
-            };
-            Some((version, stay))
-        }))
-    }
-
-    /// The worker, whose deque was empty, has stolen from the one that it had a glimpse of.
-    pub(crate) fn steal(&self, worker: usize, glimpse: Glimpse) {
-        if let Some(book) = &self.book {
-            book.note_steal(worker, 0, book.confirm(glimpse));
+            Theft::Onto(above) => self.note_steal(worker, above as u64, None),
         }
     }
 
-    /// The worker has taken one from the one that it had a glimpse of, and is about to run it.
-    pub(crate) fn balance(&self, worker: usize, glimpse: Glimpse) {
-        if let Some(book) = &self.book {
-            *lock(&book.slots[worker].fetched) = Some(Fetched(book.confirm(glimpse)));
-        }
-    }
-
-    /// The worker has put what it has taken over on top of so many.
-    pub(crate) fn take_over(&self, worker: usize, above: usize) {
-        if let Some(book) = &self.book {
-            book.note_steal(worker, above as u64, None);
-        }
-    }
-}
-
-impl Book {
-    /// Where what has been stolen since the glimpse was, if that is known.
-    fn confirm(&self, Glimpse(seen): Glimpse) -> Option<Stay> {
+    /// Where what has been stolen since the observation was, if that is known.
+    fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole what
         // was put into the deque after that sees that the version was odd.
         fence(Ordering::Acquire);

@@ -6,6 +6,7 @@ use crate::core::pool::Cache;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -41,10 +42,18 @@ impl LocalQueue {
     }
 
     /// The queue of the first worker of a scheduler that is not started.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
         Self::new(Arc::clone(shared), 0, deque)
+    }
+
+    /// Pushes a process, and wakes no worker.
+    #[inline]
+    pub(crate) fn push(&self, token: Token) {
+        let (probe, push) = (&self.shared.probe, Push::Own(self.index));
+        let _pushing = probe.pushing(&token.cell().probe, push, || self.deque.len());
+        self.deque.push(token);
     }
 
     /// The worker begins a turn.
@@ -137,7 +146,7 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     f(unsafe { CURRENT.get().as_ref() })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

@@ -7,6 +7,7 @@ use crate::core::cell::Task;
 use crate::core::lanes::{Aside, Share};
 use crate::core::shown::Shown;
 use crate::core::watchers::{Watch, Watchers};
+use crate::probe::Arrival;
 use crate::process::home::Home;
 use crate::process::outstanding::Outstanding;
 use crate::process::state::State;
@@ -54,6 +55,24 @@ pub(crate) enum Gathered {
     Nothing,
     /// Replace the process first.
     Upgrade(Box<UpgradeRequest>),
+}
+
+impl Item {
+    /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
+    #[inline]
+    pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Event(event) => Some(Arrival::Event(event)),
+            Self::Upgrade(_) => Some(Arrival::Upgrade),
+            Self::Watch(_) | Self::Nudge => None,
+        }
+    }
+}
+
+/// What a probe sees of these.
+#[inline]
+pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
+    items.iter().filter_map(Item::seen)
 }
 
 impl Core {
@@ -288,5 +307,5 @@ pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
     items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -40,7 +40,7 @@ use crate::core::owned::Item;
 use crate::core::shared::Shared;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
-use rustc_hash::FxHashSet;
+use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
@@ -209,7 +209,7 @@ impl Watchers {
     /// As [`apply`](Self::apply), for many, in their order. O(n) in them and in the monitors.
     fn apply_each(&mut self, watches: impl DoubleEndedIterator<Item = Watch>, counters: &Counters) {
         // From the end: so a take-back is known before the monitor that it removes.
-        let (mut begun, mut taken_back) = (Vec::new(), FxHashSet::default());
+        let (mut begun, mut taken_back) = (Vec::new(), HashSet::new());
         for watch in watches.rev() {
             match watch {
                 Watch::Begin(it) if !taken_back.contains(&(it.task.key(), it.tag)) => {
@@ -274,5 +274,5 @@ impl ProcessCell {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

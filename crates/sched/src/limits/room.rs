@@ -202,7 +202,7 @@ fn has_room(word: u64, limit: usize) -> bool {
     messages(word) < limit as u64
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -232,9 +232,9 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
         let woken = idle.sleep(2, false, || false, || false, race);
         assert_eq!(woken, Woken::Notified);
     };
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     ganger_sync::fence::without_light(|| model::check(3, body));
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     model::check(3, body);
 }
 
@@ -243,7 +243,7 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
 /// searcher does not see the push either. So the push is left to the worker that falls asleep,
 /// whose heavy fence brings it to light.
 // pins: G2
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 #[test]
 fn a_push_that_only_a_heavy_fence_brings_to_light() {
     use ganger_sync::fence;

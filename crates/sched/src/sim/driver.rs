@@ -2,6 +2,7 @@
 
 use crate::core::token::Token;
 use ganger_deque::Worker as Deque;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 
 /// Decides.
@@ -18,9 +19,7 @@ thread_local! {
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
     /// Spares that are to be put to work: see [`hire`].
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
-    /// The turn that is about to be run has been counted.
-    static HAS_BEGUN: Cell<bool> = const { Cell::new(false) };
-    static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
+    static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Calls `f` with that driver for this thread, and returns the first promise that was broken
@@ -34,7 +33,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             IS_DRIVEN.set(false);
             DRIVER.take();
-            super::moment::forget();
+            super::interleave::forget();
             super::note::forget();
         }
     }
@@ -43,19 +42,22 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         "this thread runs a simulation already"
     );
     DRIVER.replace(Some(driver));
-    BROKEN.take();
+    VIOLATION.take();
     let _leave = Leave;
     f()
 }
 
 /// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has
-/// the spare work. Else gives it back.
-pub(crate) fn hire(index: usize, deque: Deque<Token>) -> Option<Deque<Token>> {
-    if !IS_DRIVEN.get() {
-        return Some(deque);
+/// the spare work. Otherwise gives it back.
+pub(super) fn hire<D: 'static>(index: usize, deque: D) -> Option<D> {
+    let mut deque = Some(deque);
+    if is_driven()
+        && let Some(deque) = (&mut deque as &mut dyn Any).downcast_mut::<Option<Deque<Token>>>()
+        && let Some(deque) = deque.take()
+    {
+        HIRED.with_borrow_mut(|hired| hired.push((index, deque)));
     }
-    HIRED.with_borrow_mut(|hired| hired.push((index, deque)));
-    None
+    deque
 }
 
 /// Those that have been hired since the last call.
@@ -63,49 +65,29 @@ pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }
 
-/// The next turn has been counted already, because its step has blocked before it began.
-pub(crate) fn set_begun() {
-    HAS_BEGUN.set(true);
-}
-
-/// Whether the turn that begins has been counted.
-pub(crate) fn has_begun() -> bool {
-    HAS_BEGUN.replace(false)
-}
-
 /// The first promise that has been broken since this thread has had its driver, once.
 #[must_use]
-pub fn broken() -> Option<String> {
-    BROKEN.take()
+pub fn violation() -> Option<String> {
+    VIOLATION.take()
 }
 
 /// Notes what is broken, where there is a driver; returns whether there is one.
-pub(crate) fn note_broken(message: &str) -> bool {
+pub(super) fn note_violation(message: &str) -> bool {
     if IS_DRIVEN.get() {
-        BROKEN.with_borrow_mut(|broken| {
-            broken.get_or_insert_with(|| message.to_owned());
+        VIOLATION.with_borrow_mut(|violation| {
+            violation.get_or_insert_with(|| message.to_owned());
         });
     }
     IS_DRIVEN.get()
 }
 
-/// Refuses a call that would block the only thread that there is.
-///
-/// # Panics
-/// On a thread that has a driver. In a step the scheduler contains that, so it is noted as well.
-#[track_caller]
-pub(crate) fn refuse_to_block(what: &str, instead: &str) {
-    let message = format!("{what} would block the simulation for ever; use {instead}");
-    assert!(!note_broken(&message), "{message}");
-}
-
 /// Whether this thread has a driver.
-pub(crate) fn is_driven() -> bool {
+pub(super) fn is_driven() -> bool {
     IS_DRIVEN.get()
 }
 
 /// One of so many, if there is a driver.
-pub(crate) fn choose(what: &'static str, of: usize) -> Option<usize> {
+pub(super) fn choose(what: &'static str, of: usize) -> Option<usize> {
     with(|driver| driver.choose(what, of))
 }
 
@@ -119,14 +101,6 @@ pub fn happens(what: &'static str) -> bool {
 #[must_use]
 pub fn pick(of: usize) -> usize {
     choose("user", of).unwrap_or(0)
-}
-
-/// Before each step: it may panic.
-pub(crate) fn before_step() {
-    if happens("step panics") {
-        super::tell("fault: the step panics");
-        panic!("a fault of the simulation: the step panics");
-    }
 }
 
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {

@@ -6,17 +6,14 @@
 //! [`Driver`].
 
 mod driver;
-mod moment;
+mod interleave;
 mod note;
+mod points;
 
-pub use driver::{Driver, broken, drive, happens, pick};
-pub(crate) use driver::{
-    before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun,
-};
-pub(crate) use moment::{begin_stop, moment};
-pub use moment::{offer_act, offer_upgrade};
+pub use driver::{Driver, drive, happens, pick, violation};
+pub use interleave::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
-pub(crate) use note::{begin_step, end, note_yield};
+pub(crate) use points::Simulation;
 
 use crate::api::handle::Handle;
 use crate::api::scheduler::{Scheduler, StartError};
@@ -142,7 +139,7 @@ pub fn run<R>(
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
     let spares = deques.split_off(shared.worker_slots.workers());
     shared.worker_slots.set_free(spares.into_iter());
-    shared.accounts.begin();
+    shared.probe.1.0.begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
     for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
@@ -274,9 +271,9 @@ impl Machine<'_> {
 
     /// Checks the promises that can be checked at this moment; returns whether that was anything:
     /// no worker was about to look or to wake another. What is broken panics, and is
-    /// [noted](broken).
+    /// [noted](violation).
     pub fn audit(&self) -> bool {
-        self.shared.check.audit(self.shared)
+        self.shared.probe.0.audit(self.shared)
     }
 
     /// Whether something is queued anywhere.
@@ -293,7 +290,7 @@ impl Machine<'_> {
 
     /// Whatever others do between two moves, by chance: see [`noted`].
     pub fn interfere(&mut self) {
-        moment(self.shared);
+        interleave::interleave(self.shared);
     }
 
     /// Whether a shutdown has begun, here or in the middle of a move.
@@ -310,18 +307,18 @@ impl Machine<'_> {
 
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        moment::tell_of_stop(self.shared);
+        interleave::tell_of_stop(self.shared);
     }
 
     /// The deadline that `begin_stop` has been given since the last call of this.
     #[must_use]
     pub fn take_deadline(&mut self) -> Option<Duration> {
-        moment::take_deadline()
+        interleave::take_deadline()
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&mut self) {
-        moment::force(self.shared);
+        interleave::force(self.shared);
     }
 
     /// Third part: the workers leave when nothing is queued.
@@ -385,6 +382,6 @@ impl Machine<'_> {
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();
-        self.shared.accounts.difference(&counted)
+        self.shared.probe.1.0.difference(&counted)
     }
 }

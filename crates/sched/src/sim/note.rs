@@ -2,11 +2,7 @@
 
 use super::Did;
 use super::driver::is_driven;
-use super::moment::moment;
-use crate::base::contain::text_of;
-use crate::core::cell::Task;
-use crate::core::shown::Shown;
-use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -44,6 +40,12 @@ pub struct Given {
 }
 
 impl Given {
+    pub(super) fn of(events: &impl EventQueue) -> Self {
+        let mut given = Self::default();
+        events.visit(&mut |event| given.add(event));
+        given
+    }
+
     fn add(&mut self, event: &Event) {
         match event {
             Event::Cancel(_) => self.cancels += 1,
@@ -113,30 +115,6 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
         let what = what();
         NOTES.with_borrow_mut(|notes| notes.push(what));
     }
-}
-
-/// Before each step; a moment at which others may act.
-pub(crate) fn begin_step(task: &Task, shown: &Shown<'_>) {
-    note(|| {
-        let mut given = Given::default();
-        shown.visit(&mut |event| given.add(event));
-        Note::Steps(task.method, given)
-    });
-    moment(&task.shared);
-}
-
-/// A command is about to be carried out.
-pub(crate) fn note_yield(command: CommandId, tag: Tag) {
-    note(|| Note::Yields(command, tag));
-}
-
-/// A process has been closed, before it counts as ended; a moment at which others may act.
-pub(crate) fn end(task: &Task, reason: &ExitReason) {
-    note(|| {
-        let (pid, method) = (task.pid, task.method);
-        Note::Told(format!("{pid} ({method}) ended: {}", text_of(reason)).into())
-    });
-    moment(&task.shared);
 }
 
 /// For another simulation.

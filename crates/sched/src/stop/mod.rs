@@ -30,6 +30,7 @@ use crate::base::stats::WorkerStats;
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::core::threads;
+use crate::probe::{Decide, Decider};
 use crate::progress::fence_after_halt;
 use crate::progress::report::{StopError, StopReport};
 use crate::progress::stopper::Done;
@@ -67,8 +68,7 @@ impl Shared {
     /// has passed and a little longer, at the most.
     #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> Result<StopReport, StopError> {
-        #[cfg(feature = "sim")]
-        crate::sim::refuse_to_block("stop", "`Rt::stop`");
+        Decider::refuse_to_block("stop", "`Rt::stop`");
         if frames::is_inside(&**self) {
             return Err(StopError::Inside);
         }
@@ -86,9 +86,8 @@ impl Shared {
 
     /// Has the scheduler stopped by a thread of its own, unless a thread is at it.
     pub(crate) fn begin_stop(self: &Arc<Self>, deadline: Duration) {
-        #[cfg(feature = "sim")]
-        if crate::sim::is_driven() {
-            return crate::sim::begin_stop(self, deadline);
+        if Decider::begin_stop(self, deadline) {
+            return;
         }
         if !self.ask_to_stop(Deadline::after(deadline)) {
             return;
@@ -227,5 +226,5 @@ pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -23,6 +23,7 @@ use super::end_queued;
 use crate::base::contain::or_abort;
 use crate::core::shared::Shared;
 use crate::core::threads;
+use crate::probe::{Decide, Decider};
 use crate::progress::reaper_pool::ReaperPool;
 use std::sync::Arc;
 use std::thread;
@@ -82,8 +83,7 @@ pub(super) fn start(shared: &Arc<Shared>) {
 
 /// Starts the thread of a reaper that has entered.
 fn start_entered(shared: &Arc<Shared>) {
-    #[cfg(feature = "sim")]
-    if crate::sim::is_driven() {
+    if Decider::is_driven() {
         // There is no other thread.
         return reap(shared);
     }

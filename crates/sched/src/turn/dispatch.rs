@@ -15,6 +15,7 @@ use crate::core::cell::Task;
 use crate::core::nodes::{self, CommandResult};
 use crate::core::owned::{Core, Item};
 use crate::core::turns::Turning;
+use crate::probe::Probe;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
     BoxError, Command, CommandError, Completer, Handler, StepOutput, Tag, Yield,
@@ -74,7 +75,7 @@ pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) 
     // SAFETY: it is used here only.
     match unsafe { current(&task, token) } {
         Some(call) if !task.state.has_events() => {
-            task.shared.accounts.accept_answer(task.pid, tag, token);
+            task.shared.probe.answered_inline(task.pid, tag, token);
             call.settle(Answer::Given(answer), task);
         }
         call => {
@@ -106,12 +107,16 @@ pub(crate) fn dispatch<'a>(
     out: &mut StepOutput,
     counters: &Counters,
 ) -> usize {
+    if let Some(only) = out.take_only_yield() {
+        return usize::from(dispatch_one(place, task, core, counters, only));
+    }
     if out.yields().is_empty() {
         return 0;
     }
     dispatch_all(place, task, core, out, counters)
 }
 
+#[cold]
 #[inline(never)]
 fn dispatch_all<'a>(
     place: impl Turning<'a>,
@@ -127,7 +132,7 @@ fn dispatch_all<'a>(
 }
 
 /// Says whether the answer has come before the handler returned.
-#[inline]
+#[inline(never)]
 fn dispatch_one<'a>(
     place: impl Turning<'a>,
     task: &Task,
@@ -137,9 +142,7 @@ fn dispatch_one<'a>(
 ) -> bool {
     place.count(&counters.yields);
     let token = core.yields.number();
-    task.shared.accounts.begin_yield(task.pid, token, tag);
-    #[cfg(feature = "sim")]
-    crate::sim::note_yield(command.id, tag);
+    task.shared.probe.yielded(task.pid, command.id, tag, token);
     // What has arrived before the answer stays before it.
     core.receive(&task.state);
     let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
@@ -218,5 +221,5 @@ impl Call {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -13,6 +13,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::{OffWorker, OnWorker, Turning};
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::Probe;
 use crate::process::state::{Begin, Leave};
 use crate::turn::finish::finish;
 use ganger_proc_api::ExitReason;
@@ -104,15 +105,10 @@ impl<'a> Runner<'a> {
     #[inline(always)]
     pub(crate) fn turn<'b>(&mut self, place: impl Turning<'b>, token: Token) {
         let task = token.into_task();
-        task.check.begin();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
+        shared.probe.turn_begins(&task.probe);
         let buffers = &mut self.buffers;
-        #[cfg(not(feature = "sim"))]
         place.count(&counters.turns);
-        #[cfg(feature = "sim")]
-        if !crate::sim::has_begun() {
-            place.count(&counters.turns);
-        }
         let turn = place.begin(task.pid);
         let ends = match task.state.begin() {
             Begin::Terminate => {
@@ -127,7 +123,7 @@ impl<'a> Runner<'a> {
                 buffers.turn(shared, place, &task, core, counters)
             },
         };
-        task.check.end();
+        shared.probe.turn_ends(&task.probe);
         let leave = match ends {
             Turn::Wait(waiting) => {
                 end_if_over(shared, &task);
@@ -165,5 +161,5 @@ fn end_if_over(shared: &Shared, task: &Task) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

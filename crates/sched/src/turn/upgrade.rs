@@ -5,6 +5,7 @@ use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::owned::Core;
 use crate::core::shared::Shared;
+use crate::probe::Probe;
 use crate::process::home::Home;
 use crate::turn::finish::close;
 use ganger_proc_api::{
@@ -41,7 +42,7 @@ pub(crate) fn upgrade(
         close(old, task, counters);
     }
     core.forget_yields(task.pid, counters);
-    shared.accounts.upgrade(task.pid);
+    shared.probe.upgraded(task.pid);
     core.must_step = true;
     task.state.count_upgrade();
     counters.upgrades.bump();
@@ -83,7 +84,7 @@ fn init(
     let ctx = ProcessContext::new(Arc::clone(task) as _);
     let error = match contain(|| next.init(&ctx, &method, input)) {
         Ok(Ok(())) => {
-            task.shared.accounts.open(task.pid);
+            task.shared.probe.initialised(task.pid);
             return Ok(next);
         }
         Ok(Err(error)) => UpgradeError::InitFailed(error),

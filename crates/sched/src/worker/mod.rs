@@ -21,6 +21,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::core::worker_slots::{Next, WorkerSlot};
+use crate::probe::Probe;
 use crate::progress::fence_after_halt;
 use crate::queues::idle::Woken;
 use crate::turn::run::Runner;
@@ -156,7 +157,7 @@ impl<'a> Worker<'a> {
     /// The next process to run; none when the scheduler has halted. Blocks while there is none.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
-        self.shared.check.begin_pick(self.queue.index);
+        self.shared.probe.looking(self.queue.index);
         loop {
             match self.look_once(&mut empty_looks) {
                 Looked::Found(token) => {
@@ -229,14 +230,16 @@ impl<'a> Worker<'a> {
                 .worker_slots
                 .set_looking(self.queue.index, false);
         }
-        self.shared.check.pick(self.queue.index, &token);
+        self.shared
+            .probe
+            .picked(self.queue.index, &token.cell().probe);
         Looked::Found(token)
     }
 
     /// It has found a process: it searches no more, and wakes a sleeper for what is left.
     fn take_up(&mut self) {
         self.found();
-        self.shared.check.end_pick(self.queue.index);
+        self.shared.probe.settled(self.queue.index);
     }
 
     /// Says that this worker is in no turn.
@@ -277,12 +280,14 @@ impl<'a> Worker<'a> {
 
     /// It is about to block.
     fn fall_asleep(&self) {
-        self.shared.check.end_pick(self.queue.index);
-        self.shared.check.audit(self.shared);
+        let scheduler = &self.queue.shared;
+        self.shared
+            .probe
+            .falling_asleep(self.queue.index, scheduler);
     }
 
     fn wake_up(&mut self, woken: Woken) {
-        self.shared.check.begin_pick(self.queue.index);
+        self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
             // Search again: pushers that saw this worker search may have queued more than the item
@@ -296,5 +301,5 @@ impl<'a> Worker<'a> {
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

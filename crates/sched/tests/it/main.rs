@@ -2,7 +2,7 @@
 //!
 //! What needs a process of its own (an allocator, a global subscriber, the threads' affinity) stays
 //! in a program beside this one.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 mod support;
 

@@ -7,6 +7,7 @@ use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::nodes;
 use crate::core::owned::{Core, Item};
+use crate::probe::Probe;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;
 
@@ -68,9 +69,9 @@ pub(super) fn conclude(
         }
         Answer::Dropped | Answer::Later => {
             if let Answer::Later = answer {
-                task.shared.accounts.answer();
+                task.shared.probe.answered();
             }
-            task.shared.accounts.accept_answer(task.pid, tag, token);
+            task.shared.probe.answered_inline(task.pid, tag, token);
             // It happened when the handler returned, after whatever that has sent.
             core.receive(&task.state);
             let result = Err(error.unwrap_or(CommandError::Dropped));

@@ -15,6 +15,7 @@ use crate::core::owned::{Core, Gathered};
 use crate::core::shared::Shared;
 use crate::core::shown::Shown;
 use crate::core::turns::Turning;
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::Waiting;
 use crate::turn::dispatch::dispatch;
 use crate::turn::upgrade::upgrade;
@@ -161,7 +162,7 @@ impl Buffers {
         counters: &Counters,
     ) -> Result<usize, Stepped> {
         loop {
-            shared.accounts.take_upgrade(task.pid);
+            shared.probe.upgrading(task.pid);
             if let Err(error) = upgrade(shared, task, core, request, counters) {
                 return Err(self.end(ExitReason::UpgradeFailed(error)));
             }
@@ -221,12 +222,10 @@ impl Buffers {
             self.end = Some(ExitReason::Terminated);
             return false;
         };
-        shared.accounts.show(task.pid, &shown);
-        #[cfg(feature = "sim")]
-        crate::sim::begin_step(task, &shown);
+        shared.probe.shown(task.pid, task.method, &shown);
+        shared.probe.interleave(&task.shared);
         let stepped = contain(|| {
-            #[cfg(feature = "sim")]
-            crate::sim::before_step();
+            Decider::stepping();
             process.step(&mut shown.events(), out)
         });
         let failed = match stepped {
@@ -241,8 +240,7 @@ impl Buffers {
         }
         let left = end_step(shared, task, &mut shown);
         core.keep(left);
-        #[cfg(feature = "sim")]
-        crate::sim::moment(&task.shared);
+        shared.probe.interleave(&task.shared);
         self.answers = dispatch(place, task, core, out, counters);
         true
     }
@@ -260,8 +258,7 @@ impl Buffers {
         counters: &Counters,
     ) {
         core.keep(left);
-        #[cfg(feature = "sim")]
-        crate::sim::moment(&task.shared);
+        task.shared.probe.interleave(&task.shared);
         if let ExitReason::Panicked(_) = reason {
             counters.panics.bump();
         } else {
@@ -319,20 +316,16 @@ impl<'a> CatchUp<'a> {
             && !self.is_over();
         if goes_on {
             self.turns += 1;
-            shared.check.begin_pick(queue.index);
+            shared.probe.looking(queue.index);
             queue.offer();
-            shared.check.end_pick(queue.index);
+            shared.probe.settled(queue.index);
         }
         goes_on
     }
 
     /// Whether the pick was long ago. In a simulation no time passes in a pick.
     fn is_over(&self) -> bool {
-        #[cfg(feature = "sim")]
-        if crate::sim::is_driven() {
-            return false;
-        }
-        self.until.remaining().is_zero()
+        !Decider::is_driven() && self.until.remaining().is_zero()
     }
 }
 
@@ -345,7 +338,7 @@ fn end_step(shared: &Shared, task: &Task, shown: &mut Shown<'_>) -> usize {
         shown.count();
     }
     let left = shown.settle();
-    shared.accounts.settle(task.pid, shown);
+    shared.probe.stepped(task.pid, shown);
     if is_limited {
         task.release_messages(shown.places);
     }
@@ -374,5 +367,5 @@ fn wait(core: &mut Core) -> Turn {
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -37,13 +37,13 @@ pub fn offer_act(act: impl Fn() + 'static) {
 }
 
 /// Such a place.
-pub(crate) fn moment(shared: &Arc<Shared>) {
+pub(super) fn interleave(shared: &Arc<Shared>) {
     if is_driven() {
-        local::leave(|| interfere(shared));
+        local::leave(|| act(shared));
     }
 }
 
-fn interfere(shared: &Arc<Shared>) {
+fn act(shared: &Arc<Shared>) {
     if happens("process is terminated")
         && let Some(task) = any(shared)
     {
@@ -117,7 +117,7 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
 }
 
 /// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
-pub(crate) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
+pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     let asked = DEADLINE.get();
     DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
     if !shared.shutdown.is_stopping() {
