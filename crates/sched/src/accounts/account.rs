@@ -18,8 +18,8 @@ pub(crate) enum Entry {
     Upgrade,
 }
 
-/// What a message looks like; two that look alike can't be told from each other by the receiver
-/// either, unless they hold values of types that only their owners know.
+/// What a message looks like. The receiver can't tell two that look alike from each other either,
+/// unless they hold values of types that only users know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Print {
     source: Option<Pid>,
@@ -52,7 +52,7 @@ pub(super) struct Account {
     others: VecDeque<Entry>,
     /// Shown and not taken, those of the system first.
     left: Vec<Entry>,
-    /// What the step sees that runs.
+    /// The events that the running step has been shown.
     shown: Option<Vec<Entry>>,
     /// The yields that have not been answered, with their tags.
     outstanding: HashMap<u64, Tag>,

@@ -22,7 +22,7 @@
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Should another one send something after all, no account is kept any
+//! A simulation has one thread. Once another thread has sent something, no account is kept any
 //! more.
 
 mod account;

@@ -3,12 +3,12 @@
 //! While a worker sleeps and no worker searches:
 //! 1. The global queue and the urgent lane are empty: the pusher has woken a worker, and
 //!    the woken worker went to sleep again only after a look at everything.
-//! 2. No deque has two: a pusher to one that is not empty wakes a worker, and so does a
-//!    worker that takes a process and leaves others.
-//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the
-//!    monitor: a step has woken that process, and its worker is to take it next.
-//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else:
-//!    the first sees the turn, the second that it goes on, and wakes a worker.
+//! 2. No deque has two processes: a worker that pushes to a deque with one wakes another worker,
+//!    and so does a worker that takes a process and leaves others.
+//! 3. A process that is alone in a deque came there in the turn that its worker is in, and the
+//!    monitor watches it: a step has woken the process, and the worker is to take it next.
+//! 4. After two looks of the monitor that process is gone, if the worker has done nothing else. The
+//!    first look sees the turn. The second sees that the turn goes on, and wakes a worker.
 
 use super::{Checker, violation};
 use crate::core::shared::Shared;
@@ -30,9 +30,9 @@ pub struct Summary {
     pub picks: u64,
     /// The longest that a process has waited, in picks of the workers that had it.
     pub worst: u64,
-    /// How many were before that one when it was queued.
+    /// How many others were before that process when it was queued.
     pub before: u64,
-    /// What was promised for it.
+    /// The bound of that process.
     pub bound: u64,
     /// The largest part of its bound that any process has waited, in thousandths.
     pub closest: u64,
@@ -49,7 +49,7 @@ pub(super) struct Auditor {
 /// The only process in a deque.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lone {
-    /// Its worker's version then: it has done nothing since, unless that is another.
+    /// The version of its worker then. If it is the same later, the worker has done nothing since.
     version: u64,
     /// How many looks of the monitor were over.
     looks: u64,

@@ -1,8 +1,8 @@
 //! What is noted of each process: whether it is queued or runs, and since when it waits.
 //!
-//! A wait is counted in picks of the workers that had the process, from when it was queued, or from
-//! as far back as is known through whose deques it came (`trail.rs`); so what is counted is never
-//! more than what was promised about.
+//! A wait is counted in picks of the workers that had the process. It begins when the process was
+//! queued, or as far back as it is known through whose deques the process came (`trail.rs`). So a
+//! count is never larger than the wait.
 
 use super::note::Note;
 use super::trail::Wait;
@@ -33,7 +33,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// For a process that has so many before it.
+    /// The bound of a process that has so many before it.
     pub(super) fn of(self, before: u64) -> u64 {
         (self.rotation + 1) * (before + self.batch + 2)
     }
@@ -49,18 +49,18 @@ pub(super) struct Worst {
 }
 
 impl Marks {
-    /// It is about to be queued.
+    /// The process is about to be queued.
     pub(super) fn queue(&self, note: &Arc<Note>) {
         self.enter(FREE, QUEUED);
         self.note(note);
     }
 
-    /// It is about to be queued, or to be moved from one queue to another.
+    /// The process is about to be queued, or to be moved from one queue to another.
     pub(super) fn note(&self, note: &Arc<Note>) {
         *lock(&self.note) = Some(Arc::clone(note));
     }
 
-    /// The worker takes it from a queue.
+    /// The worker takes the process from a queue.
     pub(super) fn pick(&self, worker: usize, checker: &Checker) {
         let slot = &checker.slots[worker];
         // Ordering: Relaxed: this thread writes it.
@@ -104,7 +104,7 @@ impl Marks {
         self.enter(QUEUED, RUNNING);
     }
 
-    /// Its turn is over, but for what becomes of it.
+    /// Its turn is over. What becomes of it comes next.
     pub(super) fn end(&self) {
         self.enter(RUNNING, FREE);
     }
@@ -244,7 +244,7 @@ mod tests {
     fn waited_by(by: Option<usize>, before: usize, moves: impl FnOnce(&Checker)) -> u64 {
         let checker = &checker();
         for worker in 0..3 {
-            // So that a count that begins at nothing shows.
+            // Both have made many picks before, so that a count from zero shows.
             picks_of(checker, worker, 100_000);
             steal(checker, worker, (worker + 1) % 3);
             picks_of(checker, worker, 100_000);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn what_a_process_is_put_on_top_of_is_before_it() {
-        // It would be too long without.
+        // Without the ten processes below it, the wait would be too long.
         let taken_over = waited(0, |checker| {
             checker.stole(1, Observed::default(), Theft::Onto(10));
             others(checker, 62 * 28 - 1);

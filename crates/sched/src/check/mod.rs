@@ -7,13 +7,16 @@
 //! **Rejected.** Asking after the fact how long each process waited: that measures the machine. One
 //! lock around all queues: nothing that is looked for would happen any more.
 //!
-//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*, which
-//! is odd while they change queues or the sleepers' word, or owe a worker a wake-up: a worker from
-//! the end of a turn until it has found the next process and woken the workers it should, or until
-//! it blocks; every thread from before a push until after the look at the sleepers. The thread that
-//! *audits* reads all versions, then the word and the queues, then the versions again: when all
-//! were even and are the same, nothing moved, no thread owes anything, and what was read must be as
-//! promised (`audit.rs`). A worker audits before it blocks; a test, as often as it likes (`audit`).
+//! **Protocol.** Each worker, the monitor, and all other threads together have a *version*. It is
+//! odd while they change queues or the sleepers' word, or owe a worker a wake-up. A worker's
+//! version is odd from the end of a turn until it has found the next process and woken the workers
+//! it should, or until it blocks. Any thread's is odd from before a push until after the look at
+//! the sleepers.
+//!
+//! A thread that *audits* reads all versions, then the word and the queues, then the versions
+//! again. When all were even and are the same, nothing moved and no thread owes anything, so what
+//! was read must be as promised (`audit.rs`). A worker audits before it blocks; a test, as often as
+//! it likes (`audit`).
 //!
 //! A version is stored without a full fence, and the mark of a process is set before its push, so
 //! that none of this makes good a fence that the scheduler has left out.

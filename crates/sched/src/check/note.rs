@@ -14,7 +14,7 @@ use super::trail::Queued;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub(crate) struct Note {
-    /// How many were before it.
+    /// How many others were before it.
     pub(super) before: u64,
     /// The worker in whose deque it was put; none for the global queue.
     by: Option<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// Of a push to that worker's deque, or to the global queue, that is about to begin.
+    /// The note of a push that is about to begin: to that worker's deque, or to the global queue.
     pub(super) fn new(by: Option<usize>, before: usize, checker: &Checker) -> Self {
         Self {
             before: before as u64,

@@ -1,26 +1,26 @@
 //! Where a process may have been before its worker had it, and for how many picks: a note for each
 //! steal.
 //!
-//! **Problem.** What is promised is about the picks of all workers that have a process, one after
-//! the other, and a thief moves many processes without a look at any. **Rejected.** A note on each
-//! process that is stolen: the thief would have to go over them, and would be slower than the one
-//! that is checked.
+//! **Problem.** The promise is about the picks of all workers that have a process, one after the
+//! other. A thief moves many processes without a look at any. **Rejected.** A note on each process
+//! that is stolen: the thief would have to go over them, and would be slower than the thief that is
+//! to be checked.
 //!
-//! **Protocol.** A thief notes how many picks it had made, how many its victim had, and what that
-//! had noted at its own last steal. A worker steals when its deque is empty: so whatever is there
-//! and was not pushed by that worker, nor taken from the global queue, has come with its last
-//! steal, and from there the notes lead back to the one that queued it.
+//! **Protocol.** A thief notes how many picks it had made, how many its victim had made, and what
+//! the victim had noted at its own last steal. A worker steals when its deque is empty. So a
+//! process in its deque that it has neither pushed nor taken from the global queue has come with
+//! its last steal. From there the notes lead back to the worker that queued the process.
 //!
-//! The victim's notes are right for what is stolen if it has put nothing into its deque by a steal
-//! of its own between the look at them and the theft. A worker steals while its version is odd; so
-//! the thief reads that before and after. When it was odd, or is another, where the processes come
-//! from is not known, and their wait counts from the steal: fewer picks than there were, never
-//! more.
+//! The victim's notes are right for what is stolen if the victim has put nothing into its deque by
+//! a steal of its own between the thief's look at the notes and the theft. A worker steals while
+//! its version is odd, so the thief reads the victim's version before and after. When that was odd,
+//! or has changed, the thief does not know where the processes come from. Their wait then counts
+//! from the steal: fewer picks than there were, never more.
 //!
-//! A worker that takes over from one that has been relieved puts those processes on top of its own,
-//! which then are before them as well. And one that has more than enough may be relieved of one
-//! process, which the other worker runs at once, though its deque is not empty: the notes of that
-//! one alone lead back from its next pick.
+//! A worker that takes over from a relieved one puts those processes on top of its own, which then
+//! are before them as well. A worker may also take a single process from one that has more, and run
+//! it at once, though its own deque is not empty. The notes of that process lead back from the next
+//! pick.
 
 use super::Checker;
 use crate::probe::Theft;
@@ -35,9 +35,9 @@ const DEPTH: u32 = 8;
 pub(super) struct Stolen {
     /// How many picks it had made.
     picks: u64,
-    /// On top of how many they were put.
+    /// How many processes were below them.
     above: u64,
-    /// Where they were until then, if that is known.
+    /// Where the stolen processes were until then, if that is known.
     from: Option<Stay>,
     /// How many steals this leads back.
     depth: u32,
@@ -70,7 +70,7 @@ pub(super) struct Queued<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) picks: u64,
-    /// How many were put before it meanwhile, at the most.
+    /// How many others were put before it meanwhile, at the most.
     pub(super) above: u64,
 }
 

@@ -5,9 +5,9 @@ use ganger_deque::Worker as Deque;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 
-/// Decides.
+/// Decides what the scheduler leaves to chance.
 pub trait Driver {
-    /// One of so many; `what` says what for.
+    /// Chooses one of so many alternatives; `what` says what for.
     fn choose(&mut self, what: &'static str, of: usize) -> usize;
 
     /// Whether something goes wrong; `what` says what.
@@ -60,7 +60,7 @@ pub(super) fn hire<D: 'static>(index: usize, deque: D) -> Option<D> {
     deque
 }
 
-/// Those that have been hired since the last call.
+/// The spares that have been hired since the last call.
 pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }

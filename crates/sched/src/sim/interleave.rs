@@ -1,7 +1,7 @@
 //! What other threads do in the middle of a move.
 //!
-//! A move is not interrupted, but for a few places in it at which another thread may do something
-//! that is done from outside of any worker. There the thread stands in for another one.
+//! A move is interrupted at a few places only. At these, another thread may do something from
+//! outside of any worker, and the simulation's thread stands in for it.
 
 use super::Did;
 use super::driver::{choose, happens, is_driven};
@@ -26,17 +26,17 @@ thread_local! {
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
 }
 
-/// To what processes may be upgraded at any moment, from now on.
+/// Lets processes be upgraded in this way at any moment, from now on.
 pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
     UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
 }
 
-/// What others may do at any moment, from now on.
+/// Lets other threads do this at any moment, from now on.
 pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// Such a place.
+/// A place at which a move may be interrupted.
 pub(super) fn interleave(shared: &Arc<Shared>) {
     if is_driven() {
         local::leave(|| act(shared));
@@ -61,7 +61,7 @@ fn act(shared: &Arc<Shared>) {
         && let Some(task) = any(shared)
     {
         done(Did::Upgraded(task.pid));
-        // It may be about to end.
+        // The process may be about to end.
         drop(task.upgrade(request()));
     }
     if happens("others act")
@@ -137,7 +137,7 @@ pub(super) fn force(shared: &Arc<Shared>) {
     stop::end_queued(shared);
 }
 
-/// For another simulation, and so that nothing of this one is kept.
+/// Forgets all of this simulation, so that another one may follow.
 pub(super) fn forget() {
     DEADLINE.set(None);
     UPGRADES.take();

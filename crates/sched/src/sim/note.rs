@@ -17,9 +17,9 @@ const SHOWN: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// Another thread has done that from outside of any worker.
+    /// Another thread has done this, from outside of any worker.
     Outside(Did),
-    /// A step of a process that was submitted with that method is about to see this.
+    /// A step of a process that was submitted with that method is about to see these events.
     Steps(Symbol, Given),
     /// A step has yielded such a command, with that tag.
     Yields(CommandId, Tag),
@@ -109,7 +109,7 @@ pub fn tell(text: impl Into<Box<str>>) {
     note(|| Note::Told(text.into()));
 }
 
-/// Nothing, where there is no driver.
+/// Adds a note. Does nothing where there is no driver.
 pub(super) fn note(what: impl FnOnce() -> Note) {
     if is_driven() {
         let what = what();
@@ -117,7 +117,7 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
     }
 }
 
-/// For another simulation.
+/// Forgets all notes, so that another simulation may follow.
 pub(super) fn forget() {
     NOTES.take();
 }
