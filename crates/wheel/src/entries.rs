@@ -103,9 +103,8 @@ impl<T> Entries<T> {
     pub(crate) fn shrink(&mut self) {
         let first = &mut self.first;
         self.blocks.shrink(|block| {
-            let is_idle = |entry: &Entry<T>| {
-                entry.value.is_none() && (1..=HALF).contains(&entry.generation)
-            };
+            let is_idle =
+                |entry: &Entry<T>| entry.value.is_none() && (1..=HALF).contains(&entry.generation);
             let all = block.iter().all(is_idle);
             if all {
                 let highest = block.iter().map(|entry| entry.generation).max();

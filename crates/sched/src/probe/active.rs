@@ -25,8 +25,8 @@ mod cfg {
     pub(crate) type Simulation = ();
 
     /// Unit tests see the points.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) use crate::probe::tests::Watcher;
-    #[cfg(not(all(test, not(loom))))]
+    #[cfg(not(all(test, not(ganger_loom))))]
     pub(crate) type Watcher = ();
 }

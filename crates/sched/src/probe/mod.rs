@@ -20,7 +20,7 @@
 mod active;
 mod decide;
 mod pair;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;
 
 pub(crate) use active::{Active, Decider};
