@@ -7,6 +7,7 @@ use crate::base::contain::{contain_and_report, discard};
 use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
+use crate::core::local;
 use crate::core::owned::Item;
 use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
 use crate::probe::{Decide, Decider};
@@ -32,21 +33,23 @@ impl Address {
     /// [`send`](Self::send).
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place
-    /// meanwhile, as with `ProcessContext::blocking`. In two cases it does not wait, and the step
-    /// gets `Full`: the message is for the step's own process, or no thread is left to take the
-    /// worker's place, so that the receiver might have none to run on. None is left beyond
-    /// [`Builder::max_spares`](crate::Builder::max_spares), and when the system refuses one while
-    /// others wait already. All that holds for steps of any scheduler, and for a `close` that a
-    /// [stop](crate::Handle::stop) has another thread than a worker call.
+    /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
+    /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
+    /// others wait already), for the process that it waits for might then have none to run on, nor
+    /// for the process whose step it is: it is refused with `Full`. That holds for steps of
+    /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
+    /// than a worker call.
     ///
-    /// Two processes that send to each other in this way, both with full mailboxes, wait for ever,
-    /// and neither a cancellation nor a termination ends the wait. A step that can't know uses
-    /// [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again in a later
-    /// step.
+    /// A stop of the scheduler whose process it is ends the wait. So does a termination of the
+    /// process whose step waits, and a cancellation of which no step has been told. Two processes
+    /// that send to each other in this way, both with full mailboxes, wait until then. A step that
+    /// can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again
+    /// in a later step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
-    /// happens while this waits; `Full` from a step that must not wait.
+    /// happens while this waits; `Stopping` when it would wait and the scheduler stops; `Cancelled`
+    /// when the process whose step waits is to finish; `Full` from a step that must not wait.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
@@ -107,7 +110,7 @@ impl Address {
     ///
     /// # Errors
     /// The future's, with the message inside: `Closed` when the process has ended, also while this
-    /// waited.
+    /// waited; `Stopping` when it would wait and the scheduler stops.
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -139,8 +142,8 @@ impl Handle {
     /// goes on to the router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was not accepted; `Closed` when the process
-    /// has ended while this waited; `Full` from inside a step that may not wait, as there.
+    /// [`SendError`], with the package inside, when it was not accepted; `Closed`, `Stopping` or
+    /// `Cancelled` when the wait was ended; `Full` from inside a step that may not wait, as there.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
@@ -161,8 +164,8 @@ impl Handle {
     /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when it was not accepted; `Closed` when the process
-    /// has ended while this waited.
+    /// The future's, with the package inside, when it was not accepted; `Closed` or `Stopping` when
+    /// the wait was ended.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),
@@ -219,9 +222,9 @@ impl Future for SendAsync {
             let sent = match waiter.poll(context.waker().clone()) {
                 Look::Waiting => return Poll::Pending,
                 Look::Accepted => Ok(()),
-                Look::Closed(left) => {
+                Look::Refused(kind, left) => {
                     let message = waiter.task.without_waker(left);
-                    Err(SendError::new(SendErrorKind::Closed, message.to(target)))
+                    Err(SendError::new(kind, message.to(target)))
                 }
             };
             *stage = Stage::Done;
@@ -326,7 +329,7 @@ impl ProcessCell {
                 let message = self.without_waker(left);
                 self.deliver_placed(message).map(|()| None)
             }
-            Entered::Closed(left) => Err((SendErrorKind::Closed, self.without_waker(left))),
+            Entered::Refused(kind, left) => Err((kind, self.without_waker(left))),
             Entered::Waiting(ticket) => {
                 let task = Arc::clone(self);
                 Ok(Some(Waiter { task, ticket }))
@@ -361,22 +364,41 @@ impl ProcessCell {
         Decider::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
         let thread = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&thread));
+        let own = local::own_process();
+        let own = own.as_ref();
+        let _waits = own.map(|own| {
+            let steps = &own.shared.waiting_steps;
+            steps.enter(own.pid.id(), waker.clone())
+        });
+        let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
+        if is_called_back() {
+            return Err((SendErrorKind::Cancelled, message));
+        }
         let Some(waiter) = self.wait_for_room(message, waker)? else {
             return Ok(());
         };
-        // The thread is woken once: by the acceptance or by the end.
+        // It is woken by the acceptance, by the end of the process or of its own one, or by a stop.
         let has_waited = block_if_replaced(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {
                 thread.0.park_timeout(timeout);
             }
         });
-        match waiter.leave() {
-            None => Ok(()),
-            Some(message) if self.room.is_closed() => Err((SendErrorKind::Closed, message)),
-            Some(message) if has_waited => Err((SendErrorKind::Timeout, message)),
-            Some(message) => Err((SendErrorKind::Full, message)),
-        }
+        let Some(message) = waiter.leave() else {
+            return Ok(());
+        };
+        let kind = if self.room.is_closed() {
+            SendErrorKind::Closed
+        } else if self.shared.shutdown.is_stopping() {
+            SendErrorKind::Stopping
+        } else if is_called_back() {
+            SendErrorKind::Cancelled
+        } else if has_waited {
+            SendErrorKind::Timeout
+        } else {
+            SendErrorKind::Full
+        };
+        Err((kind, message))
     }
 
     /// There is room again: puts in what waits for it. The runner of the process calls this.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "sim")]
 use crate::base::frames;
+use crate::core::cell::Task;
 use crate::core::pool::Cache;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
@@ -144,6 +145,14 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     // SAFETY: null, or a queue that an `enter` borrows. That `enter` has not returned, or it would
     // have put back what was there before.
     f(unsafe { CURRENT.get().as_ref() })
+}
+
+/// The process whose turn this thread is in, if it is a worker, and the process is in the registry.
+pub(crate) fn own_process() -> Option<Task> {
+    with_any(|queue| {
+        let LocalQueue { shared, index, .. } = queue?;
+        shared.find(shared.running_on(*index)?)
+    })
 }
 
 #[cfg(all(test, not(ganger_loom)))]

@@ -19,6 +19,7 @@ use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
 use crate::limits::waiters::Waiters;
 use crate::probe::{Active, Probe, Push, Scheduler};
+use crate::limits::waiting_steps::WaitingSteps;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
 use crate::queues::idle::Idle;
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) threads: WaitableCount,
     /// The senders that wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
+    /// The steps of its processes that wait for room in whichever mailboxes.
+    pub(crate) waiting_steps: WaitingSteps,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
     /// Has what is queued after the halt ended, for a thread that has queued something.
@@ -139,6 +142,7 @@ impl Shared {
             unstarted: sync::Mutex::new(Some(deques)),
             served: AtomicBool::new(false),
             waiters: config.mailbox_limit.map(Waiters::new),
+            waiting_steps: WaitingSteps::default(),
             config,
         })
     }

@@ -199,6 +199,23 @@ fn two_terminators_against_the_worker() {
     });
 }
 
+/// The first terminator is suspended after its mark, for good: the second one ends the process.
+// pins: G2, P9
+#[test]
+fn a_terminator_relies_on_none_that_is_suspended() {
+    model::check(4, || {
+        let process = Process::new();
+        let terminators = spawn(&process, |process| {
+            process.state.mark_terminated();
+            // The process may have ended for the first one.
+            process.terminate();
+        });
+        process.run();
+        terminators.join().unwrap();
+        process.assert_ended_with(0);
+    });
+}
+
 /// A thread that finds a process terminated or cancelled sees what the terminator or canceller did
 /// before.
 // pins: P9, P10

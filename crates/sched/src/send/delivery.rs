@@ -122,7 +122,9 @@ impl ProcessCell {
     /// Asks the process to finish; `false` when it has ended.
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
         self.state.cancel();
-        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
+        let is_alive = self.push_system(Item::Event(Event::Cancel(reason))).is_ok();
+        self.call_back();
+        is_alive
     }
 
     /// Tells the process of the shutdown, unless it has been told.
@@ -144,7 +146,14 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_some()
+        let is_alive = wake.map(|wake| self.settle_urgent(wake)).is_some();
+        self.call_back();
+        is_alive
+    }
+
+    /// The process has been marked: its step waits for room no longer, if it does.
+    fn call_back(&self) {
+        self.shared.waiting_steps.wake(self.pid.id());
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox: see

@@ -113,6 +113,7 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     // The simulation's own clock says when it has passed.
     let deadline = Deadline::after(Duration::MAX);
     shared.stopper.ask(deadline, || shared.counters.total());
+    stop::end_waits(shared);
     stop::cancel_all(shared);
 }
 

@@ -1,7 +1,7 @@
 //! Stopping: ask, wait, force, report.
 //!
-//! 1. *Stopping*: submits are refused. The supervisor, a thread of its own, gives every process a
-//!    cancel event.
+//! 1. *Stopping*: submits are refused, and no sender waits for room. The supervisor, a thread of its
+//!    own, gives waiting senders their messages back, and every process a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
 //!    has reapers end processes whose workers are all stuck.
@@ -21,7 +21,7 @@
 mod reapers;
 mod supervisor;
 
-pub(crate) use self::supervisor::{cancel_all, end_queued, terminate_all};
+pub(crate) use self::supervisor::{cancel_all, end_queued, end_waits, terminate_all};
 
 use crate::base::clock::Deadline;
 use crate::base::contain::log;
@@ -152,6 +152,7 @@ impl Shared {
 
         let is_supervised = self.live.get() == 0 || supervisor::start(self);
         if !is_supervised {
+            end_waits(self);
             cancel_all(self);
         }
         if !self.live.wait(|| 0, || stopper.deadline().remaining()) {
@@ -188,6 +189,7 @@ impl Shared {
     /// deadline.
     fn force(self: &Arc<Self>) {
         self.stopper.expire();
+        end_waits(self);
         self.shutdown.begin_terminating();
         self.force_what_is_left();
         self.halt();
@@ -209,6 +211,20 @@ impl Shared {
         self.idle.notify_all();
         self.idle.end_nap();
         self.worker_slots.wake_all();
+    }
+}
+
+/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system grants
+/// no other.
+fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
+    #[cfg(feature = "sim")]
+    if crate::sim::is_driven() {
+        // There is no other thread.
+        return f(shared);
+    }
+    let started = threads::spawn(threads::builder(shared, name), shared, f);
+    if started.is_err() {
+        f(shared);
     }
 }
 

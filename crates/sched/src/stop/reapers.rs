@@ -19,11 +19,9 @@
 //!
 //! Where the system refuses a thread, the one that would have started it does its work.
 
-use super::end_queued;
+use super::{end_queued, on_another_thread};
 use crate::base::contain::or_abort;
 use crate::core::shared::Shared;
-use crate::core::threads;
-use crate::probe::{Decide, Decider};
 use crate::progress::reaper_pool::ReaperPool;
 use std::sync::Arc;
 use std::thread;
@@ -83,14 +81,7 @@ pub(super) fn start(shared: &Arc<Shared>) {
 
 /// Starts the thread of a reaper that has entered.
 fn start_entered(shared: &Arc<Shared>) {
-    if Decider::is_driven() {
-        // There is no other thread.
-        return reap(shared);
-    }
-    let started = threads::spawn(threads::builder(shared, "reaper"), shared, reap);
-    if started.is_err() {
-        reap(shared);
-    }
+    on_another_thread(shared, "reaper", reap);
 }
 
 /// The work of a reaper that has entered.

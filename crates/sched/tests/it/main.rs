@@ -47,3 +47,4 @@ mod turns;
 mod upgrade;
 mod urgent;
 mod waiting;
+mod waits_that_end;
