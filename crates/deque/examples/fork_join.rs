@@ -22,8 +22,8 @@ const MOST: usize = 32;
 /// What the threads share.
 struct Shared<T> {
     stealers: Vec<Stealer<T>>,
-    /// How many tasks have been forked and have not ended. A task counts before it can be taken, and
-    /// until all that it has forked counts. So 0 means that nothing is left, and nothing comes.
+    /// How many tasks have been forked and have not ended. A task counts before it can be taken,
+    /// and until all that it has forked counts. So 0 means that nothing is left, and nothing comes.
     unfinished: AtomicUsize,
     /// Nothing is left, or a task has panicked.
     is_over: AtomicBool,
