@@ -217,8 +217,7 @@ impl Shared {
 /// Calls `f`, which calls users' code, on a thread of that name; on this one where the system grants
 /// no other.
 fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
-    #[cfg(feature = "sim")]
-    if crate::sim::is_driven() {
+    if Decider::is_driven() {
         // There is no other thread.
         return f(shared);
     }
