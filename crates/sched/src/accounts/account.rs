@@ -1,6 +1,6 @@
 //! What is known of one process: what it has been sent and not been shown, and what it is owed.
 
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use ganger_proc_api::{Event, Message, Pid, Tag};
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};
@@ -50,7 +50,7 @@ pub(super) struct Account {
     /// Accepted, and not shown to a step: system events, and all others.
     system: VecDeque<Entry>,
     others: VecDeque<Entry>,
-    /// Shown and not taken, those of the system first.
+    /// StepEvents and not taken, those of the system first.
     left: Vec<Entry>,
     /// What the step sees that runs.
     shown: Option<Vec<Entry>>,

@@ -27,8 +27,8 @@
 mod account;
 
 use crate::base::stats::WorkerStats;
-use crate::core::owned::Item;
-use crate::core::shown::Shown;
+use crate::core::item::Item;
+use crate::core::step_events::StepEvents;
 use crate::sim::note_broken;
 use account::{Account, Entry, Tally};
 use ganger_mpsc::Batch;
@@ -123,12 +123,12 @@ impl Accounts {
     }
 
     /// A step is about to see these.
-    pub(crate) fn show(&self, pid: Pid, shown: &Shown<'_>) {
+    pub(crate) fn show(&self, pid: Pid, shown: &StepEvents<'_>) {
         self.with_account(pid, |account| account.show(entries(shown)));
     }
 
     /// The step is over, and has left these.
-    pub(crate) fn settle(&self, pid: Pid, left: &Shown<'_>) {
+    pub(crate) fn settle(&self, pid: Pid, left: &StepEvents<'_>) {
         self.with_account(pid, |account| account.settle(entries(left)));
     }
 
@@ -283,7 +283,7 @@ impl Book {
     }
 }
 
-fn entries(shown: &Shown<'_>) -> Vec<Entry> {
+fn entries(shown: &StepEvents<'_>) -> Vec<Entry> {
     let mut entries = Vec::new();
     shown.visit(&mut |event| entries.extend(Entry::of_event(event)));
     entries

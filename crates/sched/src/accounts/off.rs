@@ -1,7 +1,7 @@
 //! What is left of `accounts` without the feature: nothing.
 
-use crate::core::owned::Item;
-use crate::core::shown::Shown;
+use crate::core::item::Item;
+use crate::core::step_events::StepEvents;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Pid, Tag};
 use std::marker::PhantomData;
@@ -45,10 +45,10 @@ impl Accounts {
     pub(crate) fn accept_answer(&self, _: Pid, _: Tag, _: u64) {}
 
     #[inline(always)]
-    pub(crate) fn show(&self, _: Pid, _: &Shown<'_>) {}
+    pub(crate) fn show(&self, _: Pid, _: &StepEvents<'_>) {}
 
     #[inline(always)]
-    pub(crate) fn settle(&self, _: Pid, _: &Shown<'_>) {}
+    pub(crate) fn settle(&self, _: Pid, _: &StepEvents<'_>) {}
 
     #[inline(always)]
     pub(crate) fn take_upgrade(&self, _: Pid) {}

@@ -1,7 +1,7 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::process::exit_slot::Abandoned;
 use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};

@@ -94,14 +94,16 @@ impl<'a, C: Clock> Monitor<'a, C> {
         while !shared.shutdown.is_halted() {
             self.look();
             if self.quiet < QUIET {
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             } else {
                 self.report_when_idle();
                 shared.check.begin_look();
                 let stay_awake = || self.has_to_stay_awake();
-                shared.idle.doze(stay_awake, || shared.check.rest());
+                shared
+                    .idle
+                    .monitor_sleep(stay_awake, || shared.check.rest());
                 self.begin_to_watch();
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::driver::is_driven;
 use super::moment::moment;
 use crate::base::contain::text_of;
 use crate::core::cell::Task;
-use crate::core::shown::Shown;
+use crate::core::step_events::StepEvents;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;
@@ -116,7 +116,7 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
 }
 
 /// Before each step; a moment at which others may act.
-pub(crate) fn begin_step(task: &Task, shown: &Shown<'_>) {
+pub(crate) fn begin_step(task: &Task, shown: &StepEvents<'_>) {
     note(|| {
         let mut given = Given::default();
         shown.visit(&mut |event| given.add(event));

@@ -73,7 +73,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                     shared.check.begin_look();
                     shared
                         .idle
-                        .announce_doze(|| self.monitor.has_to_stay_awake());
+                        .announce_monitor_sleep(|| self.monitor.has_to_stay_awake());
                     shared.check.rest();
                     self.phase = Phase::Dozes;
                     Did::Dozed
