@@ -8,7 +8,7 @@ mod raw;
 mod values;
 
 pub use commands::{
-    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Placed, Tag,
+    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Tag,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
@@ -27,9 +27,6 @@ pub use values::{
     NameError, NameProblem, NodeName, Package, ParsePidError, Payload, Payloads, Pid, PidProblem,
     SendError, SendErrorKind, Symbol,
 };
-
-#[doc(hidden)]
-pub use events::{EventCursor as Lent, EventNode as Link};
 
 /// `bytes::Bytes`, which [`Payload`] carries.
 pub use bytes::Bytes;

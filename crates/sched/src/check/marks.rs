@@ -292,7 +292,7 @@ mod tests {
     #[should_panic(expected = "waited for 1117 picks, the last of worker 1, with 0 before it")]
     fn a_process_that_is_stolen_and_waits_for_too_long_is_found() {
         let moves = |picks: u64| {
-            move |check: &Check, checker: &Checker| {
+            move |checker: &Checker| {
                 picks_of(checker, 0, 1_000);
                 steal(checker, 1, 0);
                 others(checker, picks - 1_001);

@@ -306,9 +306,9 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
         let monitor = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                // Were it not roused, it would sleep for ever, which loom reports.
+                // Were it not woken, it would sleep for ever, which loom reports.
                 while !pool.has_work() {
-                    pool.idle.doze(|| pool.has_work(), || ());
+                    pool.idle.monitor_sleep(|| pool.has_work(), || ());
                 }
             })
         };
