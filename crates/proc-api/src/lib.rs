@@ -28,8 +28,5 @@ pub use values::{
     Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
 };
 
-#[doc(hidden)]
-pub use events::{EventCursor as Lent, EventNode as Link};
-
 /// `bytes::Bytes`, which [`Payload`] carries.
 pub use bytes::Bytes;

@@ -12,6 +12,7 @@ mod promises;
 mod published;
 mod size;
 mod source;
+mod switches;
 mod unfinished;
 mod words;
 
@@ -73,6 +74,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);
+        switches::check(source, &mut findings);
         unfinished::check(source, &mut findings);
         words::check(source, &mut findings);
     }

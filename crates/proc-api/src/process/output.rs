@@ -234,12 +234,12 @@ impl StepOutput {
         DrainYields(self.only.take().into_iter().chain(self.several.drain(..)))
     }
 
-    /// Takes the yield out if it is the only one; for schedulers.
+    /// The place of the only yield, to take it from; for schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn take_only_yield(&mut self) -> Option<Yield> {
-        self.only.take()
+    pub fn only_yield(&mut self) -> &mut Option<Yield> {
+        &mut self.only
     }
 
     /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.

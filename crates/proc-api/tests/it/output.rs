@@ -233,7 +233,7 @@ fn commands_are_taken_in_order_and_the_others_are_dropped() {
 fn the_only_command_is_taken_alone() {
     for commands in [0, 1, 2] {
         let (mut out, dropped) = full(commands, None);
-        let only = out.take_only_yield();
+        let only = out.only_yield().take();
         assert_eq!(only.is_some(), commands == 1);
         assert_eq!(
             out.yields().len(),

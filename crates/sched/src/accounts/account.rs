@@ -141,10 +141,10 @@ impl Tally {
         self.upgrades += other.upgrades;
     }
 
-    /// So many of these, in the counts of messages and of completions.
-    fn count(entries: &[Entry], messages: impl FnOnce(u64), completions: impl FnOnce(u64)) {
-        messages(entries.iter().filter(|it| it.is_message()).count() as u64);
-        completions(entries.iter().filter(|it| it.is_completion()).count() as u64);
+    /// How many of these are messages, and how many are completions.
+    fn count(entries: &[Entry]) -> (u64, u64) {
+        let count = |is: fn(&Entry) -> bool| entries.iter().filter(|it| is(it)).count() as u64;
+        (count(Entry::is_message), count(Entry::is_completion))
     }
 }
 
@@ -167,13 +167,8 @@ impl Account {
     }
 
     pub(super) fn accept(&mut self, entry: Entry) {
-        let one = [entry];
-        let Tally {
-            messages,
-            completions,
-            ..
-        } = &mut self.tally;
-        Tally::count(&one, |n| *messages += n, |n| *completions += n);
+        self.tally.messages += u64::from(entry.is_message());
+        self.tally.completions += u64::from(entry.is_completion());
         let lane = if entry.is_system() {
             &mut self.system
         } else {
@@ -263,10 +258,9 @@ impl Account {
             let found = format!("a step has seen {shown:?}, and {left:?} are left of it");
             return violation("P4", found);
         }
-        let Tally {
-            handled, delivered, ..
-        } = &mut self.tally;
-        Tally::count(&taken, |n| *handled += n, |n| *delivered += n);
+        let (messages, completions) = Tally::count(&taken);
+        self.tally.handled += messages;
+        self.tally.delivered += completions;
         self.left = left;
         Ok(())
     }
@@ -303,12 +297,10 @@ impl Account {
             _ => true,
         };
         let (due, late): (Vec<_>, Vec<_>) = others.into_iter().partition(is_due);
-        let Tally {
-            undelivered, stale, ..
-        } = &mut self.tally;
-        Tally::count(&late, |_| (), |n| *stale += n);
         rest.extend(due);
-        Tally::count(&rest, |n| *undelivered += n, |n| *stale += n);
+        let (messages, completions) = Tally::count(&rest);
+        self.tally.undelivered += messages;
+        self.tally.stale += completions + late.len() as u64;
         let mut unknown = dropped;
         let mut take_out = |entry: &Entry| {
             let place = unknown.iter().position(|it| it == entry);
@@ -323,8 +315,7 @@ impl Account {
             return violation("R2", format!("with the end of a process {lost:?} are lost"));
         }
         if !unknown.is_empty() {
-            let found =
-                format!("with the end of a process {unknown:?} are dropped, which it had not");
+            let found = format!("a process ends with {unknown:?}, which it had not");
             return violation("R2", found);
         }
         Ok(())

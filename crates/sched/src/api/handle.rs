@@ -14,7 +14,7 @@ use crate::core::cell::Task;
 use crate::core::shared::Shared;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
@@ -87,7 +87,7 @@ impl Handle {
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared
-            .submit(None, Home::new(process), method.into(), input.into())
+            .submit(None, ProcessBox::new(process), method.into(), input.into())
     }
 
     /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
@@ -107,8 +107,12 @@ impl Handle {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.shared
-            .submit(Some(pid), Home::new(process), method.into(), input.into())
+        self.shared.submit(
+            Some(pid),
+            ProcessBox::new(process),
+            method.into(),
+            input.into(),
+        )
     }
 
     /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.

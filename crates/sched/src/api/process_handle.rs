@@ -1,7 +1,7 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use ganger_mpsc::Single;

@@ -11,7 +11,7 @@
 use crate::api::process_handle::Address;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
 

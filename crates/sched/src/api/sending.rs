@@ -8,7 +8,7 @@ use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::local;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;

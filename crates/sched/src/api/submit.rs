@@ -5,14 +5,14 @@ use crate::base::contain::{contain, discard, log};
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::seen;
+use crate::core::item::seen;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::watchers::Watchers;
 use crate::probe::Probe;
 use crate::process::exit_slot::ExitSlot;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
 use crate::turn::finish::{close, discard_events};
 use ganger_proc_api::{
@@ -31,7 +31,7 @@ impl Shared {
     pub(crate) fn submit(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
@@ -44,7 +44,7 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end no thread waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
@@ -60,7 +60,7 @@ impl Shared {
     fn begin(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
@@ -95,7 +95,7 @@ impl Shared {
         self: &Arc<Self>,
         place: &mut Place<'_>,
         method: Symbol,
-        process: Home,
+        process: ProcessBox,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
@@ -129,7 +129,7 @@ impl Shared {
     }
 
     /// A cell for the process: one that has been used before, if there is one.
-    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
+    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
@@ -200,7 +200,7 @@ impl Shared {
 
     /// Completes a process that was never queued, and takes it out of its cell, with its
     /// monitors.
-    fn discard(&self, task: &Task) -> (Option<Home>, Option<Box<Watchers>>) {
+    fn discard(&self, task: &Task) -> (Option<ProcessBox>, Option<Box<Watchers>>) {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
         let (_, mut rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.

@@ -95,14 +95,16 @@ impl<'a, C: Clock> Monitor<'a, C> {
         while !shared.shutdown.is_halted() {
             self.look();
             if self.quiet < QUIET {
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             } else {
                 self.report_when_idle();
                 shared.probe.watching();
                 let stay_awake = || self.has_to_stay_awake();
-                shared.idle.doze(stay_awake, || shared.probe.dozing());
+                shared
+                    .idle
+                    .monitor_sleep(stay_awake, || shared.probe.dozing());
                 self.begin_to_watch();
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             }
         }
     }

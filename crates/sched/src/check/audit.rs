@@ -94,23 +94,14 @@ impl Checker {
             return false;
         };
         if let Err(found) = lock(&self.auditor).judge(&now) {
-            let Still {
-                sleeping,
-                global,
-                urgent,
-                ..
-            } = now;
-            let deques = &now.deques;
-            violation(
-                "G2",
-                &format!(
-                    "{found}, beside {sleeping} sleeping workers, and nobody searches or \
-                    is about to \
-                     wake one; {global} in the global queue, {urgent} in the urgent lane, \
-                     {deques:?} in the \
-                     deques"
-                ),
+            let (sleeping, global, urgent) = (now.sleeping, now.global, now.urgent);
+            let beside = format!(
+                "{found}, beside {sleeping} sleeping workers, and no worker searches or is about \
+                 to wake one; {global} in the global queue, {urgent} in the urgent lane, {:?} in \
+                 the deques",
+                now.deques
             );
+            violation("G2", &beside);
         }
         true
     }

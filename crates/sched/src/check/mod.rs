@@ -119,8 +119,8 @@ impl Slot {
         if version % 2 == 1 {
             return false;
         }
-        // Ordering: Relaxed, and the fence after it pairs with the one in `Checker::look`: a reader that
-        // sees what comes next sees this.
+        // Ordering: Relaxed, and the fence after it pairs with the one in `Checker::look`: a reader
+        // that sees what comes next sees this.
         self.version.store(version + 1, Ordering::Relaxed);
         // Ordering: Release, as above; it is no full fence.
         fence(Ordering::Release);
@@ -140,8 +140,8 @@ impl Slot {
         // Ordering: Relaxed: this thread wrote it.
         let version = self.version.load(Ordering::Relaxed);
         if version % 2 == 1 {
-            // Ordering: Release pairs with the Acquire in `Checker::versions`: a reader of this sees what came
-            // before.
+            // Ordering: Release pairs with the Acquire in `Checker::versions`: a reader of this
+            // sees what came before.
             self.version.store(version + 1, Ordering::Release);
         }
     }

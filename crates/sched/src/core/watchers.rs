@@ -36,7 +36,7 @@ use crate::base::contain::discard;
 use crate::base::stats::Counters;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::core::shared::Shared;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};

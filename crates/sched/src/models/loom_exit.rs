@@ -1,6 +1,6 @@
 //! The exit reason on its way: the worker against the handle.
 
-use crate::process::exit_slot::{Abandoned, ExitSlot, Place};
+use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage};
 use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
@@ -30,7 +30,7 @@ unsafe impl Sync for Told {}
 // SAFETY: as above.
 unsafe impl Send for Told {}
 
-impl Place for Shelf {
+impl ExitStorage for Shelf {
     unsafe fn put(&self, reason: ExitReason) {
         // SAFETY: as this function's.
         self.0.with_mut(|place| unsafe { *place = Some(reason) });

@@ -308,7 +308,7 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
             thread::spawn(move || {
                 // A monitor that is not roused sleeps for ever, which loom reports.
                 while !pool.has_work() {
-                    pool.idle.doze(|| pool.has_work(), || ());
+                    pool.idle.monitor_sleep(|| pool.has_work(), || ());
                 }
             })
         };

@@ -4,8 +4,8 @@
 use crate::base::contain::discard;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::nodes;
-use crate::core::owned::{Item, seen};
+use crate::core::item;
+use crate::core::item::{Item, seen};
 use crate::core::token::Token;
 use crate::limits::room::{Given, Room};
 use crate::probe::Probe;
@@ -49,7 +49,7 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(nodes::refused(self.no_room(), message, &self.pid));
+            return Err(item::refused(self.no_room(), message, &self.pid));
         }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
@@ -63,7 +63,7 @@ impl ProcessCell {
                 self.settle(wake);
                 Ok(())
             }
-            Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
+            Err(message) => Err(item::refused(SendErrorKind::Closed, message, &self.pid)),
         }
     }
 

@@ -1,9 +1,13 @@
 //! The driver decides, on this thread, what the scheduler leaves to chance.
 
+use super::{Simulation, interleave};
+use crate::core::shared::Shared;
 use crate::core::token::Token;
+use crate::probe::{Decide, Scheduler};
 use ganger_deque::Worker as Deque;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 /// Decides what the scheduler leaves to chance.
 pub trait Driver {
@@ -17,7 +21,7 @@ pub trait Driver {
 thread_local! {
     static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
-    /// Spares that are to be put to work: see [`hire`].
+    /// Spares that are to be put to work: see [`Decide::hire`].
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
     static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -33,7 +37,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             IS_DRIVEN.set(false);
             DRIVER.take();
-            super::interleave::forget();
+            interleave::forget();
             super::note::forget();
         }
     }
@@ -47,20 +51,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has
-/// the spare work. Otherwise gives it back.
-pub(super) fn hire<D: 'static>(index: usize, deque: D) -> Option<D> {
-    let mut deque = Some(deque);
-    if is_driven()
-        && let Some(deque) = (&mut deque as &mut dyn Any).downcast_mut::<Option<Deque<Token>>>()
-        && let Some(deque) = deque.take()
-    {
-        HIRED.with_borrow_mut(|hired| hired.push((index, deque)));
-    }
-    deque
-}
-
-/// The spares that have been hired since the last call.
+/// Those that have been hired since the last call.
 pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }
@@ -71,36 +62,72 @@ pub fn violation() -> Option<String> {
     VIOLATION.take()
 }
 
-/// Notes what is broken, where there is a driver; returns whether there is one.
-pub(super) fn note_violation(message: &str) -> bool {
-    if IS_DRIVEN.get() {
-        VIOLATION.with_borrow_mut(|violation| {
-            violation.get_or_insert_with(|| message.to_owned());
-        });
+impl Decide for Simulation {
+    fn is_driven() -> bool {
+        IS_DRIVEN.get()
     }
-    IS_DRIVEN.get()
-}
 
-/// Whether this thread has a driver.
-pub(super) fn is_driven() -> bool {
-    IS_DRIVEN.get()
-}
+    fn choose(what: &'static str, of: usize) -> Option<usize> {
+        with(|driver| driver.choose(what, of))
+    }
 
-/// One of so many, if there is a driver.
-pub(super) fn choose(what: &'static str, of: usize) -> Option<usize> {
-    with(|driver| driver.choose(what, of))
+    fn happens(what: &'static str) -> bool {
+        with(|driver| driver.happens(what)).unwrap_or(false)
+    }
+
+    fn stepping() {
+        if Self::happens("step panics") {
+            super::tell("fault: the step panics");
+            panic!("a fault of the simulation: the step panics");
+        }
+    }
+
+    fn note_violation(message: &str) -> bool {
+        if Self::is_driven() {
+            VIOLATION.with_borrow_mut(|violation| {
+                violation.get_or_insert_with(|| message.to_owned());
+            });
+        }
+        Self::is_driven()
+    }
+
+    #[track_caller]
+    fn refuse_to_block(what: &str, instead: &str) {
+        // In a step the scheduler contains the panic, so it is noted as well.
+        let message = format!("{what} would block the simulation for ever; use {instead}");
+        assert!(!Self::note_violation(&message), "{message}");
+    }
+
+    /// The machine has the spare work.
+    fn hire<D: 'static>(worker: usize, deque: D) -> Option<D> {
+        let mut deque = Some(deque);
+        if Self::is_driven()
+            && let Some(deque) = (&mut deque as &mut dyn Any).downcast_mut::<Option<Deque<Token>>>()
+            && let Some(deque) = deque.take()
+        {
+            HIRED.with_borrow_mut(|hired| hired.push((worker, deque)));
+        }
+        deque
+    }
+
+    fn begin_stop(scheduler: &dyn Scheduler, deadline: Duration) -> bool {
+        if Self::is_driven() {
+            interleave::begin_stop(Shared::of(scheduler), deadline);
+        }
+        Self::is_driven()
+    }
 }
 
 /// Whether something goes wrong; `what` says what.
 #[must_use]
 pub fn happens(what: &'static str) -> bool {
-    with(|driver| driver.happens(what)).unwrap_or(false)
+    Simulation::happens(what)
 }
 
 /// One of so many, for what a simulation has put around users' code.
 #[must_use]
 pub fn pick(of: usize) -> usize {
-    choose("user", of).unwrap_or(0)
+    Simulation::choose("user", of).unwrap_or(0)
 }
 
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {

@@ -3,12 +3,12 @@
 //! A move is interrupted at a few places only. At these, another thread may do something from
 //! outside of any worker, and the simulation's thread stands in for it.
 
-use super::Did;
-use super::driver::{choose, happens, is_driven};
 use super::note::{Note, note};
+use super::{Did, Simulation, happens};
 use crate::base::clock::Deadline;
 use crate::core::local;
 use crate::core::shared::Shared;
+use crate::probe::Decide;
 use crate::stop;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
@@ -38,7 +38,7 @@ pub fn offer_act(act: impl Fn() + 'static) {
 
 /// A place at which a move may be interrupted.
 pub(super) fn interleave(shared: &Arc<Shared>) {
-    if is_driven() {
+    if Simulation::is_driven() {
         local::leave(|| act(shared));
     }
 }
@@ -91,19 +91,19 @@ fn done(did: Did) {
 /// Any of the live processes.
 fn any(shared: &Shared) -> Option<crate::core::cell::Task> {
     let tasks: Vec<_> = shared.registry.all().collect();
-    let chosen = (!tasks.is_empty()).then(|| choose("process", tasks.len()))??;
+    let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
     tasks.into_iter().nth(chosen)
 }
 
 fn any_upgrade() -> Option<Request> {
     let count = UPGRADES.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| choose("upgrade", count))??;
+    let chosen = (count > 0).then(|| Simulation::choose("upgrade", count))??;
     UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
 }
 
 fn any_act() -> Option<Act> {
     let count = ACTS.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| choose("act", count))??;
+    let chosen = (count > 0).then(|| Simulation::choose("act", count))??;
     ACTS.with_borrow(|acts| acts.get(chosen).cloned())
 }
 

@@ -324,7 +324,7 @@ impl Machine<'_> {
     pub fn halt(&mut self) {
         self.shared.shutdown.halt();
         self.shared.idle.notify_all();
-        self.shared.idle.end_nap();
+        self.shared.idle.end_monitor_wait();
     }
 
     /// Whether all workers have left.

@@ -1,7 +1,7 @@
 //! What happens within a move, and between two, for the code that shows a run.
 
-use super::Did;
-use super::driver::is_driven;
+use super::{Did, Simulation};
+use crate::probe::Decide;
 use ganger_proc_api::{CommandId, Event, EventQueue, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;
@@ -111,7 +111,7 @@ pub fn tell(text: impl Into<Box<str>>) {
 
 /// Adds a note. Does nothing where there is no driver.
 pub(super) fn note(what: impl FnOnce() -> Note) {
-    if is_driven() {
+    if Simulation::is_driven() {
         let what = what();
         NOTES.with_borrow_mut(|notes| notes.push(what));
     }

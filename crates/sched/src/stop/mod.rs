@@ -209,7 +209,7 @@ impl Shared {
         self.shutdown.halt();
         self.live.poke();
         self.idle.notify_all();
-        self.idle.end_nap();
+        self.idle.end_monitor_wait();
         self.worker_slots.wake_all();
     }
 }

@@ -6,8 +6,8 @@ use crate::base::contain::{
 };
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
+use crate::core::item::{Item, count, seen};
 use crate::core::local;
-use crate::core::owned::{Item, count, seen};
 use crate::core::shared::Shared;
 use crate::core::watchers::Watchers;
 use crate::probe::Probe;

@@ -42,13 +42,13 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let seat = OnWorker::new(&queue);
+        let place = OnWorker::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         if or_abort(|| worker.begin()) == Next::Active {
             let mut turns = |runner: &mut Runner<'_>| {
                 while let Some(token) = or_abort(|| worker.next_while_active()) {
-                    runner.turn(seat, token);
+                    runner.turn(place, token);
                 }
             };
             or_abort(|| runner.contain_turns(&mut turns));

@@ -74,7 +74,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
                     shared.probe.watching();
                     shared
                         .idle
-                        .announce_doze(|| self.monitor.has_to_stay_awake());
+                        .announce_monitor_sleep(|| self.monitor.has_to_stay_awake());
                     shared.probe.dozing();
                     self.phase = Phase::Dozes;
                     Did::Dozed

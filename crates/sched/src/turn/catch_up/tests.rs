@@ -3,7 +3,7 @@ use crate::Scheduler;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::turn::run::Runner;
-use ganger_proc_api::{BoxError, Events, Message, Process};
+use ganger_proc_api::{BoxError, Events, Message, Process, StepOutput};
 
 const BATCH: usize = 256;
 

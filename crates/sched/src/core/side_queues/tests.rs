@@ -2,9 +2,10 @@
 
 use super::STREAK;
 use crate::base::stats::Counters;
-use crate::core::owned::{Core, Gathered, Item};
+use crate::core::item::Item;
+use crate::core::owned::{Core, Gathered};
 use crate::limits::room::{CONTROL, MESSAGE};
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
@@ -161,7 +162,7 @@ struct Real {
 impl Real {
     fn new() -> Self {
         let mut core = Core::default();
-        core.process = Some(Home::boxed(Box::new(Still)));
+        core.process = Some(ProcessBox::boxed(Box::new(Still)));
         Self {
             state: State::new(),
             core,
@@ -198,6 +199,7 @@ impl Real {
         let token = self.core.yields.number();
         let answer = Item::Event(Event::Completion(completion(tag, token)));
         self.core.push_answer(token, Single::of(answer));
+        self.core.expect_answers();
     }
 
     /// The next batch, of which the step takes those places.
@@ -209,8 +211,8 @@ impl Real {
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Step(events) => events,
         };
-        let lent = core.lend(events);
-        let (_, mut queue) = core.shown(&lent).unwrap();
+        let cursor = core.cursor(events);
+        let (_, mut queue) = core.begin_step(&cursor).unwrap();
         let mut shown = Vec::new();
         queue.visit(&mut |event| shown.push(peek(event)));
         let mut left = if lends {

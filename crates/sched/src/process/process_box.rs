@@ -9,7 +9,7 @@
 //!
 //! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
 //! moves to the heap before its next step: it is likely to stay, and moves once. A process that
-//! begins on the heap ([`Home::boxed`]) stays at its address for life.
+//! begins on the heap ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
 use ganger_proc_api::{BoxError, Events, Process, StepOutput};
@@ -37,7 +37,7 @@ impl<P: Process> Movable for P {
 }
 
 /// A process, with the memory that it is in.
-pub(crate) struct Home(Place);
+pub(crate) struct ProcessBox(Place);
 
 enum Place {
     Small {
@@ -47,7 +47,7 @@ enum Place {
     Heap(Box<dyn Process>),
 }
 
-impl Home {
+impl ProcessBox {
     /// A process that is on the heap, and stays there.
     pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
         Self(Place::Heap(process))
@@ -101,7 +101,7 @@ impl Process for Moving {
     }
 }
 
-impl Deref for Home {
+impl Deref for ProcessBox {
     type Target = dyn Process;
 
     #[inline]
@@ -113,7 +113,7 @@ impl Deref for Home {
     }
 }
 
-impl DerefMut for Home {
+impl DerefMut for ProcessBox {
     #[inline]
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.0 {
@@ -123,10 +123,10 @@ impl DerefMut for Home {
     }
 }
 
-impl fmt::Debug for Home {
+impl fmt::Debug for ProcessBox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_on_heap = matches!(self.0, Place::Heap(_));
-        f.debug_struct("Home")
+        f.debug_struct("ProcessBox")
             .field("is_on_heap", &is_on_heap)
             .finish_non_exhaustive()
     }
@@ -184,13 +184,13 @@ mod tests {
         }
     }
 
-    fn is_on_heap(home: &Home) -> bool {
+    fn is_on_heap(home: &ProcessBox) -> bool {
         matches!(home.0, Place::Heap(_))
     }
 
     fn check<const N: usize, A: Send + 'static>(begins_on_heap: bool) {
         let held = Arc::new(());
-        let new = |is_bomb| Home::new(sized::<N, A>(&held, is_bomb));
+        let new = |is_bomb| ProcessBox::new(sized::<N, A>(&held, is_bomb));
         let mut home = new(false);
         assert_eq!(is_on_heap(&home), begins_on_heap);
         let address = (&raw const *home).addr();
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(sum(&mut *home), Some(N as u64));
         let mut back = home.into_box();
         assert_eq!(sum(&mut *back), Some(N as u64));
-        let home = Home::boxed(back);
+        let home = ProcessBox::boxed(back);
         assert!(is_on_heap(&home));
         drop(home);
         let mut home = new(false);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_process_that_begins_on_the_heap_never_moves() {
-        let mut home = Home::boxed(Box::new(sized::<8, u64>(&Arc::new(()), false)));
+        let mut home = ProcessBox::boxed(Box::new(sized::<8, u64>(&Arc::new(()), false)));
         let address = (&raw const *home).addr();
         for _ in 0..4 {
             home.wait();

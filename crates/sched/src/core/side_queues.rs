@@ -9,10 +9,10 @@
 //! **So that the one lane does not starve the other**, a batch is of others alone after [`STREAK`]
 //! batches in which system events have kept others out.
 
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::core::watchers::Watchers;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, UpgradeRequest};
+use ganger_proc_api::UpgradeRequest;
 use std::mem;
 
 /// How many batches in a row system events may fill, or cut short, while others wait.
@@ -20,7 +20,7 @@ pub(crate) const STREAK: u8 = 8;
 
 /// Almost no process needs it.
 #[derive(Default)]
-pub(crate) struct Aside {
+pub(crate) struct SideQueues {
     /// System events that no step has been shown.
     pub(crate) system: Batch<Item>,
     /// Events that were shown to a step, or are to be shown to the next one, and have not been
@@ -34,24 +34,14 @@ pub(crate) struct Aside {
 
 /// What the system lane leaves of a batch to the others.
 #[must_use]
-pub(crate) enum Share {
+pub(crate) enum BatchPlan {
     /// There is no batch: an upgrade comes first.
     Upgrade(Box<UpgradeRequest>),
     /// Room for so many new events.
     Room(usize),
 }
 
-impl Item {
-    /// Whether it overtakes the others.
-    pub(crate) fn is_system(&self) -> bool {
-        matches!(
-            self,
-            Self::Event(Event::Cancel(_) | Event::Control(_) | Event::Exit(_)) | Self::Upgrade(_)
-        )
-    }
-}
-
-impl Aside {
+impl SideQueues {
     /// Takes the system events out of `arrived`, and gives back the others. O(arrived).
     pub(crate) fn part(&mut self, arrived: Batch<Item>) -> Batch<Item> {
         let (system, others): (Batch<_>, Batch<_>) = arrived.into_iter().partition(Item::is_system);
@@ -62,25 +52,25 @@ impl Aside {
     /// Moves up to `limit` system events to those that the next step is shown, up to the next
     /// upgrade. Takes that upgrade out when it is the first. `others_wait` says whether there are
     /// new events that are not system events. O(limit), and O(n) in the left system events.
-    pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> Share {
+    pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> BatchPlan {
         debug_assert!(limit > 0, "an empty batch");
         if others_wait && self.streak == STREAK {
             self.streak = 0;
-            return Share::Room(limit);
+            return BatchPlan::Room(limit);
         }
         let is_event = |item: &&Item| matches!(item, Item::Event(_));
         let count = self.system.iter().take(limit).take_while(is_event).count();
         let share = if count == 0
             && let Some(Item::Upgrade(request)) = self.system.pop_front()
         {
-            Share::Upgrade(request)
+            BatchPlan::Upgrade(request)
         } else {
             self.show(count);
             // An upgrade that is next ends the batch.
             let has_more = !self.system.is_empty();
-            Share::Room(if has_more { 0 } else { limit - count })
+            BatchPlan::Room(if has_more { 0 } else { limit - count })
         };
-        let keeps_out = !matches!(share, Share::Room(1..));
+        let keeps_out = !matches!(share, BatchPlan::Room(1..));
         self.streak = if others_wait && keeps_out {
             self.streak + 1
         } else {

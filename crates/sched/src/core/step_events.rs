@@ -2,17 +2,17 @@
 //!
 //! There are two kinds, in this order: the events that are aside, and the first of the pending
 //! ones. Aside are the events that earlier steps have left, and system events. When no event is
-//! aside, the pending ones are lent to the step ([`Lent`]), each behind a link to the next. The
-//! step takes them without a call. Their nodes are freed when the step is over, or before the list
-//! changes otherwise.
+//! aside, the step takes the pending ones through an [`EventCursor`], out of the nodes of the list
+//! and without a call. The nodes are freed when the step is over, or before the list changes
+//! otherwise.
 
-use crate::core::lanes::Aside;
-use crate::core::owned::Item;
+use crate::core::item::Item;
+use crate::core::side_queues::SideQueues;
 use crate::limits::room::{CONTROL, MESSAGE};
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, EventQueue, Events, Lent};
+use ganger_proc_api::{Event, EventCursor, EventQueue, Events};
 
-/// Whether events are linked as [`Lent`] has it: loom's cells, which it watches, are larger.
+/// Whether events are linked as [`EventCursor`] has it: loom's cells, which it watches, are larger.
 const ARE_LINKED: bool = cfg!(not(ganger_loom));
 
 // An event is all of its item, so that it lies behind the pointer in a node where it does in a
@@ -23,11 +23,11 @@ const _: () = {
 };
 
 /// The events of one step.
-pub(crate) struct Shown<'a> {
-    aside: &'a mut Option<Box<Aside>>,
+pub(crate) struct StepEvents<'a> {
+    aside: &'a mut Option<Box<SideQueues>>,
     pending: &'a mut Batch<Item>,
     /// The first of what is pending. What the step has taken from it is no item of the list.
-    lent: &'a Lent,
+    cursor: &'a EventCursor,
     /// How many there were of these when the list was last put in order.
     before: usize,
     /// The places in the mailbox of what has been taken, as far as it has been counted: see
@@ -35,19 +35,19 @@ pub(crate) struct Shown<'a> {
     pub(crate) places: u64,
 }
 
-impl<'a> Shown<'a> {
-    /// What is aside, and what is lent, the first of what is pending.
+impl<'a> StepEvents<'a> {
+    /// What is aside, and what the cursor is over: the first of what is pending.
     #[inline]
     pub(crate) fn new(
-        aside: &'a mut Option<Box<Aside>>,
+        aside: &'a mut Option<Box<SideQueues>>,
         pending: &'a mut Batch<Item>,
-        lent: &'a Lent,
+        cursor: &'a EventCursor,
     ) -> Self {
         Self {
             aside,
             pending,
-            lent,
-            before: lent.left(),
+            cursor,
+            before: cursor.left(),
             places: 0,
         }
     }
@@ -55,20 +55,20 @@ impl<'a> Shown<'a> {
     /// For a step, which takes them.
     #[inline]
     pub(crate) fn events(&mut self) -> Events<'_> {
-        let lent = (ARE_LINKED && self.aside.is_none()).then_some(self.lent);
-        Events::of(self, lent)
+        let cursor = (ARE_LINKED && self.aside.is_none()).then_some(self.cursor);
+        Events::of(self, cursor)
     }
 
     /// The list is in order, and has so many events now that are not aside.
-    fn lend(&mut self, count: usize) {
+    fn set_cursor(&mut self, count: usize) {
         self.before = count;
-        // SAFETY: so many there are, as in `Core::lend`.
-        unsafe { self.lent.set(self.pending.links().cast(), count) };
+        // SAFETY: so many there are, as in `Core::cursor`.
+        unsafe { self.cursor.set(self.pending.links().cast(), count) };
     }
 
     /// How many events have been taken since the list was last in order.
     fn taken(&self) -> usize {
-        self.before - self.lent.left()
+        self.before - self.cursor.left()
     }
 
     /// Counts the places of what the step has taken. Called before the list is put in order, where
@@ -86,7 +86,7 @@ impl<'a> Shown<'a> {
     /// are left that are not aside. The pending events are not used before this.
     #[inline]
     pub(crate) fn settle(&mut self) -> usize {
-        let left = self.lent.left();
+        let left = self.cursor.left();
         if left < self.before {
             // SAFETY: the step has got the events by value, or dropped them.
             unsafe { self.pending.forget(self.taken()) };
@@ -129,15 +129,15 @@ impl<'a> Shown<'a> {
         let left = self.aside.iter().flat_map(|aside| aside.left.iter());
         let new = (self.pending.iter())
             .skip(self.taken())
-            .take(self.lent.left());
+            .take(self.cursor.left());
         left.chain(new).filter_map(as_event)
     }
 }
 
-impl EventQueue for Shown<'_> {
+impl EventQueue for StepEvents<'_> {
     fn len(&self) -> usize {
         let left = self.aside.as_ref().map_or(0, |aside| aside.left.len());
-        left + self.lent.left()
+        left + self.cursor.left()
     }
 
     fn front(&self) -> Option<&Event> {
@@ -148,10 +148,10 @@ impl EventQueue for Shown<'_> {
         if let Some(event) = self.take_left(&mut |_| true) {
             return Some(event);
         }
-        let left = self.lent.left().checked_sub(1)?;
+        let left = self.cursor.left().checked_sub(1)?;
         self.count_and_settle();
         let item = self.pending.pop_front();
-        self.lend(left);
+        self.set_cursor(left);
         self.take(item)
     }
 
@@ -163,7 +163,7 @@ impl EventQueue for Shown<'_> {
         let mut pending = self.pending.iter().take(events);
         let index = pending.position(is_event(wanted))?;
         let item = self.pending.remove(index);
-        self.lend(events - 1);
+        self.set_cursor(events - 1);
         self.take(item)
     }
 
