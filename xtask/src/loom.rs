@@ -257,6 +257,17 @@ mod tests {
     }
 
     #[test]
+    fn every_night_explores_all_crates_with_models() {
+        let workflow = root().join(".github/workflows/nightly.yml");
+        let workflow = fs::read_to_string(workflow).unwrap();
+        let folders = packages().unwrap().join(", ").replace("ganger-", "");
+        assert!(
+            workflow.contains(&format!("crate: [{folders}]")),
+            "{folders}"
+        );
+    }
+
+    #[test]
     fn all_the_work_is_done() {
         let done = Mutex::new(Vec::new());
         at_a_time(3, Vec::from_iter(0..100), |thread, piece| {

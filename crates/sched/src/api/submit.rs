@@ -86,6 +86,11 @@ impl Shared {
         let pid = place.pid();
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });
+        // Pairs with the heavy fence in `is_nothing_left`: the process is queued, then this thread
+        // looks for the halt, because a worker's step may never end; the scheduler has halted, then
+        // the supervisor looks at the queues. One of the two sees the other.
+        fence::light();
+        self.end_after_halt();
         Ok((pid, alias))
     }
 

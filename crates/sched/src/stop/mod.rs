@@ -227,18 +227,20 @@ fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
     }
 }
 
-/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a worker
-/// does, and a thread that ends processes.
+/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a thread
+/// that ends processes does. So does a worker, but its step may never end.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
-    let is_worker = local::with(shared, |_| ()).is_some();
-    if !is_worker && !frames::looks_itself(&**shared) {
-        fence_after_halt();
-        if shared.has_work() {
-            reapers::start(shared);
-        }
+    if frames::looks_itself(&**shared) {
+        return;
     }
+    fence_after_halt();
+    if !shared.has_work() {
+        return;
+    }
+    let is_worker = local::with(shared, |_| ()).is_some();
+    reapers::start(shared, is_worker);
 }
 
 #[cfg(all(test, not(ganger_loom)))]

@@ -14,10 +14,9 @@ use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::core::token::Token;
 use crate::limits::waiters::Waiters;
-use crate::progress::fence_after_halt;
 use crate::turn::run::Runner;
 use ganger_deque::Steal;
-use ganger_sync::hint;
+use ganger_sync::{fence, hint};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
@@ -77,7 +76,8 @@ fn is_nothing_left(shared: &Shared) -> bool {
     if !shared.shutdown.is_halted() {
         return false;
     }
-    fence_after_halt();
+    // Pairs with the light fence in `Shared::begin`, and does what `fence_after_halt` does.
+    fence::heavy();
     !shared.has_work()
 }
 
