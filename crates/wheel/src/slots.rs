@@ -256,7 +256,8 @@ impl Slot {
 }
 
 impl SlotId {
-    /// A slot that no timer is ever in: that of the tick at which the last level begins is the next.
+    /// A slot that no timer is ever in: that of the tick at which the last level begins is the
+    /// next.
     pub(crate) const NONE: Self = Self(((LEVELS - 1) << SLOT_BITS) as u16);
 
     /// That slot of that level: the rest of the number does not count.
