@@ -42,8 +42,8 @@ impl Address {
     /// A stop of the scheduler whose process it is ends the wait. So does a termination of the
     /// process whose step waits, and a cancellation of which no step has been told. Two processes
     /// that send to each other in this way, both with full mailboxes, wait until then. A step that
-    /// can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries again
-    /// in a later step.
+    /// can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
+    /// again in a later step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that

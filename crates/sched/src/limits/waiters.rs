@@ -125,8 +125,8 @@ impl<T> Waiters<T> {
     }
 
     /// Takes a place, or puts the message into the table. `waker` is woken when the mailbox has
-    /// accepted the message, the process has ended, or the scheduler stops. The waiter keeps the room alive, and gives
-    /// the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
+    /// accepted the message, the process has ended, or the scheduler stops. The waiter keeps the
+    /// room alive, and gives the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
     pub(crate) fn enter(&self, room: &Room, item: T, waker: Waker) -> Entered<T> {
         let mut stripe = lock(self.stripe(room));
         let taken = if stripe.is_stopped {

@@ -54,10 +54,10 @@
 //! mailbox closed beforehand marks nothing. Rejected: to mark, then to close. A terminator would be
 //! told that the process has ended while others still see it run.
 //!
-//! **A terminator pushes a nudge unless one has been pushed**: one wakes the process, and more would
-//! take memory until a long step is over. A terminator says so after its push, so that no terminator
-//! relies on one that is suspended before its own. Rejected: that the first alone pushes. While it
-//! is suspended, the process would sleep, although others terminate it.
+//! **A terminator pushes a nudge unless one has been pushed**: one wakes the process, and more
+//! would take memory until a long step is over. A terminator says so after its push, so that no
+//! terminator relies on one that is suspended before its own. Rejected: that the first alone
+//! pushes. While it is suspended, the process would sleep, although others terminate it.
 //!
 //! The phase is for display: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being

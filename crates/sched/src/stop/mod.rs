@@ -1,7 +1,7 @@
 //! Stopping: ask, wait, force, report.
 //!
-//! 1. *Stopping*: submits are refused, and no sender waits for room. The supervisor, a thread of its
-//!    own, gives waiting senders their messages back, and every process a cancel event.
+//! 1. *Stopping*: submits are refused, and no sender waits for room. The supervisor, a thread of
+//!    its own, gives waiting senders their messages back, and every process a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
 //!    has reapers end processes whose workers are all stuck.
@@ -215,8 +215,8 @@ impl Shared {
     }
 }
 
-/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system grants
-/// no other.
+/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system
+/// grants no other.
 fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
     #[cfg(feature = "sim")]
     if crate::sim::is_driven() {

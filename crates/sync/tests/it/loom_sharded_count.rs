@@ -116,8 +116,8 @@ impl<C> Written<C> {
     }
 }
 
-/// Two write and leave by `leave`, which also knows which of them it is. When `get` finds none left,
-/// what both have written is there.
+/// Two write and leave by `leave`, which also knows which of them it is. When `get` finds none
+/// left, what both have written is there.
 fn check_that_both_are_seen<C: Send + Sync + 'static>(
     new: fn() -> C,
     leave: fn(&C, usize),
