@@ -1,6 +1,6 @@
-//! Waiting for room: senders that wait, that do not wait, and that give up, against the process
-//! that makes room and ends, the stop of the scheduler, and the canceller of the sender. A wake-up
-//! that is lost leaves a sender waiting for ever, which loom reports.
+//! Waiting for room: senders that wait, that do not, and that give up, against the process that
+//! makes room and that ends, the stop of the scheduler, and the canceller of the sender. A
+//! wake-up that is lost leaves a sender waiting for ever, which loom reports.
 
 use crate::limits::room::{Given, MESSAGE, Room};
 use crate::limits::waiters::{Entered, Look, Ticket, Waiters};

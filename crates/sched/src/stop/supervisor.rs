@@ -3,8 +3,8 @@
 //!
 //! It ends the waits of senders, cancels all processes, terminates what is left at the deadline,
 //! and starts reapers while something is queued that no worker takes. A process ends by calling
-//! users' code, which may not return. So the supervisor itself ends none, unless the system refuses
-//! it the thread of a reaper.
+//! users' code, which may not return, as a waker may. So the supervisor itself calls neither,
+//! unless the system refuses it another thread.
 
 use super::on_another_thread;
 use super::reapers::Supervisor;

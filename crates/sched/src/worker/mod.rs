@@ -106,7 +106,7 @@ struct Worker<'a> {
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
     rotation: Rotation,
-    /// When it last compared itself with another worker, as above.
+    /// When it last compared itself with another worker, see `worker/balance.rs`.
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
