@@ -58,7 +58,7 @@ impl Core {
     }
 
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, state: &State<Item>) {
         if state.has_events() {
             self.expect_answers();
@@ -69,6 +69,20 @@ impl Core {
                 self.pending.append(arrived);
             }
         }
+    }
+
+    /// As [`receive`](Self::receive), where nothing has arrived as a rule.
+    #[inline]
+    pub(crate) fn receive_rare(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.receive_apart(state);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive_apart(&mut self, state: &State<Item>) {
+        self.receive(state);
     }
 
     /// As `receive`, where system events may be among what has arrived.

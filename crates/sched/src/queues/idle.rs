@@ -387,7 +387,8 @@ impl Idle {
         &self.monitor
     }
 
-    /// Lets the monitor go to sleep for that long, or until [`end_monitor_wait`](Self::end_monitor_wait).
+    /// Lets the monitor go to sleep for that long, or until
+    /// [`end_monitor_wait`](Self::end_monitor_wait).
     pub(crate) fn monitor_wait(&self, time: Duration) {
         self.monitor.park_timeout(time);
     }

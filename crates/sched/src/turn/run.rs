@@ -116,14 +116,14 @@ impl<'a> Runner<'a> {
                 self.end = Some(ExitReason::Terminated);
                 TurnEnd::End
             }
-            // SAFETY: the process came from a queue, which handed its run token over, and `begin`
-            // has moved it to `Running`, which is left below. What runs inside reaches the process
-            // through its context, mailbox and state only.
             Begin::Step => {
                 let turn = Turn {
                     shared,
                     place,
                     task: &task,
+                    // SAFETY: the process came from a queue, which handed its run token over, and
+                    // `begin` has moved it to `Running`, which is left below. What runs inside
+                    // reaches the process through its context, mailbox and state only.
                     core: unsafe { task.core().as_mut() },
                     counters,
                     end: &mut self.end,

@@ -18,8 +18,8 @@
 //! then, and lies there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
 //!
 //! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have
-//! several steps (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in a
-//! row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
+//! several steps (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in
+//! a row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
 //! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has
 //! `n` others before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W`
 //! workers that are in no step: each passes the lane over once at the most, and then at every
