@@ -3,7 +3,6 @@
 use crate::core::cell::Task;
 use crate::core::owned::Item;
 use crate::process::exit_slot::Abandoned;
-use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
@@ -42,7 +41,7 @@ impl Address {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // In its node from the beginning, where it was made.
-        let message = Single::of(Item::Event(Event::Message(message)));
+        let message = self.task.state.single(Item::Event(Event::Message(message)));
         self.task.deliver_in_node(message)
     }
 

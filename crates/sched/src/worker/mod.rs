@@ -275,8 +275,9 @@ impl<'a> Worker<'a> {
         self.wake_up(woken);
     }
 
-    /// It is about to block.
+    /// It is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
+        ganger_mpsc::node_cache::end_runs();
         self.shared.check.end_pick(self.queue.index);
         self.shared.check.audit(self.shared);
     }
