@@ -4,7 +4,6 @@ use crate::core::cell::Task;
 use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
-use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
@@ -44,7 +43,7 @@ impl Address {
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
         // The message is made in its node, so that it is copied no more.
-        let message = Single::of(Item::Event(Event::Message(message)));
+        let message = self.task.state.single(Item::Event(Event::Message(message)));
         self.task.deliver_in_node(message)
     }
 

@@ -258,6 +258,12 @@ impl<T> State<T> {
         self.wake(self.mailbox.push_batch(items))
     }
 
+    /// Puts an item that is to be pushed here into its node.
+    #[inline]
+    pub(crate) fn single(&self, item: T) -> Single<T> {
+        self.mailbox.single(item)
+    }
+
     /// As [`push`](Self::push), for an item that is in its node already.
     #[inline]
     pub(crate) fn push_single(&self, item: Single<T>) -> Result<Wake, Single<T>> {

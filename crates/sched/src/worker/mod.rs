@@ -278,8 +278,9 @@ impl<'a> Worker<'a> {
         self.wake_up(woken);
     }
 
-    /// It is about to block.
+    /// It is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
+        ganger_mpsc::node_cache::end_runs();
         let scheduler = &self.queue.shared;
         self.shared
             .probe
