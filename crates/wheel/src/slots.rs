@@ -89,11 +89,7 @@ impl Slots {
     /// The earliest deadline in the slot. O(1), or O(n) for its timers when it is marked.
     pub(crate) fn min(&mut self, slot: SlotId) -> u64 {
         let Slot { min, is_marked, .. } = self.slots[slot.index()];
-        if is_marked {
-            self.read_min(slot)
-        } else {
-            min
-        }
+        if is_marked { self.read_min(slot) } else { min }
     }
 
     #[cold]
@@ -226,11 +222,13 @@ impl Slots {
 
     #[cold]
     fn grow(&mut self) {
-        let range = self.chunks.grow(1 << (u32::BITS - ITEM_BITS), |index| Chunk {
-            items: [Item { at: 0, index: 0 }; IN_CHUNK],
-            next: index + 1,
-            slot: 0,
-        });
+        let range = self
+            .chunks
+            .grow(1 << (u32::BITS - ITEM_BITS), |index| Chunk {
+                items: [Item { at: 0, index: 0 }; IN_CHUNK],
+                next: index + 1,
+                slot: 0,
+            });
         self.chunks[range.end - 1].next = NONE;
         self.vacant = range.start;
     }

@@ -121,7 +121,7 @@ impl<T> Wheel<T> {
     /// before it was done, after `most` timers: then call it again.
     ///
     /// A timer that moves to a lower level counts as one that fires. So each call is short, however
-    /// many timers are due at once. The wheel's time does not go back.
+    /// many timers are due at once. Time that goes back counts as time that stands still.
     ///
     /// When `fire` panics, that value is lost and no other.
     pub fn advance(&mut self, now: u64, most: usize, mut fire: impl FnMut(T)) -> bool {
