@@ -97,6 +97,8 @@ fn nothing_may_be_moved_with_most_of_zero() {
     assert!(!wheel.advance(TICK, 0, drop));
     assert!(wheel.advance(u64::MAX, 0, drop));
     assert_eq!(wheel.len(), 1_000);
+    // As many as there are to move and to fire, and nothing is left to do.
+    assert!(!wheel.advance(1 << 40, 1_001, drop));
 }
 
 #[test]
@@ -111,6 +113,37 @@ fn the_earliest_is_known_while_a_slot_is_being_emptied() {
         wheel.advance(end, 7, |_| assert_eq!(id, 0));
     }
     assert_eq!(wheel.next_due(), None);
+}
+
+/// Two timers of one slot, of which the earlier one has moved down from it.
+fn half_moved() -> (Wheel<&'static str>, Key) {
+    let mut wheel = Wheel::new();
+    wheel.insert((4_096 + 200) * TICK, "later");
+    let key = wheel.insert((4_096 + 64) * TICK, "earlier");
+    assert!(wheel.advance(4_096 * TICK, 1, |_| panic!("early")));
+    assert_eq!(wheel.next_due(), Some((4_096 + 64) * TICK));
+    (wheel, key)
+}
+
+#[test]
+fn the_earliest_that_has_moved_down_is_reset_in_its_slot_or_drained() {
+    let (mut wheel, key) = half_moved();
+    assert!(wheel.reset(key, (4_096 + 70) * TICK).is_some());
+    assert_eq!(wheel.next_due(), Some((4_096 + 70) * TICK));
+    let (mut wheel, _) = half_moved();
+    assert_eq!(wheel.drain().next(), Some("earlier"));
+    assert_eq!(wheel.next_due(), Some((4_096 + 200) * TICK));
+}
+
+#[test]
+fn the_earliest_is_known_after_two_have_gone() {
+    let (mut wheel, keys) = one_slot();
+    for id in [0, 500] {
+        assert!(wheel.cancel(keys[id]).is_some());
+    }
+    assert_eq!(wheel.next_due(), Some((1 << 40) + 4 * TICK));
+    assert_eq!(wheel.drain().take(998).count(), 998);
+    assert_eq!(wheel.next_due(), Some((1 << 40) + 4 * TICK));
 }
 
 #[test]
