@@ -1,15 +1,16 @@
-//! The deque, the mailbox and the memory of nodes are crates of their own: each builds, and passes
-//! its tests, alone, and needs little: few crates, and no procedural macro.
+//! The deque, the mailbox, the timing wheel and the memory of nodes are crates of their own: each
+//! builds, and passes its tests, alone, and needs little: few crates, and no procedural macro.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 
 /// The crates, each with the crates of the project that it may depend on.
-const STANDALONE: [(&str, &[&str]); 3] = [
+const STANDALONE: [(&str, &[&str]); 4] = [
     ("ganger-deque", &["ganger-sync"]),
     ("ganger-nodes", &["ganger-sync"]),
     ("ganger-mpsc", &["ganger-nodes", "ganger-sync"]),
+    ("ganger-wheel", &[]),
 ];
 const MAX_DIRECT: usize = 3;
 

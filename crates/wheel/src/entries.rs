@@ -140,3 +140,53 @@ impl Key {
         self.index
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries of which one is in use, by its last key but one.
+    fn nearly_used_up() -> (Entries<u8>, Key) {
+        let mut entries = Entries::new();
+        let index = entries.insert(1).index;
+        let generation = NonZeroU32::new(u32::MAX - 1).unwrap();
+        entries.blocks[index].generation = generation.get();
+        (entries, Key { index, generation })
+    }
+
+    #[test]
+    fn an_entry_whose_generations_are_used_up_is_never_used_again() {
+        let (mut entries, key) = nearly_used_up();
+        assert_eq!(entries.get(key), Some(&1));
+        assert_eq!(entries.remove(key.index), Some(1));
+        let last = entries.insert(2);
+        assert_eq!((last.index, last.generation), (key.index, NonZeroU32::MAX));
+        assert_eq!(entries.remove(last.index), Some(2));
+        for _ in 0..2 {
+            assert_ne!(entries.insert(3).index, last.index);
+            assert!(entries.get(key).is_none() && entries.get(last).is_none());
+            // It stays where it is, and out of the list.
+            entries.shrink();
+        }
+    }
+
+    #[test]
+    fn a_block_whose_generations_are_high_stays() {
+        let (mut entries, key) = nearly_used_up();
+        assert_eq!(entries.remove(key.index), Some(1));
+        entries.shrink();
+        assert_eq!(entries.blocks.len() as usize, BLOCK);
+        assert_eq!(entries.insert(2).index, key.index);
+    }
+
+    #[test]
+    fn a_key_of_another_wheel_finds_no_vacant_entry() {
+        let mut entries = Entries::new();
+        let key = entries.insert(1);
+        assert!(Entries::<u8>::new().find(key).is_none());
+        assert_eq!(entries.remove(key.index), Some(1));
+        let generation = key.generation.checked_add(1).unwrap();
+        let next = Key { generation, ..key };
+        assert!(entries.find(next).is_none() && entries.get(next).is_none());
+    }
+}

@@ -140,18 +140,17 @@ impl Slots {
         Some(item)
     }
 
-    /// Takes that timer out of its slot; another one may come to its place.
+    /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
+    /// its place.
     pub(crate) fn remove(&mut self, place: Place) -> Removed {
         let slot = self.slot(place);
         let item = self.item(place);
-        let last = self.pop(slot).filter(|last| last.index != item.index);
-        if let Some(last) = last {
-            self.chunks[place.chunk()].items[place.item()] = last;
-        }
+        let last = self.pop(slot).unwrap_or(item);
+        self.chunks[place.chunk()].items[place.item()] = last;
         self.mark(slot, item.at);
         Removed {
-            item,
-            moved: last.map(|last| last.index),
+            at: item.at,
+            moved: last.index,
         }
     }
 
@@ -180,12 +179,9 @@ impl Slots {
         let mut old = core::mem::replace(self, Self::new());
         for index in 0..SLOTS {
             let id = SlotId(u16::try_from(index).expect("there are fewer slots"));
-            let Slot { min, is_marked, .. } = old.slots[index];
             while let Some(item) = old.pop(id) {
                 moved(item.index, self.push(id, item));
             }
-            let slot = &mut self.slots[index];
-            (slot.min, slot.is_marked) = (min, is_marked);
         }
     }
 
@@ -236,9 +232,9 @@ impl Slots {
 
 /// What [`Slots::remove`] has done.
 pub(crate) struct Removed {
-    pub(crate) item: Item,
+    pub(crate) at: u64,
     /// The timer that is in its place now.
-    pub(crate) moved: Option<u32>,
+    pub(crate) moved: u32,
 }
 
 impl Slot {

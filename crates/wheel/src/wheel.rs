@@ -15,8 +15,8 @@ pub struct Wheel<T> {
     slots: Box<Slots>,
     /// The tick that all slots are relative to. No used slot begins before it.
     elapsed: u64,
-    /// The slot above the lowest level that is being emptied, if there is one: it comes first.
-    cascading: SlotId,
+    /// The slot that is being emptied, if there is one: it comes before all others.
+    current: SlotId,
 }
 
 impl<T> Wheel<T> {
@@ -31,7 +31,7 @@ impl<T> Wheel<T> {
             entries: Entries::new(),
             slots: Box::new(Slots::new()),
             elapsed: 0,
-            cascading: SlotId::NONE,
+            current: SlotId::NONE,
         }
     }
 
@@ -75,7 +75,7 @@ impl<T> Wheel<T> {
         let place = self.entries.find(key)?;
         let before = self.slots.item(place).at;
         if self.slots.slot(place) == self.slot_of(at) {
-            self.slots.mark(self.cascading, before);
+            self.slots.mark(self.current, before);
             self.slots.set(place, at);
         } else {
             self.take(key)?;
@@ -111,8 +111,8 @@ impl<T> Wheel<T> {
             0 => self.start(first),
             _ => tick_of(self.slots.min(first)),
         };
-        if self.slots.is_used(self.cascading) {
-            tick = tick.min(tick_of(self.slots.min(self.cascading)));
+        if self.slots.is_used(self.current) {
+            tick = tick.min(tick_of(self.slots.min(self.current)));
         }
         tick.checked_mul(Self::TICK)
     }
@@ -122,7 +122,7 @@ impl<T> Wheel<T> {
     /// before it was done, after `most` timers: then call it again.
     ///
     /// A timer that moves to a lower level counts as one that fires. So each call is short, however
-    /// many timers are due at once. The wheel's time does not go back.
+    /// many timers are due at once. Time that goes back counts as time that stands still.
     ///
     /// When `fire` panics, that value is lost and no other.
     pub fn advance(&mut self, now: u64, most: usize, mut fire: impl FnMut(T)) -> bool {
@@ -153,7 +153,7 @@ impl<T> Wheel<T> {
             let slot = self.slots.first()?;
             let item = self.slots.pop(slot)?;
             self.slots.mark(slot, item.at);
-            self.slots.mark(self.cascading, item.at);
+            self.slots.mark(self.current, item.at);
             self.entries.remove(item.index)
         })
     }
@@ -175,8 +175,8 @@ impl<T> Wheel<T> {
     /// The slot whose timers are to be moved or fired next, as far as it begins by `target`. Moves
     /// the wheel's time to the slot's beginning, or to `target` if there is none.
     fn turn(&mut self, target: u64) -> Option<SlotId> {
-        if self.slots.is_used(self.cascading) {
-            return Some(self.cascading);
+        if self.slots.is_used(self.current) {
+            return Some(self.current);
         }
         let first = self.slots.first();
         let Some((slot, start)) = first
@@ -184,14 +184,11 @@ impl<T> Wheel<T> {
             .filter(|&(_, start)| start <= target)
         else {
             self.elapsed = target;
-            self.cascading = SlotId::NONE;
+            self.current = SlotId::NONE;
             return None;
         };
         self.elapsed = start;
-        self.cascading = match slot.level() {
-            0 => SlotId::NONE,
-            _ => slot,
-        };
+        self.current = slot;
         Some(slot)
     }
 
@@ -221,11 +218,9 @@ impl<T> Wheel<T> {
     fn take(&mut self, key: Key) -> Option<()> {
         let place = self.entries.find(key)?;
         let removed = self.slots.remove(place);
-        if let Some(moved) = removed.moved {
-            self.entries.set_place(moved, place);
-        }
-        // Timers that have left a slot that is being emptied may have been its earliest.
-        self.slots.mark(self.cascading, removed.item.at);
+        self.entries.set_place(removed.moved, place);
+        // A timer that has left the slot that is being emptied may have been its earliest.
+        self.slots.mark(self.current, removed.at);
         Some(())
     }
 }

@@ -4,12 +4,13 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
     ("slots", &["sync"]),
+    ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
     ("proc-api", &[]),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// What is done to the wheel. Times are relative to the latest one that the wheel was given.
 #[derive(Clone, Copy, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     Insert(Time),
     /// Of the timers, which one.
     Cancel(u8),
@@ -27,7 +27,7 @@ pub enum Op {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Time {
+pub(crate) enum Time {
     In(u64),
     Ago(u64),
     /// So long before the end of time.
@@ -35,11 +35,11 @@ pub enum Time {
 }
 
 /// The bytes of an operation.
-pub const BYTES: usize = 4;
+pub(crate) const BYTES: usize = 4;
 
 impl Op {
     /// Any bytes are an operation.
-    pub fn from_bytes([kind, which, exponent, mantissa]: [u8; BYTES]) -> Self {
+    pub(crate) fn from_bytes([kind, which, exponent, mantissa]: [u8; BYTES]) -> Self {
         let span = span(exponent, mantissa);
         let most = match which % 4 {
             0 => 1 << (which / 4 % 12),
@@ -113,7 +113,7 @@ struct Timer {
 }
 
 /// The wheel, and its timers by their ids.
-pub struct Checker {
+pub(crate) struct Checker {
     wheel: Wheel<Value>,
     timers: BTreeMap<usize, Timer>,
     stale: Vec<Key>,
@@ -122,6 +122,8 @@ pub struct Checker {
     now: u64,
     /// Whether nothing is due, and the wheel has nothing left to move.
     is_settled: bool,
+    /// Whether the ticks of all timers say in which order they fire.
+    is_ordered: bool,
 }
 
 const TICK: u64 = Wheel::<()>::TICK;
@@ -132,7 +134,7 @@ fn tick_of(at: u64) -> u64 {
 }
 
 impl Checker {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             wheel: Wheel::new(),
             timers: BTreeMap::new(),
@@ -140,11 +142,12 @@ impl Checker {
             ledger: Ledger::default(),
             now: 0,
             is_settled: true,
+            is_ordered: true,
         }
     }
 
     /// Plays operations, and then to the end: every value is there once until it is gone.
-    pub fn play(ops: impl IntoIterator<Item = Op>) {
+    pub(crate) fn play(ops: impl IntoIterator<Item = Op>) {
         let mut checker = Self::new();
         for op in ops {
             checker.apply(op);
@@ -156,7 +159,7 @@ impl Checker {
     }
 
     /// Plays operations that are written as bytes.
-    pub fn play_bytes(bytes: &[u8]) {
+    pub(crate) fn play_bytes(bytes: &[u8]) {
         let (ops, _rest) = bytes.as_chunks();
         Self::play(ops.iter().copied().map(Op::from_bytes));
     }
@@ -187,8 +190,9 @@ impl Checker {
         assert!(!self.stale.contains(&key), "{key:?} is used twice");
     }
 
-    /// What is too late is no earlier than the rest of its tick.
-    fn order_of(&self, at: u64) -> u64 {
+    /// What is due already counts as of the wheel's tick, which is not known until it is settled.
+    fn order_of(&mut self, at: u64) -> u64 {
+        self.is_ordered &= self.is_settled || tick_of(at) > self.now / TICK;
         tick_of(at).max(self.now / TICK)
     }
 
@@ -215,7 +219,7 @@ impl Checker {
 
     /// Returns whether there is more to do.
     fn advance(&mut self, now: u64, most: usize) -> bool {
-        let was_settled = self.is_settled;
+        self.is_settled &= now <= self.now;
         self.now = self.now.max(now);
         let mut fired = Vec::new();
         let more = self.wheel.advance(now, most, |value| fired.push(value));
@@ -224,19 +228,19 @@ impl Checker {
         for value in &fired {
             let timer = self.is_gone(value);
             assert!(timer.at <= self.now, "early");
-            if was_settled {
-                assert!(last <= timer.tick, "out of order");
-                last = timer.tick;
-            }
+            assert!(!self.is_ordered || last <= timer.tick, "out of order");
+            last = timer.tick;
         }
-        if was_settled {
-            assert!(self.timers.values().all(|timer| last <= timer.tick));
-        }
+        let mut left = self.timers.values();
+        assert!(!self.is_ordered || left.all(|timer| last <= timer.tick));
+        // After a call with an earlier time, what is due since may still be there.
+        let time = if self.is_settled { self.now } else { now };
         if !more {
-            let is_due = |timer: &Timer| tick_of(timer.at) <= self.now / TICK;
+            let is_due = |timer: &Timer| tick_of(timer.at) <= time / TICK;
             assert!(!self.timers.values().any(is_due), "late");
         }
-        self.is_settled = !more;
+        self.is_settled = !more && time == self.now;
+        self.is_ordered |= self.is_settled;
         more
     }
 
