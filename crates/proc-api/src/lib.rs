@@ -8,7 +8,8 @@ mod raw;
 mod values;
 
 pub use commands::{
-    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Placed, Tag,
+    Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall, EndWatch,
+    Handler, Placed, Tag,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,

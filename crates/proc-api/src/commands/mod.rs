@@ -12,7 +12,7 @@ mod handler;
 mod placed;
 
 pub use command::{Command, CommandError, CommandId, Tag};
-pub use completer::{Completer, CompletionSink};
+pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
 pub use completion::Completion;
 pub use handler::Handler;
 pub use placed::Placed;

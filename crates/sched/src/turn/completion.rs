@@ -3,8 +3,8 @@
 use crate::core::cell::ProcessCell;
 use crate::core::nodes::CommandResult;
 use crate::turn::dispatch;
-use ganger_proc_api::{CompletionSink, Pid, Tag};
-use std::sync::Arc;
+use ganger_proc_api::{CompletionSink, EndCall, Pid, Tag};
+use std::sync::{Arc, Weak};
 
 impl CompletionSink for ProcessCell {
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
@@ -23,5 +23,9 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self) -> bool {
         self.state.is_unwanted()
+    }
+
+    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        self.call_at_end(call)
     }
 }
