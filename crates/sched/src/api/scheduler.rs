@@ -14,8 +14,9 @@ use std::sync::{Arc, PoisonError};
 /// It dereferences to [`Handle`], which has all that callers do with it.
 ///
 /// # After `fork`
-/// The child of a `fork` has none of the threads: a submit there returns `Ok`, and the process never
-/// runs. Build schedulers after the fork, or `exec` in the child, as `std::process::Command` does.
+/// The child of a `fork` has none of the threads: a submit there returns `Ok`, and the process
+/// never runs. Build schedulers after the fork, or `exec` in the child, as `std::process::Command`
+/// does.
 ///
 /// # Example
 /// ```
