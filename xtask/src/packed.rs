@@ -10,8 +10,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// As in the project: without optimisation the tests of crowds take minutes.
-const PROFILE: &str = "[profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\n";
+/// Like the project's: without optimisation the tests of crowds take minutes.
+const PROFILE: &str = "[profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\n\n\
+                       [profile.dev.package.\"*\"]\nopt-level = 0\ndebug = false\n";
 
 pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
     let place = Tree::own().target.join("packed");

@@ -8,7 +8,8 @@ mod raw;
 mod values;
 
 pub use commands::{
-    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Tag,
+    Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall, EndWatch,
+    Handler, Tag,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,

@@ -13,6 +13,12 @@ use std::sync::{Arc, PoisonError};
 ///
 /// It dereferences to [`Handle`], which has the calls for its users.
 ///
+/// # After `fork`
+/// The child of a `fork` has none of the threads: a submit there returns `Ok`, and the process
+/// never runs. Build schedulers after the fork, or `exec` in the child, as `std::process::Command`
+/// does.
+///
+/// # Example
 /// ```
 /// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
 /// use ganger_sched::Scheduler;

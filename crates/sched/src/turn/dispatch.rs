@@ -17,9 +17,11 @@ use crate::core::item::{CommandResult, Item, of_completion};
 use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
 use ganger_mpsc::Single;
-use ganger_proc_api::{CommandError, Completer, CompletionSink, Pid, StepOutput, Tag, Yield};
+use ganger_proc_api::{
+    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Yield,
+};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::{mem, ptr};
 
 thread_local! {
@@ -100,6 +102,10 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self) -> bool {
         self.state.is_unwanted()
+    }
+
+    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        self.call_at_end(call)
     }
 }
 

@@ -28,6 +28,7 @@ mod limits;
 mod monitors;
 mod names;
 mod notices;
+mod on_end;
 mod overload;
 mod pressure;
 mod reuse;
