@@ -165,9 +165,9 @@ fn release(keep: fn(NonNull<Slab>)) {
 ///
 /// Beside these, each thread keeps at most one unused slab, and parts of ten, for each size of node
 /// that it has used; and as much again for [`values`](crate::values). Until [`end_runs`] it may
-/// keep parts of 512 more for each size that it adds to many lists in turn. Sizes are 16 bytes, 32 and so
-/// on up to 256. Memory that is kept above a lower limit is used up; [`clear`] returns it at once.
-/// The slab of a value in use is in use as a whole, and does not count.
+/// keep parts of 512 more for each size that it adds to many lists in turn. Sizes are 16 bytes, 32
+/// and so on up to 256. Memory that is kept above a lower limit is used up; [`clear`] returns it at
+/// once. The slab of a value in use is in use as a whole, and does not count.
 ///
 /// ```
 /// use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, limit, set_limit};
