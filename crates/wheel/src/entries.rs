@@ -95,6 +95,10 @@ impl<T> Entries<T> {
         value.filter(|_| entry.generation == key.generation.get())
     }
 
+    pub(crate) fn generation(&self, index: u32) -> u32 {
+        self.blocks[index].generation
+    }
+
     pub(crate) fn set_place(&mut self, index: u32, place: Place) {
         self.blocks[index].place = place.0;
     }

@@ -7,11 +7,11 @@ use crate::blocks::{Blocks, NONE};
 
 /// How many slots a level has, as a power of two.
 pub(crate) const SLOT_BITS: u32 = 6;
-const IN_LEVEL: usize = 1 << SLOT_BITS;
+const IN_LEVEL: u32 = 1 << SLOT_BITS;
 /// Levels for 54 bits, and one for the deadlines that never come.
-pub(crate) const LEVELS: usize = 10;
+pub(crate) const LEVELS: u32 = 10;
 /// Of the last level there are two.
-const SLOTS: usize = (LEVELS - 1) * IN_LEVEL + 2;
+const SLOTS: u32 = (LEVELS - 1) * IN_LEVEL + 2;
 
 /// A timer in a chunk. Packed, so that it is seldom in two cache lines.
 #[derive(Clone, Copy)]
@@ -22,17 +22,17 @@ pub(crate) struct Item {
 }
 
 /// How many timers a chunk has.
-const IN_CHUNK: usize = 20;
+const IN_CHUNK: u16 = 20;
 /// The bits of a place that tell the timers of a chunk apart.
 const ITEM_BITS: u32 = 5;
 
 /// Four cache lines.
 #[repr(C, align(64))]
 struct Chunk {
-    items: [Item; IN_CHUNK],
+    items: [Item; IN_CHUNK as usize],
     /// The next chunk of the slot, or the next vacant chunk.
     next: u32,
-    slot: u16,
+    slot: SlotId,
 }
 
 /// How many chunks a block has.
@@ -42,9 +42,9 @@ const BLOCK: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place(pub(crate) u32);
 
-/// A slot by its level and its number in it.
+/// A slot: its level, and its digit there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlotId(u16);
+pub(crate) struct SlotId(u32);
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -59,9 +59,9 @@ struct Slot {
 
 /// The slots, with all timers in them.
 pub(crate) struct Slots {
-    slots: [Slot; SLOTS],
+    slots: [Slot; SLOTS as usize],
     /// For each level, which slots have timers.
-    used: [u64; LEVELS],
+    used: [u64; LEVELS as usize],
     chunks: Blocks<Chunk, BLOCK>,
     vacant: u32,
 }
@@ -69,8 +69,8 @@ pub(crate) struct Slots {
 impl Slots {
     pub(crate) const fn new() -> Self {
         Self {
-            slots: [Slot::EMPTY; SLOTS],
-            used: [0; LEVELS],
+            slots: [Slot::EMPTY; SLOTS as usize],
+            used: [0; LEVELS as usize],
             chunks: Blocks::new(),
             vacant: NONE,
         }
@@ -79,7 +79,7 @@ impl Slots {
     /// The first used slot of the lowest level that has one.
     pub(crate) fn first(&self) -> Option<SlotId> {
         let (level, used) = (0..).zip(self.used).find(|&(_, used)| used != 0)?;
-        Some(SlotId::new(level, u64::from(used.trailing_zeros())))
+        Some(SlotId::new(level, used.trailing_zeros()))
     }
 
     pub(crate) fn is_used(&self, slot: SlotId) -> bool {
@@ -95,12 +95,12 @@ impl Slots {
     #[cold]
     fn read_min(&mut self, id: SlotId) -> u64 {
         let slot = &mut self.slots[id.index()];
-        let (mut chunk, mut len) = (slot.first, usize::from(slot.len));
+        let (mut chunk, mut len) = (slot.first, slot.len);
         slot.min = u64::MAX;
         slot.is_marked = false;
         while chunk != NONE {
             let Chunk { items, next, .. } = &self.chunks[chunk];
-            let deadlines = items[..len].iter().map(|item| item.at);
+            let deadlines = items[..usize::from(len)].iter().map(|item| item.at);
             slot.min = deadlines.fold(slot.min, u64::min);
             (chunk, len) = (*next, IN_CHUNK);
         }
@@ -119,11 +119,20 @@ impl Slots {
             self.add_chunk(id);
         }
         let slot = &mut self.slots[id.index()];
-        let place = Place::new(slot.first, usize::from(slot.len));
+        let place = Place::new(slot.first, slot.len);
         self.chunks[slot.first].items[usize::from(slot.len)] = item;
         slot.len += 1;
         slot.min = slot.min.min(item.at);
         place
+    }
+
+    /// The timers that are taken out next.
+    pub(crate) fn first_chunk(&self, id: SlotId) -> &[Item] {
+        let Slot { first, len, .. } = self.slots[id.index()];
+        match first {
+            NONE => &[],
+            _ => &self.chunks[first].items[..usize::from(len)],
+        }
     }
 
     /// Takes any timer out of the slot. The earliest deadline is what it was.
@@ -161,7 +170,7 @@ impl Slots {
 
     /// The slot that the timer there is in.
     pub(crate) fn slot(&self, place: Place) -> SlotId {
-        SlotId(self.chunks[place.chunk()].slot)
+        self.chunks[place.chunk()].slot
     }
 
     /// Gives a timer another deadline that belongs into the same slot.
@@ -177,8 +186,7 @@ impl Slots {
     /// Moves all timers to as few chunks as there may be, and says where each is now.
     pub(crate) fn shrink(&mut self, mut moved: impl FnMut(u32, Place)) {
         let mut old = core::mem::replace(self, Self::new());
-        for index in 0..SLOTS {
-            let id = SlotId(u16::try_from(index).expect("there are fewer slots"));
+        for id in (0..SLOTS).map(SlotId) {
             while let Some(item) = old.pop(id) {
                 moved(item.index, self.push(id, item));
             }
@@ -195,10 +203,10 @@ impl Slots {
         self.vacant = chunk.next;
         let slot = &mut self.slots[id.index()];
         chunk.next = slot.first;
-        chunk.slot = id.0;
+        chunk.slot = id;
         slot.first = new;
         slot.len = 0;
-        self.used[id.level()] |= id.bit();
+        self.used[id.level() as usize] |= id.bit();
     }
 
     /// Gives the first chunk of the slot back, which is empty.
@@ -207,12 +215,12 @@ impl Slots {
         let old = slot.first;
         let chunk = &mut self.chunks[old];
         slot.first = chunk.next;
-        slot.len = IN_CHUNK as u16;
+        slot.len = IN_CHUNK;
         chunk.next = self.vacant;
         self.vacant = old;
         if slot.first == NONE {
             *slot = Slot::EMPTY;
-            self.used[id.level()] &= !id.bit();
+            self.used[id.level() as usize] &= !id.bit();
         }
     }
 
@@ -221,9 +229,9 @@ impl Slots {
         let range = self
             .chunks
             .grow(1 << (u32::BITS - ITEM_BITS), |index| Chunk {
-                items: [Item { at: 0, index: 0 }; IN_CHUNK],
+                items: [Item { at: 0, index: 0 }; IN_CHUNK as usize],
                 next: index + 1,
-                slot: 0,
+                slot: SlotId::NONE,
             });
         self.chunks[range.end - 1].next = NONE;
         self.vacant = range.start;
@@ -242,47 +250,45 @@ impl Slot {
     const EMPTY: Self = Self {
         min: u64::MAX,
         first: NONE,
-        len: IN_CHUNK as u16,
+        len: IN_CHUNK,
         is_marked: false,
     };
 
     fn is_full(&self) -> bool {
-        usize::from(self.len) == IN_CHUNK
+        self.len == IN_CHUNK
     }
 }
 
 impl SlotId {
     /// A slot that no timer is ever in: that of the tick at which the last level begins is the
     /// next.
-    pub(crate) const NONE: Self = Self(((LEVELS - 1) << SLOT_BITS) as u16);
+    pub(crate) const NONE: Self = Self((LEVELS - 1) << SLOT_BITS);
 
-    /// That slot of that level: the rest of the number does not count.
-    pub(crate) fn new(level: u32, number: u64) -> Self {
-        let number = number % IN_LEVEL as u64;
-        Self((level << SLOT_BITS) as u16 | number as u16)
+    /// The slot of that digit on that level.
+    pub(crate) fn new(level: u32, digit: u32) -> Self {
+        Self(level << SLOT_BITS | digit)
     }
 
-    pub(crate) fn level(self) -> usize {
-        usize::from(self.0) / IN_LEVEL
+    pub(crate) fn level(self) -> u32 {
+        self.0 / IN_LEVEL
     }
 
-    /// Which of its level it is.
-    pub(crate) fn number(self) -> u64 {
-        u64::from(self.0) % IN_LEVEL as u64
+    pub(crate) fn digit(self) -> u32 {
+        self.0 % IN_LEVEL
     }
 
     fn index(self) -> usize {
-        usize::from(self.0)
+        self.0 as usize
     }
 
     fn bit(self) -> u64 {
-        1 << self.number()
+        1 << self.digit()
     }
 }
 
 impl Place {
-    fn new(chunk: u32, item: usize) -> Self {
-        Self(chunk << ITEM_BITS | item as u32)
+    fn new(chunk: u32, item: u16) -> Self {
+        Self(chunk << ITEM_BITS | u32::from(item))
     }
 
     fn chunk(self) -> u32 {

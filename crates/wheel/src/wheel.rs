@@ -3,7 +3,7 @@
 use crate::entries::{Entries, Key};
 use crate::slots::{Item, LEVELS, SLOT_BITS, SlotId, Slots};
 use alloc::boxed::Box;
-use core::{fmt, iter};
+use core::{fmt, hint, iter};
 
 /// How many of the lowest bits of a deadline a tick leaves out.
 const TICK_BITS: u32 = 10;
@@ -130,9 +130,15 @@ impl<T> Wheel<T> {
         let mut left = most;
         while let Some(slot) = self.turn(target) {
             let is_lowest = slot.level() == 0;
-            while left > 0
-                && let Some(item) = self.slots.pop(slot)
-            {
+            let mut fetched = 0;
+            while left > 0 {
+                if fetched == 0 {
+                    fetched = self.fetch(slot, left);
+                }
+                let Some(item) = self.slots.pop(slot) else {
+                    break;
+                };
+                fetched -= 1;
                 left -= 1;
                 if !is_lowest {
                     self.put(item);
@@ -192,11 +198,22 @@ impl<T> Wheel<T> {
         Some(slot)
     }
 
+    /// Reads the entries of the timers that come out of the slot next, at most so many, and returns
+    /// of how many. These reads are cache misses, but all at the same time: with one at each timer
+    /// that is moved or fired, it takes twice as long.
+    fn fetch(&self, slot: SlotId, most: usize) -> usize {
+        let items = self.slots.first_chunk(slot);
+        let next = &items[items.len().saturating_sub(most)..];
+        let read = |sum, item: &Item| sum ^ self.entries.generation(item.index);
+        hint::black_box(next.iter().fold(0, read));
+        next.len()
+    }
+
     /// The first tick of a used slot.
     fn start(&self, slot: SlotId) -> u64 {
-        let shift = SLOT_BITS * slot.level() as u32;
+        let shift = SLOT_BITS * slot.level();
         let above = self.elapsed >> shift >> SLOT_BITS << SLOT_BITS;
-        (above | slot.number()) << shift
+        (above | u64::from(slot.digit())) << shift
     }
 
     /// The slot that a deadline belongs into, as the time is now: its level is that of the highest
@@ -205,8 +222,9 @@ impl<T> Wheel<T> {
         let tick = tick_of(at).max(self.elapsed);
         let differs = (tick ^ self.elapsed) | 1;
         let level = differs.ilog2() / SLOT_BITS;
-        debug_assert!((level as usize) < LEVELS);
-        SlotId::new(level, tick >> (SLOT_BITS * level))
+        debug_assert!(level < LEVELS);
+        let digit = tick >> (SLOT_BITS * level) & ((1 << SLOT_BITS) - 1);
+        SlotId::new(level, digit as u32)
     }
 
     fn put(&mut self, item: Item) {
@@ -227,7 +245,7 @@ impl<T> Wheel<T> {
 
 /// The first tick at which a deadline has come.
 fn tick_of(at: u64) -> u64 {
-    (at >> TICK_BITS) + u64::from(at % (1 << TICK_BITS) != 0)
+    at.div_ceil(1 << TICK_BITS)
 }
 
 impl<T> Default for Wheel<T> {

@@ -172,7 +172,7 @@ impl Checker {
             Op::Advance(by, most) => _ = self.advance(self.now.saturating_add(by), most),
             Op::GoBack(by, most) => _ = self.advance(self.now.saturating_sub(by), most),
             Op::Settle(by, most) => self.settle(self.now.saturating_add(by), most),
-            Op::ToNext(before) => self.to_next(before),
+            Op::ToNext(before) => self.advance_to_next(before),
             Op::Drain(count) => self.drain(count.into()),
             Op::Clear => self.clear(),
             Op::Shrink => self.wheel.shrink(),
@@ -256,7 +256,7 @@ impl Checker {
         panic!("more than {moves} moves");
     }
 
-    fn to_next(&mut self, before: u64) {
+    fn advance_to_next(&mut self, before: u64) {
         let Some(next) = self.wheel.next_due().filter(|&next| next > self.now) else {
             return;
         };
