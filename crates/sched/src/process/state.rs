@@ -221,8 +221,7 @@ impl<T> State<T> {
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
     /// turn.
     pub(crate) fn must_leave(&self) -> bool {
-        let marks = self.marks();
-        marks >= SYSTEM || marks & TERMINATE != 0
+        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
