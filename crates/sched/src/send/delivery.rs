@@ -144,6 +144,8 @@ impl ProcessCell {
     }
 
     /// Lets no further step start; `false` when the process has ended.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
         let is_alive = wake.map(|wake| self.settle_urgent(wake)).is_some();
