@@ -29,7 +29,11 @@ catalog() ->
         {"W11", 5000, 500, fun idle:cpu/1},
         {"W12", 5000, 1000, {missing, "no process can block its thread: all are preempted"}},
         {"W12cpu", 5000, 1000, {missing, "no process can block its thread: all are preempted"}},
-        {"W13", 3000, 500, fun race:run/1}
+        {"W13", 3000, 500, fun race:run/1},
+        {"W13b", 30, 4, {missing, "no process can keep its thread for a step: all are preempted"}},
+        {"W13b10", 30, 4, {missing, "no process can keep its thread for a step: all are preempted"}},
+        {"W13c", 300, 40, {missing, "no process can keep its thread for a step: all are preempted"}},
+        {"W13c10", 300, 40, {missing, "no process can keep its thread for a step: all are preempted"}}
     ].
 
 %% Those that it runs.

@@ -14,6 +14,7 @@
 //	command.go   W9 command, W9ask command_ask
 //	stuck.go     W12 stuck_workers, W12cpu stuck_workers_cpu
 //	race.go      W13 fairness
+//	woken.go     W13b woken_beside_busy, W13c woken_from_outside
 //	system_*.go  memory and processor time of this process, a sleep that blocks the thread
 //
 // A process is a goroutine; its mailbox is a channel with room for all that it has to hold. The main
@@ -78,7 +79,7 @@ func run(args []string) error {
 			return nil
 		})
 	}
-	flags.StringVar(&j.id, "workload", "", "the workload, `W1` to W13")
+	flags.StringVar(&j.id, "workload", "", "the workload, `W1` to W13c10")
 	peer := flags.String("peer", "go", "who runs it: `go`")
 	workers := 2
 	count(&workers, "workers", "how many threads run goroutines: `N`, or 2")

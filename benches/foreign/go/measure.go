@@ -61,6 +61,10 @@ var workloads = []workload{
 	{"W12", 5_000, 1_000, job.stuckSleeping, ""},
 	{"W12cpu", 5_000, 1_000, job.stuckComputing, ""},
 	{"W13", 3_000, 500, job.fairness, ""},
+	{"W13b", 30, 4, func(j job) ([]sample, error) { return j.wokenBesideBusy(longStep) }, ""},
+	{"W13b10", 30, 4, func(j job) ([]sample, error) { return j.wokenBesideBusy(shortStep) }, ""},
+	{"W13c", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(longStep) }, ""},
+	{"W13c10", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(shortStep) }, ""},
 }
 
 // Warm-up does this part of the work.

@@ -157,6 +157,10 @@ names! {
     W12 = "W12",
     W12cpu = "W12cpu",
     W13 = "W13",
+    W13b = "W13b",
+    W13b10 = "W13b10",
+    W13c = "W13c",
+    W13c10 = "W13c10",
     Deque = "deque",
     Mailbox = "mailbox",
 }

@@ -27,6 +27,16 @@ const BLOCKING: &[Peer] = &[
     Peer::Go,
 ];
 
+const WOKEN_BESIDE: &[Metric] = &[
+    Metric::new("p50", "us"),
+    Metric::new("p99", "us").to(&[Of(Peer::Tokio, 0.5), Of(Peer::Go, 1.0)]),
+];
+
+const WOKEN_FROM_OUTSIDE: &[Metric] = &[
+    Metric::new("p50", "us").to(&[Of(Peer::Tokio, 1.0)]),
+    Metric::new("p99", "us").to(&[Of(Peer::Tokio, 1.0)]),
+];
+
 const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];
 
 const MAILBOXES: &[Peer] = &[
@@ -259,6 +269,48 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 500,
         peers: SCHEDULERS,
         metrics: &[Metric::new("ratio", "x").to(&[Best(1.05)])],
+    },
+    Spec {
+        id: Id::W13b,
+        name: "woken_beside_busy",
+        what: "7 processes compute 1 ms a step and continue; every 100 ms a step sends to 100 that \
+               wait: from the send to the receiver's step",
+        of: "rounds",
+        full: 30,
+        quick: 4,
+        peers: BLOCKING,
+        metrics: WOKEN_BESIDE,
+    },
+    Spec {
+        id: Id::W13b10,
+        name: "woken_beside_busy_10",
+        what: "As W13b, with steps of 10 us",
+        of: "rounds",
+        full: 30,
+        quick: 4,
+        peers: BLOCKING,
+        metrics: WOKEN_BESIDE,
+    },
+    Spec {
+        id: Id::W13c,
+        name: "woken_from_outside",
+        what: "7 processes compute 1 ms a step and continue; every 10 ms a thread that is no \
+               worker sends to one that waits: from the send to the receiver's step",
+        of: "samples",
+        full: 300,
+        quick: 40,
+        peers: BLOCKING,
+        metrics: WOKEN_FROM_OUTSIDE,
+    },
+    Spec {
+        id: Id::W13c10,
+        name: "woken_from_outside_10",
+        what: "As W13c, with steps of 10 us",
+        of: "samples",
+        full: 300,
+        quick: 40,
+        peers: BLOCKING,
+        metrics: WOKEN_FROM_OUTSIDE,
     },
     Spec {
         id: Id::Deque,

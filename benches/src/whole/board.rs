@@ -1,8 +1,9 @@
-//! How late processes are that should run every millisecond (W12).
+//! How late processes are that should run every millisecond (W12), or when they are sent something
+//! (W13b, W13c).
 
 use super::contestant::LAST;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// From one tick to the next.
@@ -15,6 +16,8 @@ const UNIT_NANOS: u64 = 10;
 #[derive(Debug)]
 pub struct Board {
     start: OnceLock<Instant>,
+    /// When each tick is due, in nanoseconds from the start.
+    due: Vec<AtomicU64>,
     processes: usize,
     /// Tick by tick, for each process: how late it was, plus one unit. 0: it has not run.
     cells: Vec<AtomicU32>,
@@ -25,8 +28,10 @@ impl Board {
     #[must_use]
     pub fn new(processes: usize, ticks: usize) -> Self {
         let cells: Vec<_> = (0..processes * ticks).map(|_| AtomicU32::new(0)).collect();
+        let due = (1..=ticks as u64).map(|period| AtomicU64::new(period * nanos(PERIOD)));
         Self {
             start: OnceLock::new(),
+            due: due.collect(),
             processes,
             cells,
         }
@@ -38,19 +43,46 @@ impl Board {
         self.processes
     }
 
-    /// From now on ticks are due, the first of them in a period.
+    /// From now on ticks are due, one a period, the first of them in a period.
     pub fn start(&self) {
         self.start.get_or_init(Instant::now);
+    }
+
+    /// A tick is due now, whenever it would be otherwise: it is about to be sent.
+    ///
+    /// # Panics
+    /// When the board has not been started, or has no such tick.
+    pub fn send(&self, tick: u64) {
+        let now = nanos(self.begin().elapsed());
+        // Ordering: Relaxed: what is sent publishes it.
+        self.cell_of(tick).store(now, Ordering::Relaxed);
     }
 
     /// When a tick is due.
     ///
     /// # Panics
-    /// When the board has not been started.
+    /// When the board has not been started, or has no such tick.
     #[must_use]
     pub fn due(&self, tick: u64) -> Instant {
-        let start = *self.start.get().expect("a board that has been started");
-        start + PERIOD * u32::try_from(tick + 1).unwrap_or(u32::MAX)
+        // Ordering: Relaxed: the caller has heard of the tick, or nothing has changed it.
+        let due = self.cell_of(tick).load(Ordering::Relaxed);
+        self.begin() + Duration::from_nanos(due)
+    }
+
+    fn begin(&self) -> Instant {
+        *self.start.get().expect("a board that has been started")
+    }
+
+    fn cell_of(&self, tick: u64) -> &AtomicU64 {
+        &self.due[usize::try_from(tick).expect("a tick of this board")]
+    }
+
+    /// Whether every process has run for every tick.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        // Ordering: Relaxed: as in `arrive`.
+        let noted = self.cells.iter().map(|cell| cell.load(Ordering::Relaxed));
+        noted.min() != Some(0)
     }
 
     /// A process runs for a tick. Returns whether it is to end.
@@ -87,6 +119,10 @@ impl Board {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn units(late: Duration) -> u32 {
     u32::try_from(late.as_nanos() / u128::from(UNIT_NANOS) + 1).unwrap_or(u32::MAX)
 }
@@ -111,6 +147,19 @@ mod tests {
         assert!(late[1] >= pause + PERIOD && late[2] >= pause, "{late:?}");
         assert!(late[3] < late[2], "{late:?}");
         assert!(board.arrive(0, LAST));
+    }
+
+    #[test]
+    fn a_tick_that_is_sent_is_due_then() {
+        let board = Board::new(1, 2);
+        board.start();
+        let pause = Duration::from_millis(20);
+        thread::sleep(pause);
+        board.send(1);
+        assert!(!board.arrive(0, 1) && !board.is_full());
+        assert!(!board.arrive(0, 0) && board.is_full());
+        let late: Vec<_> = board.lateness().collect();
+        assert!(late[0] >= pause - PERIOD && late[1] < pause, "{late:?}");
     }
 
     #[test]

@@ -4,14 +4,14 @@
 use super::bell::Bell;
 use super::board::{Board, PERIOD};
 use super::catalog::{Id, Kind, Peer};
-use super::contestant::{Contestant, LAST, Timed, failed};
+use super::contestant::{Contestant, Deliver, LAST, Timed, failed};
 use super::gate::Gate;
 use super::job::{Error, Job};
 use super::latency::Latencies;
 use super::memory;
 use super::sample::Sample;
 use super::turns::{How, Race, Stuck};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,20 @@ const WARM_UP: u64 = 20;
 
 /// For how long a process that blocks its thread does so.
 const BLOCK: Duration = Duration::from_millis(500);
+
+/// How many processes compute beside those that are woken.
+const BUSY: u64 = 7;
+
+/// For how long each of them does so in a step.
+const LONG_STEP: Duration = Duration::from_millis(1);
+const SHORT_STEP: Duration = Duration::from_micros(10);
+
+/// How often one of these steps sends, and how often a thread that is no worker does.
+const ROUND: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a receiver may take at the end.
+const GRACE: Duration = Duration::from_secs(2);
 
 const NANOS_A_MICRO: f64 = 1e3;
 const NANOS_A_MILLI: f64 = 1e6;
@@ -90,6 +104,10 @@ pub(super) fn measure<C: Contestant>(
         Id::W12 => run.stuck_workers(processes(1_000), How::Sleep),
         Id::W12cpu => run.stuck_workers(processes(1_000), How::Compute),
         Id::W13 => run.fairness(processes(100)),
+        Id::W13b => run.woken_beside_busy(processes(100), LONG_STEP),
+        Id::W13b10 => run.woken_beside_busy(processes(100), SHORT_STEP),
+        Id::W13c => run.woken_from_outside(LONG_STEP),
+        Id::W13c10 => run.woken_from_outside(SHORT_STEP),
         Id::Deque | Id::Mailbox => {
             let why = format!("{} is about queues: ganger-queues runs it", job.id);
             Err(Error::Missing(why))
@@ -204,9 +222,7 @@ impl<C: Contestant> Run<'_, C> {
         self.peer.wake(crowd)?;
         let ticks = self.job.elements();
         let blockers = self.peer.workers() as u64;
-        let rows = usize::try_from(processes).map_err(failed)?;
-        let board = Board::new(rows, usize::try_from(ticks).map_err(failed)?);
-        let (board, stuck) = (Arc::new(board), Stuck::new(how, BLOCK));
+        let (board, stuck) = (self.board(processes)?, Stuck::new(how, BLOCK));
         let mut deliver = self.peer.due(&board)?;
         board.start();
         self.peer.block(stuck, blockers)?;
@@ -264,6 +280,82 @@ impl<C: Contestant> Run<'_, C> {
         }
     }
 
+    fn woken_beside_busy(&self, receivers: u64, step: Duration) -> Result<Vec<Sample>, Error> {
+        let rounds = self.job.elements();
+        let board = self.board(receivers)?;
+        let deliver = Arc::new(Mutex::new(self.peer.due(&board)?));
+        let (over, is_over) = mpsc::channel();
+        let send = {
+            let (board, deliver) = (Arc::clone(&board), Arc::clone(&deliver));
+            let mut round = 0;
+            move || {
+                if round < rounds {
+                    board.send(round);
+                    locked(&deliver)(round);
+                } else if round == rounds {
+                    let _is_told = over.send(());
+                }
+                round += 1;
+            }
+        };
+        board.start();
+        let busy = Stuck::that_sends(step, ROUND, send);
+        self.peer.block(busy, BUSY)?;
+        let patience = 10 * ROUND * u32::try_from(rounds + 1).map_err(failed)?;
+        is_over.recv_timeout(patience).map_err(failed)?;
+        self.end_woken(&board, receivers, busy, || locked(&deliver)(LAST))
+    }
+
+    fn woken_from_outside(&self, step: Duration) -> Result<Vec<Sample>, Error> {
+        let board = self.board(1)?;
+        let mut deliver = self.peer.due(&board)?;
+        board.start();
+        let busy = Stuck::new(How::Compute, step);
+        self.peer.block(busy, BUSY)?;
+        thread::sleep(ROUND);
+        for tick in 0..self.job.elements() {
+            thread::sleep(PAUSE);
+            board.send(tick);
+            deliver(tick);
+        }
+        self.end_woken(&board, 1, busy, || deliver(LAST))
+    }
+
+    /// A board for a tick an element.
+    fn board(&self, processes: u64) -> Result<Arc<Board>, Error> {
+        let processes = usize::try_from(processes).map_err(failed)?;
+        let ticks = usize::try_from(self.job.elements()).map_err(failed)?;
+        Ok(Arc::new(Board::new(processes, ticks)))
+    }
+
+    /// Waits for the receivers, and ends them by `end`, and the busy processes.
+    fn end_woken(
+        &self,
+        board: &Board,
+        receivers: u64,
+        busy: &'static Stuck,
+        end: impl FnOnce(),
+    ) -> Result<Vec<Sample>, Error> {
+        let begin = Instant::now();
+        while !board.is_full() && begin.elapsed() < GRACE {
+            thread::sleep(PERIOD);
+        }
+        let mut latencies = Latencies::new()?;
+        board
+            .lateness()
+            .try_for_each(|late| latencies.record(late))?;
+        self.gate.time(receivers + BUSY, || {
+            busy.stop();
+            end();
+            Ok(())
+        })?;
+        let n = self.job.elements();
+        let p50 = self.sample("p50", n, latencies.percentile(50.0) / NANOS_A_MICRO);
+        let mut p99 = self.sample("p99", n, latencies.percentile(99.0) / NANOS_A_MICRO);
+        latencies.describe(&mut p99, NANOS_A_MICRO);
+        Ok(vec![p50, p99])
+    }
+
     fn check_sum(&self, expected: u64) -> Result<(), Error> {
         check_sum(self.gate, expected)
     }
@@ -272,6 +364,10 @@ impl<C: Contestant> Run<'_, C> {
         let sample = Sample::new(self.job, variant, value);
         Sample { n, ..sample }
     }
+}
+
+fn locked(deliver: &Mutex<Deliver>) -> MutexGuard<'_, Deliver> {
+    deliver.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn check_sum(gate: &Gate, expected: u64) -> Result<(), Error> {

@@ -8,8 +8,8 @@
 //! measure     runs a job: how often, warm-up, the clock, what has to come out
 //! gate        many hits, one wake-up: what every workload ends at
 //! bell        W10
-//! board       W12: how late processes are
-//! turns       W12, W13: what processes do in a step
+//! board       W12, W13b, W13c: how late processes are
+//! turns       W12, W13, W13b, W13c: what processes do in a step
 //! ```
 //!
 //! The program is `ganger-workload`; programs in other languages take the same arguments and answer

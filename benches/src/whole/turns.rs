@@ -1,5 +1,7 @@
-//! The work of processes that hog their workers (W12) or share them (W13), until they have to stop.
+//! The work of processes that hog their workers (W12), share them (W13), or wake others beside that
+//! (W13b), until they have to stop.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -20,14 +22,46 @@ pub struct Stuck {
     over: AtomicBool,
     how: How,
     time: Duration,
+    sends: Option<Mutex<Sends>>,
+}
+
+/// What one of them does now and then at the end of its turn.
+struct Sends {
+    every: Duration,
+    next: Instant,
+    send: Box<dyn FnMut() + Send>,
 }
 
 impl Stuck {
     /// Processes that block in this way for so long a turn. Never freed.
     #[must_use]
     pub fn new(how: How, time: Duration) -> &'static Self {
-        let over = AtomicBool::new(false);
-        Box::leak(Box::new(Self { over, how, time }))
+        Self::make(how, time, None)
+    }
+
+    /// Processes that compute for so long a turn, and of which one calls `send` at the end of its
+    /// turn when that is due, every so often. Never freed.
+    #[must_use]
+    pub fn that_sends(
+        time: Duration,
+        every: Duration,
+        send: impl FnMut() + Send + 'static,
+    ) -> &'static Self {
+        let sends = Sends {
+            every,
+            next: Instant::now() + every,
+            send: Box::new(send),
+        };
+        Self::make(How::Compute, time, Some(sends))
+    }
+
+    fn make(how: How, time: Duration, sends: Option<Sends>) -> &'static Self {
+        Box::leak(Box::new(Self {
+            over: AtomicBool::new(false),
+            how,
+            time,
+            sends: sends.map(Mutex::new),
+        }))
     }
 
     /// Blocks for a turn; or does not, and returns `false`, when it is over.
@@ -41,6 +75,10 @@ impl Stuck {
             How::Sleep => thread::sleep(self.time),
             How::Compute => work(self.time),
         }
+        // Another process that holds it sends.
+        if let Some(mut sends) = self.sends.as_ref().and_then(|sends| sends.try_lock().ok()) {
+            sends.send_when_due();
+        }
         true
     }
 
@@ -48,6 +86,23 @@ impl Stuck {
     pub fn stop(&self) {
         // Ordering: Relaxed: as in `turn`.
         self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Sends {
+    fn send_when_due(&mut self) {
+        if Instant::now() >= self.next {
+            self.next += self.every;
+            (self.send)();
+        }
+    }
+}
+
+impl fmt::Debug for Sends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sends")
+            .field("every", &self.every)
+            .finish_non_exhaustive()
     }
 }
 
@@ -128,5 +183,21 @@ mod tests {
         assert!(!race.lap());
         race.finish(1);
         assert_eq!(race.laps(), [1]);
+    }
+
+    #[test]
+    fn one_of_them_sends_when_that_is_due() {
+        let (sent, sends) = std::sync::mpsc::channel();
+        let every = Duration::from_millis(20);
+        let begin = Instant::now();
+        let busy = Stuck::that_sends(Duration::from_millis(1), every, move || {
+            sent.send(begin.elapsed()).expect("the test listens");
+        });
+        while begin.elapsed() < 3 * every {
+            assert!(busy.turn());
+        }
+        let sends: Vec<_> = sends.try_iter().collect();
+        assert!(!sends.is_empty() && sends.len() <= 3, "{sends:?}");
+        assert!(sends[0] >= every, "{sends:?}");
     }
 }

@@ -11,6 +11,6 @@ mod completion;
 mod handler;
 
 pub use command::{Command, CommandError, CommandId, Tag};
-pub use completer::{Completer, CompletionSink};
+pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
 pub use completion::Completion;
 pub use handler::Handler;

@@ -1,11 +1,11 @@
 //! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
 //! touches.
 
-use crate::check::ProcessCheck;
 use crate::core::item::Item;
 use crate::core::owned::Core;
 use crate::core::shared::Shared;
 use crate::limits::room::Room;
+use crate::probe::{Active, Probe};
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
@@ -32,7 +32,8 @@ pub(crate) struct ProcessCell {
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
-    pub(crate) check: ProcessCheck,
+    /// What the probe keeps of the process.
+    pub(crate) probe: <Active as Probe>::Process,
 }
 
 /// The part of the owner of the run token; at the end, of the owner that the exit slot names.
@@ -123,9 +124,9 @@ impl ProcessCell {
             state: State::new(),
             room: Room::new(),
             exit: ExitSlot::new(),
-            check: ProcessCheck::new(&shared.check),
             shared,
             core: OwnedCore::new(process),
+            probe: <Active as Probe>::Process::default(),
         })
     }
 
@@ -230,7 +231,7 @@ impl Drop for ProcessCell {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

@@ -2,6 +2,7 @@
 //! refuses them.
 
 use crate::core::watchers::Watch;
+use crate::probe::Arrival;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
@@ -31,6 +32,22 @@ impl Item {
             Self::Event(Event::Cancel(_) | Event::Control(_) | Event::Exit(_)) | Self::Upgrade(_)
         )
     }
+
+    /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
+    #[inline]
+    pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Event(event) => Some(Arrival::Event(event)),
+            Self::Upgrade(_) => Some(Arrival::Upgrade),
+            Self::Watch(_) | Self::Nudge => None,
+        }
+    }
+}
+
+/// What a probe sees of these.
+#[inline]
+pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
+    items.iter().filter_map(Item::seen)
 }
 
 /// The result of a command.

@@ -13,7 +13,7 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, EventCursor, EventQueue, Events};
 
 /// Whether events are linked as [`EventCursor`] has it: loom's cells, which it watches, are larger.
-const ARE_LINKED: bool = cfg!(not(loom));
+const ARE_LINKED: bool = cfg!(not(ganger_loom));
 
 // An event is all of its item, so that it lies behind the pointer in a node where it does in a
 // link.

@@ -331,5 +331,5 @@ impl Wake for ThreadWaker {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

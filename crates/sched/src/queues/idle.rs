@@ -99,7 +99,7 @@ struct Roster {
     sleepers: Mutex<SmallVec<[usize; 5]>>,
 }
 
-#[cfg(all(not(loom), target_pointer_width = "64"))]
+#[cfg(all(not(ganger_loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Roster>() <= 64);
 
 pub(crate) struct Idle {
@@ -410,5 +410,5 @@ impl Idle {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -215,5 +215,5 @@ impl Drop for Passing {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

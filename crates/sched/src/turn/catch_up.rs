@@ -8,6 +8,7 @@
 use crate::base::clock::Deadline;
 use crate::core::local::LocalQueue;
 use crate::core::turns::TurnPlace;
+use crate::probe::{Decide, Decider, Probe};
 use std::time::Duration;
 
 /// How many batches of events are left when a pick begins whose process is far behind.
@@ -67,22 +68,18 @@ impl<'a> CatchUp<'a> {
             && !self.is_over();
         if goes_on {
             self.turns += 1;
-            shared.check.begin_pick(queue.index);
+            shared.probe.looking(queue.index);
             queue.offer();
-            shared.check.end_pick(queue.index);
+            shared.probe.settled(queue.index);
         }
         goes_on
     }
 
     /// Whether the pick was long ago. In a simulation no time passes in a pick.
     fn is_over(&self) -> bool {
-        #[cfg(feature = "sim")]
-        if crate::sim::is_driven() {
-            return false;
-        }
-        self.until.remaining().is_zero()
+        !Decider::is_driven() && self.until.remaining().is_zero()
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -6,6 +6,7 @@ use super::dispatch::Answer;
 use crate::base::contain::{discard, log, text_of_chain};
 use crate::core::item::{Item, of_completion};
 use crate::core::turns::TurnPlace;
+use crate::probe::Probe;
 use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
 use tracing::Level;
 
@@ -44,11 +45,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             }
             Answer::Dropped | Answer::Later => {
                 if let Answer::Later = answer {
-                    self.shared.accounts.answer();
+                    self.shared.probe.answered();
                 }
-                self.shared
-                    .accounts
-                    .accept_answer(self.task.pid, tag, token);
+                let probe = &self.shared.probe;
+                probe.answered_inline(self.task.pid, tag, token);
                 // It happened when the handler returned, after whatever that has sent.
                 self.core.receive(&self.task.state);
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))

@@ -15,10 +15,13 @@ use crate::base::stats::Counters;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::{CommandResult, Item, of_completion};
 use crate::core::turns::TurnPlace;
+use crate::probe::Probe;
 use ganger_mpsc::Single;
-use ganger_proc_api::{CommandError, Completer, CompletionSink, Pid, StepOutput, Tag, Yield};
+use ganger_proc_api::{
+    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Yield,
+};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::{mem, ptr};
 
 thread_local! {
@@ -66,11 +69,11 @@ impl CompletionSink for ProcessCell {
     /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items
     /// that the handler has already had sent to the process.
     fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
-        self.shared.accounts.answer();
+        self.shared.probe.answered();
         // SAFETY: it is used here only.
         match unsafe { current(&self, token) } {
             Some(call) if !self.state.has_events() => {
-                self.shared.accounts.accept_answer(self.pid, tag, token);
+                self.shared.probe.answered_inline(self.pid, tag, token);
                 call.settle(Answer::Given(of_completion(tag, token, result)), self);
             }
             call => {
@@ -85,7 +88,7 @@ impl CompletionSink for ProcessCell {
     /// Notes that the completer of the handler that is on this thread's stack was dropped. If the
     /// completer is another's, the completion goes through the mailbox.
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
-        self.shared.accounts.answer();
+        self.shared.probe.answered();
         // SAFETY: it is used here only.
         if let Some(call) = unsafe { current(&self, token) } {
             return call.settle(Answer::Dropped, self);
@@ -99,6 +102,10 @@ impl CompletionSink for ProcessCell {
 
     fn is_cancelled(&self) -> bool {
         self.state.is_unwanted()
+    }
+
+    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        self.call_at_end(call)
     }
 }
 
@@ -131,9 +138,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let (id, tag) = (command.id, *tag);
         self.place.count(&self.counters.yields);
         let token = self.core.yields.number();
-        self.shared.accounts.begin_yield(self.task.pid, token, tag);
-        #[cfg(feature = "sim")]
-        crate::sim::note_yield(id, tag);
+        self.shared.probe.yielded(self.task.pid, id, tag, token);
         // What has arrived before the answer stays before it.
         self.core.receive_rare(&self.task.state);
         let sink = self.core.cached_self_ref.take();
@@ -202,5 +207,5 @@ fn discard_unhandled(completer: Completer, place: &mut Option<Yield>, counters: 
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -11,6 +11,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::{OffWorker, OnWorker, TurnPlace};
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::Probe;
 use crate::process::state::{Begin, Leave};
 use crate::turn::finish::finish;
 use ganger_proc_api::{ExitReason, StepOutput};
@@ -106,14 +107,9 @@ impl<'a> Runner<'a> {
     #[inline(always)]
     pub(crate) fn turn<'b>(&mut self, place: impl TurnPlace<'b>, token: Token) {
         let task = token.into_task();
-        task.check.begin();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
-        #[cfg(not(feature = "sim"))]
+        shared.probe.turn_begins(&task.probe);
         place.count(&counters.turns);
-        #[cfg(feature = "sim")]
-        if !crate::sim::has_begun() {
-            place.count(&counters.turns);
-        }
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
             Begin::Terminate => {
@@ -135,7 +131,7 @@ impl<'a> Runner<'a> {
                 turn.run(&mut self.out)
             }
         };
-        task.check.end();
+        shared.probe.turn_ends(&task.probe);
         let leave = match ends {
             TurnEnd::Wait(waiting) => {
                 end_if_over(shared, &task);
@@ -173,5 +169,5 @@ fn end_if_over(shared: &Shared, task: &Task) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

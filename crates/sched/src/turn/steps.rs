@@ -12,6 +12,7 @@ use crate::core::owned::Gathered;
 use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::Waiting;
 use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
 use std::mem;
@@ -121,7 +122,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[inline(never)]
     fn gather_behind(mut self, mut request: UpgradeRequest) -> Result<usize, Stepped> {
         loop {
-            self.shared.accounts.take_upgrade(self.task.pid);
+            self.shared.probe.upgrading(self.task.pid);
             if let Err(error) = self.upgrade(request) {
                 return Err(self.end(ExitReason::UpgradeFailed(error)));
             }
@@ -166,12 +167,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.end(ExitReason::Terminated);
             return false;
         };
-        shared.accounts.show(task.pid, &events);
-        #[cfg(feature = "sim")]
-        crate::sim::begin_step(task, &events);
+        shared.probe.shown(task.pid, task.method, &events);
+        shared.probe.interleave(&task.shared);
         let stepped = contain(|| {
-            #[cfg(feature = "sim")]
-            crate::sim::before_step();
+            Decider::stepping();
             process.step(&mut events.events(), out)
         });
         let failed = match stepped {
@@ -186,8 +185,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
         let left = end_step(shared, task, &mut events);
         self.core.keep(left);
-        #[cfg(feature = "sim")]
-        crate::sim::moment(&task.shared);
+        shared.probe.interleave(&task.shared);
         self.dispatch(out);
         true
     }
@@ -197,8 +195,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[inline(never)]
     fn fail(mut self, left: usize, reason: ExitReason, out: &mut StepOutput) {
         self.core.keep(left);
-        #[cfg(feature = "sim")]
-        crate::sim::moment(&self.task.shared);
+        self.shared.probe.interleave(&self.task.shared);
         if let ExitReason::Panicked(_) = reason {
             self.counters.panics.bump();
         } else {
@@ -237,7 +234,7 @@ fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize 
         events.count();
     }
     let left = events.settle();
-    shared.accounts.settle(task.pid, events);
+    shared.probe.stepped(task.pid, events);
     if is_limited {
         task.release_messages(events.places);
     }

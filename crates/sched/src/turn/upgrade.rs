@@ -3,6 +3,7 @@
 use super::Turn;
 use crate::base::contain::{contain, discard, log};
 use crate::core::turns::TurnPlace;
+use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use crate::turn::finish::close;
 use ganger_proc_api::{
@@ -35,7 +36,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             close(old, task, counters);
         }
         self.core.forget_yields(task.pid, counters);
-        self.shared.accounts.upgrade(task.pid);
+        self.shared.probe.upgraded(task.pid);
         self.core.must_step = true;
         task.state.count_upgrade();
         counters.upgrades.bump();
@@ -70,7 +71,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let ctx = ProcessContext::new(Arc::clone(self.task) as _);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {
-                self.shared.accounts.open(self.task.pid);
+                self.shared.probe.initialised(self.task.pid);
                 return Ok(next);
             }
             Ok(Err(error)) => UpgradeError::InitFailed(error),

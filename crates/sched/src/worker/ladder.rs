@@ -28,8 +28,7 @@
 use super::Worker;
 use super::rotation::Due;
 use crate::core::token::Token;
-#[cfg(feature = "sim")]
-use crate::sim;
+use crate::probe::{Decide, Decider, Probe, Theft};
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;
@@ -144,7 +143,8 @@ impl Worker<'_> {
             && let Steal::Success(count) =
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
-            self.shared.check.take_over(self.queue.index, above);
+            let (probe, unknown) = (&self.shared.probe, Default::default());
+            probe.stole(self.queue.index, unknown, Theft::Onto(above));
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }
@@ -197,8 +197,7 @@ impl Worker<'_> {
         if !self.searching || victims < 2 {
             return None;
         }
-        #[cfg(feature = "sim")]
-        if sim::happens("steal fails") {
+        if Decider::happens("steal fails") {
             return None;
         }
         for _ in 0..STEAL_ROUNDS {
@@ -207,10 +206,10 @@ impl Worker<'_> {
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
             {
-                let glimpse = self.shared.check.glimpse(victim);
+                let observed = self.shared.probe.observe(victim);
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
-                    self.shared.check.steal(self.queue.index, glimpse);
+                    (self.shared.probe).stole(self.queue.index, observed, Theft::Half);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to
@@ -225,13 +224,7 @@ impl Worker<'_> {
     }
 
     /// One of so many at random; `what` says what for.
-    #[cfg(not(feature = "sim"))]
-    pub(super) fn draw(&mut self, _what: &'static str, of: usize) -> usize {
-        self.random.usize(..of)
-    }
-
-    #[cfg(feature = "sim")]
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
-        sim::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
+        Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
     }
 }

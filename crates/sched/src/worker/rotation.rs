@@ -77,7 +77,7 @@ impl Rotation {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -2,9 +2,10 @@
 //!
 //! `GANGER_STRESS` multiplies the work (default 1: a few seconds). A failure prints the seed;
 //! `GANGER_STRESS_SEED` repeats it, as far as threads can be repeated.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
+#![allow(missing_docs)]
 
-use ganger_deque::{Steal, Stealer, Worker};
+use ganger_deque::{Stealer, Worker};
 use ganger_soak::chance::{seed, yield_at_random};
 use ganger_soak::{Item, Ledger};
 use std::sync::Barrier;
@@ -22,7 +23,7 @@ fn join<'a>(threads: impl IntoIterator<Item = ScopedJoinHandle<'a, ()>>) {
     }
 }
 
-/// Steals in both ways until `done`.
+/// Steals in all ways until `done`.
 fn thief(stealer: &Stealer<Item<'_>>, seed: u64, mut done: impl FnMut() -> bool) {
     let mut random = fastrand::Rng::with_seed(seed);
     let own = Worker::with_capacity(1);
@@ -35,14 +36,20 @@ fn thief(stealer: &Stealer<Item<'_>>, seed: u64, mut done: impl FnMut() -> bool)
             continue;
         }
         let limit = random.usize(0..40).saturating_sub(4);
-        let Steal::Success(count) = stealer.steal_half_into(&own, limit) else {
+        let (count, oldest) = if random.bool() {
+            let stolen = stealer.steal_half_into(&own, limit);
+            (stolen.success(), None)
+        } else {
+            let stolen = stealer.steal_half_and_pop(&own, limit).success();
+            (stolen.is_some().then(|| own.len() + 1), stolen)
+        };
+        let Some(count) = count else {
             yield_at_random(&mut random, 16);
             continue;
         };
-        assert!(count <= limit && count <= own.len());
+        assert!(count <= limit && count == own.len() + usize::from(oldest.is_some()));
         let mut newest = usize::MAX;
-        for _ in 0..count {
-            let item = own.pop().expect("nobody steals from a thief here");
+        for item in std::iter::from_fn(|| own.pop()).chain(oldest) {
             assert!(item.id() < newest, "order is kept");
             newest = item.id();
         }

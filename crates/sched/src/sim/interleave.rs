@@ -1,14 +1,14 @@
 //! What other threads do in the middle of a move.
 //!
-//! A move is not interrupted, but for a few places in it at which another thread may do something
-//! that is done from outside of any worker. There the thread stands in for another one.
+//! A move is interrupted at a few places only. At these, another thread may do something from
+//! outside of any worker, and the simulation's thread stands in for it.
 
-use super::Did;
-use super::driver::{choose, happens, is_driven};
 use super::note::{Note, note};
+use super::{Did, Simulation, happens};
 use crate::base::clock::Deadline;
 use crate::core::local;
 use crate::core::shared::Shared;
+use crate::probe::Decide;
 use crate::stop;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
@@ -26,24 +26,24 @@ thread_local! {
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
 }
 
-/// To what processes may be upgraded at any moment, from now on.
+/// Lets processes be upgraded in this way at any moment, from now on.
 pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
     UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
 }
 
-/// What others may do at any moment, from now on.
+/// Lets other threads do this at any moment, from now on.
 pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// Such a place.
-pub(crate) fn moment(shared: &Arc<Shared>) {
-    if is_driven() {
-        local::leave(|| interfere(shared));
+/// A place at which a move may be interrupted.
+pub(super) fn interleave(shared: &Arc<Shared>) {
+    if Simulation::is_driven() {
+        local::leave(|| act(shared));
     }
 }
 
-fn interfere(shared: &Arc<Shared>) {
+fn act(shared: &Arc<Shared>) {
     if happens("process is terminated")
         && let Some(task) = any(shared)
     {
@@ -61,7 +61,7 @@ fn interfere(shared: &Arc<Shared>) {
         && let Some(task) = any(shared)
     {
         done(Did::Upgraded(task.pid));
-        // It may be about to end.
+        // The process may be about to end.
         drop(task.upgrade(request()));
     }
     if happens("others act")
@@ -91,19 +91,19 @@ fn done(did: Did) {
 /// Any of the live processes.
 fn any(shared: &Shared) -> Option<crate::core::cell::Task> {
     let tasks: Vec<_> = shared.registry.all().collect();
-    let chosen = (!tasks.is_empty()).then(|| choose("process", tasks.len()))??;
+    let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
     tasks.into_iter().nth(chosen)
 }
 
 fn any_upgrade() -> Option<Request> {
     let count = UPGRADES.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| choose("upgrade", count))??;
+    let chosen = (count > 0).then(|| Simulation::choose("upgrade", count))??;
     UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
 }
 
 fn any_act() -> Option<Act> {
     let count = ACTS.with_borrow(Vec::len);
-    let chosen = (count > 0).then(|| choose("act", count))??;
+    let chosen = (count > 0).then(|| Simulation::choose("act", count))??;
     ACTS.with_borrow(|acts| acts.get(chosen).cloned())
 }
 
@@ -113,11 +113,12 @@ pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
     // The simulation's own clock says when it has passed.
     let deadline = Deadline::after(Duration::MAX);
     shared.stopper.ask(deadline, || shared.counters.total());
+    stop::end_waits(shared);
     stop::cancel_all(shared);
 }
 
 /// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
-pub(crate) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
+pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
     let asked = DEADLINE.get();
     DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
     if !shared.shutdown.is_stopping() {
@@ -137,7 +138,7 @@ pub(super) fn force(shared: &Arc<Shared>) {
     stop::end_queued(shared);
 }
 
-/// For another simulation, and so that nothing of this one is kept.
+/// Forgets all of this simulation, so that another one may follow.
 pub(super) fn forget() {
     DEADLINE.set(None);
     UPGRADES.take();
