@@ -85,7 +85,9 @@ impl<T> Wheel<T> {
         Some(before)
     }
 
-    /// The deadline of a timer, as it was given; `None` if it has fired or has been cancelled. O(1).
+    /// The deadline of a timer, as it was given; `None` if it has fired or has been cancelled.
+    ///
+    /// O(1).
     #[must_use]
     pub fn deadline(&self, key: Key) -> Option<u64> {
         let place = self.entries.find(key)?;
