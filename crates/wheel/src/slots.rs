@@ -260,8 +260,7 @@ impl Slot {
 }
 
 impl SlotId {
-    /// A slot that no timer is ever in: that of the tick at which the last level begins is the
-    /// next.
+    /// A slot that no timer is ever in: the last level begins with the next one.
     pub(crate) const NONE: Self = Self((LEVELS - 1) << SLOT_BITS);
 
     /// The slot of that digit on that level.

@@ -86,6 +86,7 @@ impl<T> Wheel<T> {
     }
 
     /// The deadline of a timer, as it was given; `None` if it has fired or has been cancelled.
+    ///
     /// O(1).
     #[must_use]
     pub fn deadline(&self, key: Key) -> Option<u64> {
