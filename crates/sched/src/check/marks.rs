@@ -206,18 +206,18 @@ mod tests {
 
     // pins: G4
     #[test]
-    #[should_panic(expected = "waited for 1241 picks, the last of worker 1, with 2 before it")]
+    #[should_panic(expected = "waited for 2561 picks, the last of worker 1, with 2 before it")]
     fn a_process_that_waits_for_too_long_is_found() {
         let check = check();
         let book = check.book.as_ref().unwrap();
         let process = ProcessCheck::new(&check);
-        for picks in [62 * 20, 62 * 20 + 1] {
+        for picks in [128 * 20, 128 * 20 + 1] {
             queue(&process, Some(1), 2, book);
             others(book, picks - 1);
             process.pick(1, book);
             process.begin();
             process.end();
-            assert_eq!(book.summary().worst, 62 * 20);
+            assert_eq!(book.summary().worst, 128 * 20);
         }
     }
 
@@ -304,7 +304,7 @@ mod tests {
 
     // pins: G4
     #[test]
-    #[should_panic(expected = "waited for 1117 picks, the last of worker 1, with 0 before it")]
+    #[should_panic(expected = "waited for 2305 picks, the last of worker 1, with 0 before it")]
     fn a_process_that_is_stolen_and_waits_for_too_long_is_found() {
         let moves = |picks: u64| {
             move |check: &Check, book: &Book| {
@@ -313,8 +313,8 @@ mod tests {
                 others(book, picks - 1_001);
             }
         };
-        assert_eq!(waited(0, moves(62 * 18)), 62 * 18);
-        waited(0, moves(62 * 18 + 1));
+        assert_eq!(waited(0, moves(128 * 18)), 128 * 18);
+        waited(0, moves(128 * 18 + 1));
     }
 
     #[test]
@@ -360,9 +360,9 @@ mod tests {
         // It would be too long without.
         let taken_over = waited(0, |check, book| {
             check.take_over(1, 10);
-            others(book, 62 * 28 - 1);
+            others(book, 128 * 28 - 1);
         });
-        assert_eq!(taken_over, 62 * 28);
+        assert_eq!(taken_over, 128 * 28);
     }
 
     // pins: G4

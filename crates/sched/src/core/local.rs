@@ -26,6 +26,9 @@ pub(crate) struct LocalQueue {
     pub(crate) handlers: OwnHandlers,
     /// How many processes this turn has woken.
     woken: Cell<u32>,
+    /// The deque may have processes that this worker has woken, or stolen: a process that continues
+    /// would be picked before them.
+    pub(crate) is_woken: Cell<bool>,
 }
 
 impl LocalQueue {
@@ -37,6 +40,7 @@ impl LocalQueue {
             cache: RefCell::default(),
             handlers: OwnHandlers::default(),
             woken: Cell::new(0),
+            is_woken: Cell::new(false),
         }
     }
 

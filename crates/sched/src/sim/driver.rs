@@ -3,6 +3,7 @@
 use crate::core::token::Token;
 use ganger_deque::Worker as Deque;
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 /// Decides.
 pub trait Driver {
@@ -20,6 +21,8 @@ thread_local! {
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
     /// The turn that is about to be run has been counted.
     static HAS_BEGUN: Cell<bool> = const { Cell::new(false) };
+    /// What the clock of the simulation shows.
+    static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -97,6 +100,16 @@ pub(crate) fn note_broken(message: &str) -> bool {
 pub(crate) fn refuse_to_block(what: &str, instead: &str) {
     let message = format!("{what} would block the simulation for ever; use {instead}");
     assert!(!note_broken(&message), "{message}");
+}
+
+/// The clock of the simulation shows that.
+pub(super) fn set_time(now: Duration) {
+    TIME.set(now);
+}
+
+/// What it shows, if there is one.
+pub(crate) fn time() -> Option<Duration> {
+    IS_DRIVEN.get().then(|| TIME.get())
 }
 
 /// Whether this thread has a driver.

@@ -11,7 +11,7 @@ mod note;
 
 pub use driver::{Driver, broken, drive, happens, pick};
 pub(crate) use driver::{
-    before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun,
+    before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun, time,
 };
 pub(crate) use moment::{begin_stop, moment};
 pub use moment::{offer_act, offer_upgrade};
@@ -160,6 +160,7 @@ fn work_without_threads<R>(
 ) -> R {
     let shared = &handle.shared;
     let clock = SetClock::default();
+    driver::set_time(clock.now());
     let mut machine = Machine {
         shared,
         queues,
@@ -270,6 +271,7 @@ impl Machine<'_> {
     /// Sets the time, which never goes back.
     pub fn set_now(&mut self, now: Duration) {
         self.clock.0.set(self.now().max(now));
+        driver::set_time(self.now());
     }
 
     /// Checks the promises that can be checked at this moment; returns whether that was anything:

@@ -9,7 +9,7 @@
 //! keep waking each other starve no third one. In place of one from the global queue, when there is
 //! none, it may be the oldest of another worker that has more (`worker/balance.rs`).
 //!
-//! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
+//! **The bound.** Let `R` be the rotation (127), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
 //! + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each rotation
 //! takes the first of the global queue, if there is one, and the oldest of the deque, and comes
@@ -94,7 +94,8 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
-        if self.rotation.take(now) == Due::Oldest {
+        let mut due = self.take_from_rotation(now)?;
+        if due == Due::Oldest {
             if let Some(oldest) = self.pick_oldest() {
                 return Some(oldest);
             }
@@ -102,9 +103,28 @@ impl Worker<'_> {
             if !self.rotation.is_due(now) {
                 return None;
             }
-            let _rotation = self.rotation.take(now);
+            due = self.take_from_rotation(now)?;
+        }
+        if due == Due::Global {
+            return self.pick_global();
         }
         self.rotate(now)
+    }
+
+    fn take_from_rotation(&mut self, now: u64) -> Option<Due> {
+        let (queue, shared) = (self.queue, self.shared);
+        let is_shorter = || queue.deque.len() < shared.global.len();
+        let clock = || shared.time.read();
+        (self.rotation).take(now, queue.is_woken.get(), is_shorter, clock)
+    }
+
+    fn pick_global(&mut self) -> Option<Token> {
+        let first = self.shared.global.pop();
+        match first {
+            Some(_) => self.counters.global_picks.bump(),
+            None => self.rotation.forget_the_global(),
+        }
+        first
     }
 
     pub(super) fn rotate(&mut self, now: u64) -> Option<Token> {
@@ -145,6 +165,7 @@ impl Worker<'_> {
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
             self.shared.check.take_over(self.queue.index, above);
+            self.queue.is_woken.set(true);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }
@@ -168,6 +189,7 @@ impl Worker<'_> {
     /// The rungs below the own deque.
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
+        self.queue.is_woken.set(false);
         self.rotation.forget_the_oldest();
         self.take_global().or_else(|| self.steal())
     }
@@ -211,6 +233,7 @@ impl Worker<'_> {
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
                     self.shared.check.steal(self.queue.index, glimpse);
+                    self.queue.is_woken.set(true);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The formula of the documentation: picks until a process starts that has so many before it.
 fn bound(before: u64) -> u64 {
-    (61 + 1) * (before + 16 + 2)
+    (127 + 1) * (before + 16 + 2)
 }
 
 // pins: G4
