@@ -118,7 +118,7 @@ impl Builder {
     }
 
     /// At every how many-th pick a worker looks at the global queue and the oldest of its own deque
-    /// first. From 1 up. Default: 127.
+    /// first, at the latest: it does so earlier where steps are long. From 1 up. Default: 127.
     pub fn rotation(self, picks: u32) -> Self {
         self.with(|config| config.rotation = picks)
     }

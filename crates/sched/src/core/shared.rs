@@ -256,8 +256,9 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
-        queue.is_woken.set(true);
-        if !queue.deque.is_empty() {
+        let below = queue.deque.len();
+        queue.begin_woken(below);
+        if below > 0 {
             return self.schedule_beside(queue, token);
         }
         let _pushing = self.check.begin_push(|| Some(queue.index));
@@ -313,7 +314,7 @@ impl Shared {
     /// takes another process from the deque.
     pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
-            Some(queue) if queue.is_woken.get() => self.requeue_behind(queue, token),
+            Some(queue) if queue.has_woken() => self.requeue_behind(queue, token),
             Some(queue) => {
                 self.check.begin_pick(queue.index);
                 self.check.push(queue, token);
@@ -322,18 +323,13 @@ impl Shared {
         }
     }
 
-    /// As [`requeue`](Self::requeue), where the deque may have some that were woken or stolen: in
-    /// the global queue the process does not keep them waiting.
+    /// As [`requeue`](Self::requeue), where the deque has some that were woken or stolen: in the
+    /// global queue the process does not keep them waiting.
     #[inline(never)]
     fn requeue_behind(&self, queue: &LocalQueue, token: Token) {
         self.check.begin_pick(queue.index);
-        if queue.deque.is_empty() {
-            queue.is_woken.set(false);
-            self.check.push(queue, token);
-        } else {
-            self.check.push_global(&self.global, token);
-            self.idle.notify_from_outside();
-        }
+        self.check.push_global(&self.global, token);
+        self.idle.notify_from_outside();
     }
 
     /// The other ends of all deques in which there may be something.

@@ -3,11 +3,12 @@
 //! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
 //! eight times before it is passed over once; its own deque, youngest first (a process that a step
 //! has just woken finds its data in the cache); the global queue (one to run, some more for its
-//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 61st pick
-//! that is not from the urgent lane, and at the first such pick after 10 ms without one, it looks
-//! at the global queue first and takes the oldest of its own deque next, so that two processes that
-//! keep waking each other starve no third one. In place of one from the global queue, when there is
-//! none, it may be the oldest of another worker that has more (`worker/balance.rs`).
+//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 127th pick
+//! that is not from the urgent lane, earlier where steps are long (`worker/rotation.rs`), and at the
+//! first such pick after 10 ms without one, it looks at the global queue first and takes the oldest
+//! of its own deque next, so that two processes that keep waking each other starve no third one. In
+//! place of one from the global queue, when there is none, it may be the oldest of another worker
+//! that has more (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (127), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
@@ -115,7 +116,7 @@ impl Worker<'_> {
         let (queue, shared) = (self.queue, self.shared);
         let is_shorter = || queue.deque.len() < shared.global.len();
         let clock = || shared.time.read();
-        (self.rotation).take(now, queue.is_woken.get(), is_shorter, clock)
+        (self.rotation).take(now, queue.has_woken(), is_shorter, clock)
     }
 
     fn pick_global(&mut self) -> Option<Token> {
@@ -165,7 +166,7 @@ impl Worker<'_> {
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
             self.shared.check.take_over(self.queue.index, above);
-            self.queue.is_woken.set(true);
+            self.queue.begin_woken(above);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }
@@ -189,7 +190,7 @@ impl Worker<'_> {
     /// The rungs below the own deque.
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
-        self.queue.is_woken.set(false);
+        self.queue.end_woken();
         self.rotation.forget_the_oldest();
         self.take_global().or_else(|| self.steal())
     }
@@ -233,7 +234,7 @@ impl Worker<'_> {
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
                     self.shared.check.steal(self.queue.index, glimpse);
-                    self.queue.is_woken.set(true);
+                    self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to

@@ -7,12 +7,13 @@
 //!
 //! **Rejected.** The clock at each pick, or at each rotation: short steps would feel it. An interval
 //! from the mean length of the last picks alone: each of a hundred short steps that a long one has
-//! woken would wait for a rotation of its own.
+//! woken would wait for a rotation of its own. Short steps by time: they run in the order of a queue
+//! then, and a tree of processes would grow in breadth.
 //!
 //! **Protocol.** A rotation is due
-//! 1. after so many picks, or after so long by the coarse time, whatever waits;
-//! 2. before that, after as many picks as last for [`PACE`] in the mean, which the worker works out
-//!    when the coarse time changes;
+//! 1. after so many picks, or after an eighth of the chain limit by the coarse time, whatever waits;
+//! 2. before that, unless steps are short, after as many picks as last for [`PACE`] in the mean,
+//!    which the worker works out when the coarse time changes;
 //! 3. where the own deque may have something woken, later: the worker lets this run for a [`SLICE`]
 //!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick for
 //!    as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
@@ -26,11 +27,18 @@ use crate::base::config::Config;
 /// So many nanoseconds of picks are between two rotations, where nothing has been woken.
 const PACE: u64 = 20_000;
 
-/// And so many where something has been.
+/// Steps of which so many last for that are short: the bound in picks is enough for them.
+const SHORT: u32 = 10;
+
+/// So many nanoseconds are a slice for what has been woken.
 const SLICE: u64 = 100_000;
 
 /// How many picks of a slice come between two looks at the clock, at the most.
 const MOST_UNSEEN: u32 = 8;
+
+/// So many times in the chain limit a worker rotates by the coarse time, and finds that steps have
+/// become long.
+const LOOKS: u64 = 8;
 
 pub(super) struct Rotation {
     /// Every so many picks.
@@ -97,7 +105,7 @@ pub(super) enum Due {
 impl Rotation {
     pub(super) fn new(config: &Config, now: u64) -> Self {
         let every = config.rotation;
-        let limit = nanos(config.chain_limit);
+        let limit = nanos(config.chain_limit) / LOOKS;
         Self {
             every,
             limit,
@@ -259,8 +267,11 @@ impl Pace {
             return;
         }
         let picks = PACE.saturating_mul(self.counted.into()) / elapsed;
-        let picks = u32::try_from(picks).unwrap_or(u32::MAX);
-        (self.picks, self.since, self.counted) = (picks.clamp(1, most), now, 0);
+        let picks = match u32::try_from(picks) {
+            Ok(picks @ ..SHORT) => picks.clamp(1, most),
+            _ => most,
+        };
+        (self.picks, self.since, self.counted) = (picks, now, 0);
     }
 }
 
@@ -354,6 +365,7 @@ mod tests {
         ) {
             let (mut now, mut clock) = (1_000, 7_000);
             let mut rotation = rotation(every, limit, now);
+            let limit = limit / LOOKS;
             let mut model =
                 Model { every, limit, picks: 0, last: now, oldest_is_next: false, is_new: true };
             for act in acts {
@@ -410,13 +422,13 @@ mod tests {
         ..NONE_WOKEN
     };
 
-    /// One that has seen ten picks that lasted for so long each.
+    /// One that has seen thirty picks that lasted for so long each.
     fn that_has_seen(each: u64) -> (Rotation, u64) {
-        let mut rotation = rotation(10, u64::MAX, 0);
-        for _ in 0..9 {
+        let mut rotation = rotation(30, u64::MAX, 0);
+        for _ in 0..29 {
             assert_eq!(pick(&mut rotation, 0, 0, NONE_WOKEN), None);
         }
-        let now = 10 * each;
+        let now = 30 * each;
         assert_eq!(
             pick(&mut rotation, now, now, NONE_WOKEN),
             Some(Due::Rotation)
@@ -439,7 +451,8 @@ mod tests {
     // pins: G4
     #[test]
     fn rotations_are_as_far_apart_as_steps_are_long() {
-        for (each, picks) in [(PACE, 1), (5 * PACE, 1), (PACE / 4, 4), (PACE / 30, 10)] {
+        // Those of which ten make up the pace are short.
+        for (each, picks) in [(PACE, 1), (5 * PACE, 1), (PACE / 4, 4), (PACE / 10, 30)] {
             let (mut rotation, mut clock) = that_has_seen(each);
             for _ in 0..3 {
                 let next = picks_to_the_next(&mut rotation, &mut clock, each, NONE_WOKEN);
@@ -453,15 +466,14 @@ mod tests {
     fn what_is_woken_has_a_slice_and_then_the_others_as_long_a_time() {
         let (mut rotation, mut clock) = that_has_seen(PACE);
         let mut next = |each| picks_to_the_next(&mut rotation, &mut clock, each, WOKEN);
-        // Short ones go on up to the bound in picks.
-        assert_eq!(next(10), 10);
-        // The third look at the clock, after 1, 2 and 4, is behind the slice.
+        // The fourth look at the clock, after 1, 2 and 4 picks more, is behind the slice.
         assert_eq!(next(SLICE / 4), 8);
-        // What comes from elsewhere has as much: 7 and a rotation have passed.
-        for _ in 0..7 {
+        // Seven of these were in it, and one rotation has passed.
+        for _ in 0..6 {
             assert_eq!(next(SLICE / 4), 1);
         }
-        assert!(next(10) > 1);
+        // Short ones go on up to the bound in picks.
+        assert_eq!(next(10), 30);
     }
 
     // pins: G4
