@@ -1,5 +1,5 @@
-//! What the benchmarks run: whole workloads for schedulers, and workloads for the deque and the
-//! mailbox, all beside their peers.
+//! What the benchmarks run: whole workloads for schedulers, and workloads for the deque, the
+//! mailbox and the timing wheel, all beside their peers.
 //!
 //! The benchmarks themselves are in the folder `benches`: `cargo bench -p ganger-benches`.
 
@@ -8,4 +8,5 @@ pub mod deque;
 pub mod driver;
 pub mod mailbox;
 pub mod queues;
+pub mod timers;
 pub mod whole;

@@ -1,15 +1,16 @@
-//! The deque, the mailbox and the memory of nodes are crates of their own: each builds, and passes
-//! its tests, alone, and needs little.
+//! The deque, the mailbox, the timing wheel and the memory of nodes are crates of their own: each
+//! builds, and passes its tests, alone, and needs little: few crates, and no procedural macro.
 
 use crate::Failure;
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 
 /// The crates, each with the crates of the project that it may depend on.
-const STANDALONE: [(&str, &[&str]); 3] = [
+const STANDALONE: [(&str, &[&str]); 4] = [
     ("ganger-deque", &["ganger-sync"]),
     ("ganger-nodes", &["ganger-sync"]),
     ("ganger-mpsc", &["ganger-nodes", "ganger-sync"]),
+    ("ganger-wheel", &[]),
 ];
 const MAX_DIRECT: usize = 3;
 
@@ -41,6 +42,9 @@ fn check(package: &str, allowed: &[&str], direct: &str, all: &str) -> Result<(),
     if direct.len() > MAX_DIRECT {
         let list = direct.join(", ");
         return Err(format!("{package} depends on more than {MAX_DIRECT} crates: {list}").into());
+    }
+    if let Some(line) = all.lines().find(|line| line.contains("(proc-macro)")) {
+        return Err(format!("{package} depends on a procedural macro: {line}").into());
     }
     match names(all).find(|name| name.starts_with("ganger") && !allowed.contains(name)) {
         Some(name) => Err(format!("{package} depends on {name}").into()),
@@ -86,6 +90,17 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "ganger-deque depends on more than 3 crates: a, b, c, d"
+        );
+    }
+
+    #[test]
+    fn a_procedural_macro_is_found_at_any_depth() {
+        let direct = tree(&["thiserror"]);
+        let all = format!("{direct}thiserror-impl v2.0.0 (proc-macro)\n");
+        let error = check("ganger-deque", &[], &direct, &all).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "ganger-deque depends on a procedural macro: thiserror-impl v2.0.0 (proc-macro)"
         );
     }
 

@@ -119,7 +119,7 @@ impl Cargo {
     /// every crate, and two sets of flags in one folder would build everything again and again.
     pub(crate) fn under_loom(self) -> Self {
         let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
-        flags.push_str(" --cfg loom");
+        flags.push_str(" --cfg ganger_loom");
         let target = self.target.join("loom");
         self.env("RUSTFLAGS", flags.trim_start())
             .env("CARGO_TARGET_DIR", target)

@@ -174,7 +174,7 @@ fn sum(rows: &[Row]) -> Totals {
     let ran_all = rows.iter().any(|row| row.step == Step::Test);
     let mut sum = Totals::default();
     for row in rows {
-        let again = ran_all && matches!(row.step, Step::Alone | Step::Stress);
+        let again = ran_all && matches!(row.step, Step::Alone | Step::Packed | Step::Stress);
         sum += Totals {
             passed: if again { 0 } else { row.totals.passed },
             ..row.totals

@@ -1,4 +1,5 @@
-//! Clippy, and clippy again on what loom sees: code behind `cfg(loom)` is invisible to the first.
+//! Clippy, and clippy again on what loom sees: code behind `cfg(ganger_loom)` is invisible to the
+//! first.
 
 use crate::Failure;
 use crate::cargo::Cargo;

@@ -109,7 +109,7 @@ pub(crate) fn packages() -> Result<Vec<String>, Failure> {
     for entry in fs::read_dir(root().join("crates"))? {
         let folder = entry?.path();
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-        if manifest.contains("cfg(loom)")
+        if manifest.contains("cfg(ganger_loom)")
             && let Some(name) = folder.file_name()
         {
             packages.push(format!("ganger-{}", name.to_string_lossy()));
@@ -254,6 +254,17 @@ mod tests {
         let tests = |package| Tree::own().package(package).join("tests").join(IT);
         assert!(has_model_files(&tests("ganger-mpsc")).unwrap());
         assert!(!has_model_files(&tests("ganger-relay")).unwrap());
+    }
+
+    #[test]
+    fn every_night_explores_all_crates_with_models() {
+        let workflow = root().join(".github/workflows/nightly.yml");
+        let workflow = fs::read_to_string(workflow).unwrap();
+        let folders = packages().unwrap().join(", ").replace("ganger-", "");
+        assert!(
+            workflow.contains(&format!("crate: [{folders}]")),
+            "{folders}"
+        );
     }
 
     #[test]

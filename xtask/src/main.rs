@@ -9,6 +9,7 @@ mod features;
 mod instructions;
 mod loom;
 mod mutants;
+mod packed;
 mod program;
 mod readme;
 mod root;

@@ -106,7 +106,8 @@ mod tests {
         let program = |file| Tree::own().program("ganger-deque", file);
         assert_eq!(program("memory"), "memory");
         assert_eq!(program("soak"), "soak");
-        assert_eq!(program("stress"), IT);
+        assert_eq!(program("stress"), "stress");
+        assert_eq!(program("behaviour"), IT);
         assert_eq!(program("loom_drop"), IT);
     }
 

@@ -3,7 +3,7 @@
 use crate::cargo::Cargo;
 use crate::totals::Totals;
 use crate::{Failure, alone, clippy, features, instructions, loom, mutants};
-use crate::{readme, sanitize, soak, tidy, wordfreq};
+use crate::{packed, readme, sanitize, soak, tidy, wordfreq};
 use clap::ValueEnum;
 use std::env;
 
@@ -30,8 +30,10 @@ pub(crate) enum Step {
     LoomClippy,
     /// nightly: the facade builds with each pair of features, tests and examples too
     Pairs,
-    /// nightly: the tests of the deque and the mailbox pass when they are built alone
+    /// nightly: the tests of the deque, the mailbox and the wheel pass when they are built alone
     Alone,
+    /// nightly: the packages pass their tests where they are unpacked, without the project
+    Packed,
     /// nightly: the workloads work with every peer
     Benches,
     /// nightly: a step, a send, a spawn and others take no more instructions, read-modify-writes,
@@ -100,6 +102,7 @@ impl Step {
             Self::LoomClippy => clippy::under_loom(),
             Self::Pairs => features::pairs(),
             Self::Alone => alone::run(totals),
+            Self::Packed => packed::run(totals),
             Self::Benches => Cargo::new(["test", "-p", "ganger-benches"]).test(totals),
             Self::Instructions => return instructions::gate(),
             Self::Wordfreq => wordfreq::run(),

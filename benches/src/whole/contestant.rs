@@ -99,16 +99,16 @@ pub trait Contestant {
     /// bell says that it was the last.
     fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error>;
 
-    /// W12, W13b, W13c: as many processes as the board has rows, which note each tick that they are sent there.
-    /// When the board says that it was the last they hit the gate and end. The result sends a tick
-    /// to all of them, from any thread.
+    /// W12, W13b, W13c: as many processes as the board has rows, which note each tick that they are
+    /// sent there. When the board says that it was the last they hit the gate and end. The result
+    /// sends a tick to all of them, from any thread.
     fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error>;
 
     /// W12: how many threads run processes.
     fn workers(&self) -> usize;
 
-    /// W12, W13b, W13c: starts so many processes that block and continue until they are told to stop; then they
-    /// hit the gate and end.
+    /// W12, W13b, W13c: starts so many processes that block and continue until they are told to
+    /// stop; then they hit the gate and end.
     fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error>;
 
     /// W13: starts so many processes that run a lap and continue until the race is over; then they

@@ -18,14 +18,14 @@ pub(crate) enum Event {
     Fenced,
 }
 
-#[cfg(not(all(test, not(loom))))]
+#[cfg(not(all(test, not(ganger_loom))))]
 #[inline(always)]
 pub(crate) fn count(_: Event) {}
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 pub(crate) use counted::count;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod counted {
     use super::Event;
     use crate::{Steal, Worker};

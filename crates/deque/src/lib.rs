@@ -69,7 +69,8 @@
 //! | `pop`, exposed | its CAS |
 //! | `pop`, `None` | its last load of the word, which shows `head` past the item |
 //! | `steal`, `steal_half_into` | the CAS that claims; for `dest`, its store of `bottom` |
-//! | the same, `Empty` | the load of `bottom` that leaves nothing above `head` |
+//! | `steal_half_and_pop` | as `steal_half_into` |
+//! | all three, `Empty` | the load of `bottom` that leaves nothing above `head` |
 //!
 //! A pop of the last item stores `bottom` before it takes effect. So a thief may call a deque empty
 //! whose last item the owner is about to take, or to lose to another thief.
@@ -81,7 +82,7 @@
 
 mod counts;
 mod known;
-#[cfg(all(test, loom))]
+#[cfg(all(test, ganger_loom))]
 mod loom_publication;
 mod reclaim;
 mod ring;

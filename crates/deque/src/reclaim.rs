@@ -86,7 +86,7 @@ impl<R> Drop for Buffer<R> {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 mod backend {
     use crate::counts::{Event, count};
     use crossbeam_epoch::{Collector, LocalHandle};
@@ -159,7 +159,7 @@ mod backend {
     }
 }
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 mod backend {
     use crate::counts::{Event, count};
     use std::ptr::NonNull;
@@ -211,7 +211,7 @@ mod backend {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::sync::{Arc, Barrier};

@@ -41,10 +41,7 @@ impl<T> Ring<T> {
     pub(crate) fn new(capacity: u32) -> Self {
         assert!(capacity <= MAX_CAPACITY, "capacity overflow");
         let capacity = capacity.next_power_of_two();
-        let slots: Box<[Slot<T>]> = (0..capacity)
-            .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-            .collect();
-        let first = NonNull::from(Box::leak(slots)).cast();
+        let first = NonNull::from(Box::leak(allocate::<T>(capacity as usize))).cast();
         let mask = capacity - 1;
         Self {
             slots: Slots { first, mask },
@@ -97,6 +94,17 @@ impl<T> Slots<T> {
         unsafe { self.slot(index).as_ref() }.with(|slot| unsafe { slot.read() })
     }
 
+    /// Drops the item in the slot of `index` where it is.
+    ///
+    /// # Safety
+    /// As of [`write`](Self::write); and the slot holds an item, which no thread uses again.
+    pub(crate) unsafe fn drop_item(self, index: u32) {
+        // SAFETY: by the contract of this function.
+        let drop_it = |slot: *mut MaybeUninit<T>| unsafe { (*slot).assume_init_drop() };
+        // SAFETY: by the contract of this function the ring is there.
+        unsafe { self.slot(index).as_ref() }.with_mut(drop_it);
+    }
+
     /// Copies the slots of `count` indices from `first` on to the slots of the indices from `to` on
     /// in `target`, which is another ring.
     ///
@@ -136,12 +144,30 @@ impl<T> Clone for Slots<T> {
 
 impl<T> Copy for Slots<T> {}
 
+/// Slots whose memory nothing touches, so that a slot needs no page before its first item. Slots
+/// that are made one by one would each go through the stack, which may be smaller than an item.
+#[cfg(not(ganger_loom))]
+#[track_caller]
+fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
+    let mut slots: Vec<Slot<T>> = Vec::with_capacity(capacity);
+    // SAFETY: there is room for them, and a slot is valid with any content, also with none.
+    unsafe { slots.set_len(capacity) };
+    slots.into_boxed_slice()
+}
+
+/// Slots that are made one by one, because loom watches each.
+#[cfg(ganger_loom)]
+fn allocate<T>(capacity: usize) -> Box<[Slot<T>]> {
+    let slot = || UnsafeCell::new(MaybeUninit::uninit());
+    std::iter::repeat_with(slot).take(capacity).collect()
+}
+
 /// Copies `count` slots that lie side by side.
 ///
 /// # Safety
 /// There are as many on both sides. No thread writes those from `from` on, and no other thread
 /// reads or writes those from `to` on.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     // SAFETY: by the contract of this function. A slot is laid out like its content.
     unsafe { from.copy_to_nonoverlapping(to, count as usize) };
@@ -152,7 +178,7 @@ unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) 
 /// # Safety
 /// There are as many on both sides. No thread writes those from `from` on, and no other thread
 /// reads or writes those from `to` on.
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) {
     for offset in 0..count as usize {
         // SAFETY: by the contract of this function.
@@ -164,7 +190,7 @@ unsafe fn copy_run<T>(from: NonNull<Slot<T>>, to: NonNull<Slot<T>>, count: u32) 
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -115,35 +115,73 @@ impl<T> Stealer<T> {
         if seen.len(bottom) == 0 || limit == 0 || dest.belongs_to(&self.shared) {
             return Steal::Empty;
         }
-        self.steal_half_seen(seen, bottom, dest, limit)
+        let count = |claimed: &Claimed<'_, T>| claimed.count as usize;
+        self.steal_half_seen(seen, bottom, dest, limit, 0, count)
     }
 
-    /// The rest of [`steal_half_into`](Self::steal_half_into). It is apart, so that a look in vain
-    /// stays small.
+    /// As [`steal_half_into`](Self::steal_half_into), but returns the oldest of the items, which
+    /// the thief can run at once, and moves the others into `dest`. `limit` counts all of them.
+    ///
+    /// O(n) for n items, and growth of `dest`, amortised. It synchronises as much as one
+    /// [`steal`](Self::steal).
+    ///
+    /// # Panics
+    /// As [`steal_half_into`](Self::steal_half_into).
+    ///
+    /// ```
+    /// use ganger_deque::{Steal, Worker};
+    ///
+    /// let (victim, dest) = (Worker::new(), Worker::new());
+    /// for item in 0..6 {
+    ///     victim.push(item);
+    /// }
+    /// assert_eq!(victim.stealer().steal_half_and_pop(&dest, 16), Steal::Success(0));
+    /// assert_eq!((dest.pop(), dest.pop(), dest.pop()), (Some(2), Some(1), None));
+    /// assert_eq!(victim.len(), 3);
+    /// ```
+    #[inline]
+    pub fn steal_half_and_pop(&self, dest: &Worker<T>, limit: usize) -> Steal<T> {
+        let (seen, bottom) = self.look();
+        if seen.len(bottom) == 0 || limit == 0 || dest.belongs_to(&self.shared) {
+            return Steal::Empty;
+        }
+        // SAFETY: the slot is this thief's: the owner does not write it before the release.
+        let oldest = |claimed: &Claimed<'_, T>| unsafe { claimed.ring.read(claimed.first) };
+        let stolen = self.steal_half_seen(seen, bottom, dest, limit, 1, oldest);
+        // SAFETY: the slot held an item, and only the thief with the claim takes it.
+        stolen.map(|oldest| unsafe { oldest.assume_init() })
+    }
+
+    /// The rest of the two above. It is apart, so that a look in vain stays small. The `kept`
+    /// oldest items, at most one, do not go to `dest`: `result` copies them.
     #[inline(never)]
-    fn steal_half_seen(
+    fn steal_half_seen<R>(
         &self,
         seen: Snapshot,
         bottom: u32,
         dest: &Worker<T>,
         limit: usize,
-    ) -> Steal<usize> {
+        kept: u32,
+        result: impl FnOnce(&Claimed<'_, T>) -> R,
+    ) -> Steal<R> {
         let Some((seen, bottom)) = self.look_closer(seen, bottom) else {
             return Steal::Retry;
         };
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         // Room comes first: nothing may fail between the claim and the copy.
         let wanted = half(seen.len(bottom)).min(seen.claimable(bottom));
-        let room = dest.reserve(wanted.min(limit));
+        let room = dest.reserve(wanted.min(limit).saturating_sub(kept));
         let guard = reclaim::pin();
-        self.claim(&guard, seen, bottom, limit.min(room))
+        self.claim(&guard, seen, bottom, limit.min(room + kept))
             .map(|claimed| {
+                let result = result(&claimed);
+                let (first, count) = (claimed.first.wrapping_add(kept), claimed.count - kept);
                 // SAFETY: the slots are this thief's: the owner does not write them before the
-                // release. The claim is no larger than the room.
-                unsafe { dest.fill(**claimed.ring, claimed.first, claimed.count) };
+                // release. A claim has an item, and with those kept it is no larger than the room.
+                unsafe { dest.fill(**claimed.ring, first, count) };
                 self.shared.release(claimed.count);
-                dest.publish(claimed.count);
-                claimed.count as usize
+                dest.publish(count);
+                result
             })
     }
 

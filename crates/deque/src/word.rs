@@ -27,6 +27,12 @@
 //! `head` moves only when a thief claims, and only forwards. While `head` stands still, the word
 //! changes when a thief announces and when the owner takes back or exposes. Each of these counts
 //! `version` up. Everything wraps: indices are compared by their difference.
+//!
+//! **What is left of ABA.** A thief that is suspended between its last look and its CAS may find a
+//! word that only looks the same, after exactly a multiple of 2^32 steals, or of 2^16 changes
+//! without a steal. A claim on settled items then still takes items that are exposed, and goes
+//! wrong only if the owner has replaced its ring as well. A claim on a tentative word goes wrong if
+//! another thief has announced a claim at exactly that moment and not yet made it.
 
 use crate::counts::{Event, count};
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -286,7 +292,7 @@ pub(crate) fn half(count: u32) -> u32 {
     count.div_ceil(2)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

@@ -146,6 +146,13 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
+        // SAFETY: the item is the owner's, and `pop_index` returns its index once.
+        self.pop_index().map(|index| unsafe { self.take(index) })
+    }
+
+    /// Takes the newest item out of the deque, and leaves it in its slot.
+    #[inline(always)]
+    fn pop_index(&self) -> Option<u32> {
         let index = self.bottom.get().wrapping_sub(1);
         let shared = &*self.shared;
         shared.set_bottom(index);
@@ -160,9 +167,9 @@ impl<T> Worker<T> {
             index.wrapping_add(1)
         };
         self.bottom.set(bottom);
-        // SAFETY: the index is at or above the limit, and `bottom` keeps it from being exposed; or
-        // the owner's CAS has moved the limit to the index or below.
-        is_owned.then(|| unsafe { self.take(index) })
+        // It is at or above the limit, and `bottom` keeps it from being exposed; or the owner's CAS
+        // has moved the limit to it or below.
+        is_owned.then_some(index)
     }
 
     /// Ends a pop of the item at `index`, to which `bottom` points, where nothing is known of the
@@ -262,7 +269,7 @@ impl<T> Worker<T> {
         Stealer::new(Arc::clone(&self.shared))
     }
 
-    #[cfg(all(test, loom))]
+    #[cfg(all(test, ganger_loom))]
     pub(crate) fn shared(&self) -> Arc<Shared<T>> {
         Arc::clone(&self.shared)
     }
@@ -300,6 +307,14 @@ impl<T> Worker<T> {
     pub(crate) fn publish(&self, count: u32) {
         let bottom = self.bottom.get();
         self.set_bottom(bottom.wrapping_add(count));
+    }
+
+    /// Drops each item where it is: an item may be larger than the stack.
+    fn drop_items(&self) {
+        while let Some(index) = self.pop_index() {
+            // SAFETY: the item is the owner's, and `pop_index` returns its index once.
+            unsafe { self.slots.get().drop_item(index) };
+        }
     }
 
     #[inline]
@@ -373,16 +388,12 @@ impl<T> Drop for Worker<T> {
 
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {
-                while let Some(item) = self.0.pop() {
-                    drop(item);
-                }
+                self.0.drop_items();
             }
         }
 
         let rest = Rest(self);
-        while let Some(item) = rest.0.pop() {
-            drop(item);
-        }
+        rest.0.drop_items();
     }
 }
 
@@ -401,5 +412,5 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

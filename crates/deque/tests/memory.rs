@@ -1,7 +1,7 @@
 //! How much memory a deque holds, by an allocator that counts.
 //!
 //! The tests share the count, so they run one after the other.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 
 use ganger_deque::{Steal, Worker};

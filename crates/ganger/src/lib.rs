@@ -23,8 +23,3 @@ pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
 
 #[doc(no_inline)]
 pub use prelude::*;
-
-/// The quickstart of the project's README, so that it compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct ReadMe;

@@ -28,11 +28,11 @@ pub(crate) struct Actor {
     last_wish: Option<Number>,
     /// Its `init` gives other threads time to catch up.
     gives_way: bool,
-    /// There while this is.
+    /// Kept as long as the process, to show whether it is still there.
     life: Arc<()>,
 }
 
-/// The results of a step.
+/// What a step does, and decides.
 struct Doing<'a> {
     out: &'a mut StepOutput,
     yields: Vec<(Number, Kind)>,
@@ -73,7 +73,7 @@ impl Actor {
         self.number
     }
 
-    /// Can be upgraded while this is there.
+    /// A pointer that can be upgraded as long as the process is there.
     pub(crate) fn life(&self) -> Weak<()> {
         Arc::downgrade(&self.life)
     }
@@ -99,7 +99,7 @@ impl Actor {
         }
     }
 
-    /// It has been asked to.
+    /// The process has been asked to finish, and does what its manners are.
     fn finish(&mut self, number: Number, doing: &mut Doing<'_>) {
         match self.nature.manners {
             Manners::Finishes => doing.outcome = Outcome::Finishes(number),

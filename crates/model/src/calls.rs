@@ -33,13 +33,13 @@ const METHODS: [(Start, &str); 5] = [
     (Start::HookPanics, "the hook panics"),
 ];
 
-/// The entry point that leads to that.
+/// The entry point that leads to such a start.
 pub(crate) fn method_of(start: Start) -> Symbol {
     let found = METHODS.iter().find(|(other, _)| *other == start);
     found.map_or(Symbol::new(""), |&(_, name)| Symbol::new(name))
 }
 
-/// What that entry point leads to.
+/// The start that an entry point leads to.
 pub(crate) fn start_of(method: &str) -> Start {
     let found = METHODS.iter().find(|(_, name)| *name == method);
     found.map_or(Start::InitFails, |&(start, _)| start)
@@ -138,7 +138,7 @@ pub(crate) fn submit_from_outside(
     });
 }
 
-/// Submits a process to the scheduler, under that PID if there is one.
+/// Submits a process to the scheduler, under a chosen PID if there is one.
 pub(crate) fn submit_to(
     handle: &Handle,
     chosen: Option<Pid>,
@@ -153,7 +153,7 @@ pub(crate) fn submit_to(
     Ok((process.pid(), Some(process)))
 }
 
-/// Sends a message that has its receiver do that.
+/// Sends a message that has its receiver do `act`.
 pub(crate) fn send(
     world: &World,
     to: Pid,
@@ -220,7 +220,7 @@ pub(crate) fn send_from_outside(
     });
 }
 
-/// Sends a process a message when it should not be there, or should not take any.
+/// Sends a message to a process that should not be there, or should not take any.
 pub(crate) fn probe(world: &World, pid: Pid) {
     if let Some(handle) = world.handle() {
         send_from_outside(world, &handle, pid, Act::Note, false);

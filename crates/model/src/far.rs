@@ -42,7 +42,7 @@ impl Receiver for At {
     }
 }
 
-/// The PID that packages for that place have.
+/// The PID that packages for a place have.
 fn target(place: Place) -> Pid {
     let Ok(pid) = match place {
         Place::Host => "{simulated@other|7}",
@@ -55,7 +55,7 @@ fn target(place: Place) -> Pid {
     pid
 }
 
-/// A place is there from now on, or is not.
+/// Adds a place, or removes it.
 pub(crate) fn set(world: &Arc<World>, rt: &Rt<'_>, place: Place, is_there: bool) {
     let expected = world.ask(
         |answer| Call::Place(place, is_there, answer),
@@ -100,7 +100,7 @@ fn peer() -> NodeName {
         .unwrap_or_else(|| unreachable!("a peer is a node"))
 }
 
-/// Sends a package there in the name of that process, by way of `through`.
+/// Sends a package to a place in the name of a process, by way of `through`.
 pub(crate) fn send(
     world: &World,
     source: Pid,

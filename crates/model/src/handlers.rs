@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long it takes to answer later.
 const LATER: Duration = Duration::from_micros(20);
 
-/// In the array and in the map of the registry, and at their ends.
+/// The command id of each kind: ids in the array and in the map of the registry, and at their ends.
 pub(crate) fn id_of(kind: Kind) -> CommandId {
     CommandId::new(match kind {
         Kind::AtOnce => 0,
@@ -92,7 +92,7 @@ pub(crate) fn register_factories(world: &Arc<World>, handle: &Handle) -> Result<
     handle.register_factory(world.factory(BREAKER), || panic_with(0))
 }
 
-/// Told of starts and ends.
+/// The hooks of a scheduler, which tell its worlds of starts and ends.
 pub(crate) struct Hooks(pub(crate) Arc<Hub>);
 
 impl Lifecycle for Hooks {

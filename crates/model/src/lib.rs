@@ -20,3 +20,8 @@ pub use plan::{
 };
 pub use play::{Played, play, play_bytes};
 pub use threads::play_on_threads;
+
+/// The quickstart of the project's README, so that it compiles. The README is in no package.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadMe;

@@ -132,11 +132,11 @@ pub(crate) enum Note {
     Init(Pid, Number, Start),
     /// The hook of a start is called.
     Started(Pid),
-    /// A step of a process begins, and is shown these.
+    /// A step of a process begins, and is shown these events.
     Step(Pid, Number, Vec<Seen>),
     /// A step takes an event.
     Took(Pid, Seen),
-    /// It ends, with these yields and that outcome.
+    /// A step ends, with these yields and that outcome.
     Stepped(Pid, Vec<(Number, Kind)>, Outcome),
     /// The handler of a yield is called.
     Handled(Number),
@@ -176,7 +176,7 @@ impl Seen {
 }
 
 impl Submitted {
-    /// What a submit returns that nothing keeps from that start.
+    /// What a submit returns that leads to such a start.
     pub(crate) fn after(start: Start) -> Self {
         match start {
             Start::Well => Self::Started,

@@ -7,8 +7,8 @@ const NAME: usize = 255;
 
 /// Parses the bytes as a PID, and compares the result with the grammar, character by character.
 ///
-/// Returns whether they are a PID. Names are never freed, so after very many PIDs the table of
-/// names may be full.
+/// Returns whether they are a PID. Names are never freed, so after very many PIDs there may be no
+/// room for other names.
 ///
 /// # Panics
 /// When the parser accepts or rejects what it should not, reports an error at a place outside of
@@ -22,6 +22,7 @@ pub fn check_pid_text(bytes: &[u8]) -> bool {
         Ok(pid) => {
             assert!(is_pid, "{text:?} is no PID, and is parsed as {pid}");
             assert_eq!(pid.to_string(), text, "the text form is another");
+            assert_eq!(Pid::parse_known(text), Ok(pid), "its names are not known");
         }
         Err(error) if is_full(&error) => assert!(is_pid, "{text:?} is no PID; it is said: {error}"),
         Err(error) => {
@@ -41,7 +42,7 @@ fn is_full(error: &ParsePidError) -> bool {
     let (PidProblem::Node(name) | PidProblem::Host(name)) = &error.problem else {
         return false;
     };
-    name.problem == NameProblem::TableFull
+    name.problem == NameProblem::TooManyParsed
 }
 
 /// What has been read.

@@ -58,11 +58,11 @@ pub enum Op {
         /// As a control message.
         control: bool,
     },
-    /// Ask for the end.
+    /// Ask a process to finish.
     Cancel(Target),
-    /// Allow no further step.
+    /// Terminate a process.
     Terminate(Target),
-    /// Ask for another process in its place.
+    /// Ask a process to become another one.
     Upgrade(Target, Next),
     /// Use the completer that a handler has kept, counted round.
     Complete(usize, Answer),
@@ -85,7 +85,7 @@ pub enum Op {
     },
     /// Send a package beyond the scheduler, in the name of a process.
     Far(Target, Far),
-    /// A place beyond the scheduler is there from now on, or is not.
+    /// Add a place beyond the scheduler, or remove it.
     Place(Place, bool),
     /// Several threads submit processes at once. Every second process of each thread has a PID of
     /// the scheduler's choice; all threads ask for the PIDs of the others.
@@ -121,7 +121,7 @@ pub enum Op {
 pub enum Way {
     /// It takes them all the while.
     Open,
-    /// It takes none until its mailbox is full; then a control message has it do that.
+    /// It takes none until its mailbox is full; then a control message has it do this act.
     Then(Act),
     /// It takes none until its mailbox is full; then it is terminated.
     Terminated,
@@ -194,9 +194,9 @@ pub enum Next {
     Process(Start),
     /// What a factory makes.
     Factory,
-    /// What a factory makes that panics.
+    /// What a factory makes, which panics.
     PanickingFactory,
-    /// What no factory makes.
+    /// What a factory makes that is not registered.
     UnknownFactory,
 }
 
@@ -221,21 +221,21 @@ pub enum Act {
     Panic,
     /// Become another process.
     Become(Next),
-    /// Pass something on, which does no such thing.
+    /// Pass something on, which goes no further.
     Pass(Target, Passed),
-    /// Have something wait for room with another process, or with itself.
+    /// Send something to another process, or to itself, and have it wait for room.
     Wait(Target, Passed),
     /// Send a package beyond the scheduler.
     Far(Far),
     /// Start a process.
     Spawn(Nature, Start),
-    /// Cancel another, or itself.
+    /// Cancel another process, or itself.
     Cancel(Target),
-    /// Terminate another, or itself.
+    /// Terminate another process, or itself.
     Terminate(Target),
     /// Monitor another process, or itself.
     Monitor(Target),
-    /// Take one of these back, counted round.
+    /// Take a monitor back, counted round.
     Demonitor(usize),
 }
 

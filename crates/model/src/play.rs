@@ -22,13 +22,13 @@ const BRIEFLY: Duration = Duration::from_millis(30);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Played {
-    /// What the simulation has to say.
+    /// What the simulation reports.
     pub report: Report,
     /// What calls have returned, each once, and how processes have ended.
     pub reached: BTreeSet<String>,
 }
 
-/// Carries out the plan that these bytes are: see [`play`].
+/// Carries out the plan that the bytes stand for: see [`play`].
 ///
 /// # Panics
 /// As `play`.
@@ -100,7 +100,7 @@ pub fn play(plan: &Plan) -> Played {
     Played { report, reached }
 }
 
-/// One thing, from outside.
+/// Carries out one operation, from outside.
 fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
     let aim = |to| aim(world, to);
     match op {
@@ -162,7 +162,7 @@ fn act(world: &Arc<World>, rt: &Rt<'_>, op: Op, is_stopped: &mut bool) {
     }
 }
 
-/// Several submit in turns, while others move.
+/// Several submitters submit in turns, while actors move.
 fn crowd(
     world: &Arc<World>,
     rt: &Rt<'_>,

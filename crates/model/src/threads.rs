@@ -41,7 +41,7 @@ const YIELDS: u32 = SPINS + 500;
 const LOOKS: u32 = YIELDS + 60_000;
 const BRIEFLY: Duration = Duration::from_millis(1);
 
-/// Carries the plans out on one scheduler, at once, with that many workers.
+/// Carries the plans out on one scheduler with `workers` workers, all at once.
 ///
 /// Returns the distinct results of calls, and the distinct ends of processes.
 ///
@@ -186,7 +186,7 @@ fn end_all(world: &World, handle: &Handle) {
     }
 }
 
-/// One thing, from outside.
+/// Carries out one operation, from outside.
 fn act(world: &Arc<World>, handle: &Handle, op: Op) {
     let aim = |to| aim(world, to);
     match op {

@@ -41,7 +41,7 @@ impl Waiting {
     }
 }
 
-/// Sends a message for that act, and waits for room for it.
+/// Sends a message that has its receiver do `act`, and waits for room for it.
 pub(crate) fn begin(world: &World, handle: &Handle, to: Pid, act: Act) {
     let number = world.number();
     world.state().acts.insert(number, act);
@@ -92,7 +92,7 @@ pub(crate) fn give_up(world: &World, nth: usize) {
     drop(waiting);
 }
 
-/// Gives all of them up.
+/// Gives all waiting sends up.
 pub(crate) fn give_all_up(world: &World) {
     while !world.state().waiting.is_empty() {
         give_up(world, 0);

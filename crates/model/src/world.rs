@@ -20,7 +20,7 @@ use std::fmt::{self, Write as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-/// How many things a report shows.
+/// How many of the last notes a report shows.
 const SHOWN: usize = 60;
 
 /// The worlds of a scheduler, with each process's world and nature.
@@ -41,14 +41,14 @@ pub(crate) struct World {
 
 pub(crate) struct State {
     pub(crate) spec: Spec,
-    /// All that has happened, to be shown.
+    /// All that has happened, for the report.
     journal: Vec<Box<dyn fmt::Debug + Send>>,
     /// The first thing that was wrong.
     broken: Option<Broken>,
     last: Number,
-    /// Of all processes that have been started.
+    /// The PIDs of all processes that have been started.
     pub(crate) pids: Vec<Pid>,
-    /// What messages have their receivers do.
+    /// What each message has its receiver do.
     pub(crate) acts: HashMap<Number, Act>,
     pub(crate) kept: Vec<(Number, Completer)>,
     pub(crate) waiting: Vec<Waiting>,
@@ -86,7 +86,7 @@ impl Hub {
 }
 
 impl World {
-    /// One of several, which have numbers.
+    /// A world among several, which have numbers.
     pub(crate) fn new(hub: &Arc<Hub>, name: usize, limits: Limits) -> Arc<Self> {
         let state = State {
             spec: Spec::new(limits),
@@ -109,7 +109,7 @@ impl World {
         })
     }
 
-    /// A process with that PID, which is like that, is to be this world's.
+    /// Makes the process with that PID, and that nature, one of this world's.
     pub(crate) fn adopt(self: &Arc<Self>, pid: Pid, nature: Nature) {
         let mut of = self.hub.of.lock().unwrap_or_else(PoisonError::into_inner);
         of.insert(pid, (Arc::downgrade(self), nature));
@@ -140,7 +140,7 @@ impl World {
         state.last
     }
 
-    /// Something has happened.
+    /// Tells the specification that something has happened.
     pub(crate) fn note(&self, note: Note) {
         let now = self.now();
         let mut state = self.state();
@@ -215,7 +215,7 @@ impl World {
         self.state().reached.clone()
     }
 
-    /// A process has been submitted.
+    /// Keeps the PID and the handle of a process that has been submitted.
     pub(crate) fn keep(&self, (pid, handle): Submission) {
         let mut state = self.state();
         state.pids.push(pid);
@@ -251,7 +251,8 @@ impl World {
         }
     }
 
-    /// Blocks until the specification says so, or something is wrong; `false` after that time.
+    /// Blocks until `is_so` of the specification, or until something is wrong. Returns `false` when
+    /// that takes longer than `at_most`.
     pub(crate) fn wait_until(
         &self,
         at_most: Duration,
@@ -263,7 +264,7 @@ impl World {
         !waited.timed_out()
     }
 
-    /// Something is wrong.
+    /// Whether something is wrong.
     pub(crate) fn is_broken(&self) -> bool {
         self.state().broken.is_some()
     }

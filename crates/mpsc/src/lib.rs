@@ -17,5 +17,5 @@ pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};
 
 /// What queues keep of the memory of nodes, to use it again.
 pub mod node_cache {
-    pub use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, clear, limit, set_limit};
+    pub use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, clear, end_runs, limit, set_limit};
 }

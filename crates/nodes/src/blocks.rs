@@ -1,5 +1,6 @@
 //! The blocks of one size that one thread keeps: see [`cache`](crate::cache).
 
+use crate::runs::Runs;
 use crate::set::{BlockSet, FreeSet, GROUP};
 use crate::slab::{SLAB, Size, Slab};
 use std::cell::Cell;
@@ -17,6 +18,8 @@ const WORTH: usize = 16;
 pub(crate) struct LocalBlocks {
     /// The set that blocks are taken from.
     open: FreeSet,
+    /// What is set aside for lists that the thread adds to in turn.
+    runs: Runs,
     /// The first place of the groups that have not been taken from, of one slab, or null.
     rest: Cell<*mut u8>,
     /// The sets that blocks are given to. The slab of a set decides which one it goes to.
@@ -29,6 +32,7 @@ impl LocalBlocks {
     pub(crate) const fn new() -> Self {
         Self {
             open: FreeSet::new(),
+            runs: Runs::new(),
             rest: Cell::new(ptr::null_mut()),
             given: [const { FreeSet::new() }; SETS],
             spare: Cell::new(ptr::null_mut()),
@@ -40,6 +44,41 @@ impl LocalBlocks {
     #[inline]
     pub(crate) fn take(&self, size: Size) -> Option<NonNull<u8>> {
         self.open.take(size)
+    }
+
+    /// Whether the thread adds to many lists in turn: the list is another one than that of the last
+    /// call.
+    #[inline]
+    pub(crate) fn is_in_turn(&self, list: usize) -> bool {
+        self.runs.is_in_turn(list)
+    }
+
+    /// Takes the block behind the newest of a list, which the caller owns from here on. If there is
+    /// none to take, the list gets a block as any other does, after the caller has given up the
+    /// blocks that are returned. O(1), but for a call of the allocator.
+    pub(crate) fn take_behind(
+        &self,
+        newest: NonNull<u8>,
+        size: Size,
+    ) -> Result<NonNull<u8>, BlockSet> {
+        self.runs.take_behind(newest, &self.open, size)
+    }
+
+    /// Notes the group of the set that blocks are taken from, and gives up the blocks whose place
+    /// it takes.
+    pub(crate) fn note_open(&self) -> BlockSet {
+        self.runs.note(self.open.group())
+    }
+
+    /// Gives up the blocks that are set aside for lists, and hands the slabs that are complete then
+    /// to `keep`.
+    pub(crate) fn end_runs(&self, size: Size, keep: fn(NonNull<Slab>)) {
+        for set in self.runs.end() {
+            // SAFETY: the blocks are this thread's.
+            if let Some(slab) = unsafe { set.give_back(size) } {
+                keep(slab);
+            }
+        }
     }
 
     /// Sees to it that there are blocks to take, and says whether there are. If there are none, a
@@ -134,6 +173,7 @@ impl LocalBlocks {
 
     /// Gives up everything, and hands the slabs that are complete then to `keep`.
     pub(crate) fn release(&self, size: Size, keep: fn(NonNull<Slab>)) {
+        self.end_runs(size, keep);
         let rest = self.rest(size);
         self.rest.set(ptr::null_mut());
         if let Some((slab, place)) = rest {
@@ -154,5 +194,5 @@ impl LocalBlocks {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -20,7 +20,9 @@
 //!    from the [`Exchange`]; a slab from the allocator.
 //! 2. *Give*: to the set of the block's group. If another group has its place, the blocks of that
 //!    group go back to their slab first.
-//! 3. *A slab that is complete* becomes the spare, or goes to the exchange, or to the allocator.
+//! 3. *Take behind*: for a list, the block behind its newest, where that is set aside: see
+//!    [`runs`](crate::runs).
+//! 4. *A slab that is complete* becomes the spare, or goes to the exchange, or to the allocator.
 //!
 //! So taking reads nothing but the thread's own words, and touches no block. Nodes that are made
 //! one after the other are neighbours. An atomic operation comes with a group of messages, and with
@@ -35,8 +37,10 @@ use crate::exchange::Exchange;
 use crate::set::BlockSet;
 use crate::slab::{SIZES, SLAB, Size, Slab};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::num::NonZeroUsize;
 use std::ptr::NonNull;
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 use std::sync::LazyLock;
 
 /// How many slabs the exchange keeps at most.
@@ -50,16 +54,16 @@ pub const SLAB_BYTES: usize = SLAB;
 /// less.
 pub const DEFAULT_LIMIT: usize = SLOTS * SLAB_BYTES;
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 static EXCHANGE: Exchange<Slab, SLOTS> = Exchange::new();
 /// Not used under loom, whose atomics cannot be made in a constant.
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 static EXCHANGE: LazyLock<Exchange<Slab, SLOTS>> = LazyLock::new(Exchange::new);
 
 /// How many slabs the exchange may have. Any thread may store it, and each put reads it.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 static LIMIT: AtomicUsize = AtomicUsize::new(SLOTS);
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 static LIMIT: LazyLock<AtomicUsize> = LazyLock::new(|| AtomicUsize::new(SLOTS));
 
 /// What memory is for. Each pool has slabs of its own.
@@ -78,6 +82,7 @@ thread_local! {
     static LOCAL: ThreadCache = const {
         ThreadCache {
             pools: [const { [const { LocalBlocks::new() }; SIZES] }; POOLS],
+            has_runs: Cell::new(false),
         }
     };
     /// Gives up what `LOCAL` keeps when the thread ends.
@@ -91,6 +96,8 @@ thread_local! {
 /// dropped before `END` is, and would lose its blocks.
 struct ThreadCache {
     pools: [[LocalBlocks; SIZES]; POOLS],
+    /// Whether nodes may have been set aside for lists.
+    has_runs: Cell<bool>,
 }
 
 impl ThreadCache {
@@ -99,8 +106,18 @@ impl ThreadCache {
         &self.pools[pool as usize][size.0]
     }
 
+    /// Gives up the nodes that are set aside for lists.
+    fn end_runs(&self) {
+        if self.has_runs.replace(false) {
+            for (index, blocks) in self.pools[Pool::Nodes as usize].iter().enumerate() {
+                blocks.end_runs(Size(index), share);
+            }
+        }
+    }
+
     /// Gives up everything, and hands the slabs that are complete then to `keep`.
     fn release(&self, keep: fn(NonNull<Slab>)) {
+        self.has_runs.set(false);
         for pool in &self.pools {
             for (index, blocks) in pool.iter().enumerate() {
                 blocks.release(Size(index), keep);
@@ -147,9 +164,10 @@ fn release(keep: fn(NonNull<Slab>)) {
 /// steps of [`SLAB_BYTES`]. O(1); never blocks.
 ///
 /// Beside these, each thread keeps at most one unused slab, and parts of ten, for each size of node
-/// that it has used; and as much again for [`values`](crate::values). Sizes are 16 bytes, 32 and so
-/// on up to 256. Memory that is kept above a lower limit is used up; [`clear`] returns it at once.
-/// The slab of a value in use is in use as a whole, and does not count.
+/// that it has used; and as much again for [`values`](crate::values). Until [`end_runs`] it may
+/// keep parts of 512 more for each size that it adds to many lists in turn. Sizes are 16 bytes, 32
+/// and so on up to 256. Memory that is kept above a lower limit is used up; [`clear`] returns it at
+/// once. The slab of a value in use is in use as a whole, and does not count.
 ///
 /// ```
 /// use ganger_nodes::{DEFAULT_LIMIT, SLAB_BYTES, limit, set_limit};
@@ -181,6 +199,14 @@ pub fn clear() {
     kept.filter_map(NonNull::new).for_each(free);
 }
 
+/// Gives up the memory that the calling thread has set aside for lists that it adds to in turn: see
+/// [`allocate_behind`](crate::allocate_behind). For a thread that is about to wait. O(1) if there
+/// is none, and O(n) in the slabs otherwise; never blocks.
+pub fn end_runs() {
+    // A cache that is gone has given it up.
+    let _gone = LOCAL.try_with(ThreadCache::end_runs);
+}
+
 /// Memory for a value of that size, not initialised. O(1), but for calls of the allocator.
 #[inline]
 pub(crate) fn take(pool: Pool, size: Size) -> NonNull<u8> {
@@ -189,6 +215,40 @@ pub(crate) fn take(pool: Pool, size: Size) -> NonNull<u8> {
         blocks.take(size).unwrap_or_else(|| refill(blocks, size))
     });
     taken.unwrap_or_else(|_gone| take_alone(size))
+}
+
+/// As [`take`], for a value of the list with that key, whose newest value is where `newest` says,
+/// or at zero.
+#[inline]
+pub(crate) fn take_behind(size: Size, list: usize, newest: impl FnOnce() -> usize) -> NonNull<u8> {
+    let is_in_turn = LOCAL.try_with(|local| local.blocks(Pool::Nodes, size).is_in_turn(list));
+    if is_in_turn.unwrap_or(false)
+        && let Some(newest) = NonZeroUsize::new(newest())
+    {
+        return take_near(size, NonNull::without_provenance(newest));
+    }
+    take(Pool::Nodes, size)
+}
+
+/// Takes the block behind that one if it is set aside, and any otherwise. Does not unwind, like
+/// [`refill`].
+#[inline(never)]
+extern "C" fn take_near(size: Size, newest: NonNull<u8>) -> NonNull<u8> {
+    let near = LOCAL.try_with(|local| {
+        if !local.has_runs.get() {
+            local.has_runs.set(is_alive());
+            return None;
+        }
+        let blocks = local.blocks(Pool::Nodes, size);
+        let taken = blocks.take_behind(newest, size);
+        // SAFETY: what was set aside before is this thread's.
+        taken
+            .map_err(|displaced| unsafe { give_up(blocks, displaced, size) })
+            .ok()
+    });
+    near.ok()
+        .flatten()
+        .unwrap_or_else(|| take(Pool::Nodes, size))
 }
 
 /// Takes a block where the set to take from is empty.
@@ -205,6 +265,8 @@ extern "C" fn refill(blocks: &LocalBlocks, size: Size) -> NonNull<u8> {
         if blocks.refill(size)
             && let Some(block) = blocks.take(size)
         {
+            // SAFETY: what was set aside before is this thread's.
+            unsafe { give_up(blocks, blocks.note_open(), size) };
             return block;
         }
         // The allocator is foreign code, which may use this cache: so look again from the start.
@@ -253,12 +315,21 @@ pub(crate) unsafe fn give(pool: Pool, set: BlockSet, size: Size) {
 unsafe fn begin(blocks: &LocalBlocks, set: BlockSet, size: Size) {
     if is_alive() {
         // SAFETY: the blocks that come out were given to this thread before.
-        if let Some(slab) = unsafe { blocks.begin(set).give_back(size) } {
-            keep(blocks, slab);
-        }
+        unsafe { give_up(blocks, blocks.begin(set), size) };
     } else {
         // SAFETY: by the contract of this function.
         unsafe { give_alone(set, size) };
+    }
+}
+
+/// Gives blocks of the thread's back to their slab.
+///
+/// # Safety
+/// The blocks are of that size, and the caller owns them.
+unsafe fn give_up(blocks: &LocalBlocks, set: BlockSet, size: Size) {
+    // SAFETY: by the contract of this function.
+    if let Some(slab) = unsafe { set.give_back(size) } {
+        keep(blocks, slab);
     }
 }
 
@@ -301,5 +372,5 @@ fn free(slab: NonNull<Slab>) {
     unsafe { Slab::free(slab) };
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

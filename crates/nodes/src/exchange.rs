@@ -33,7 +33,7 @@ pub(crate) struct Exchange<B, const N: usize> {
 }
 
 impl<B, const N: usize> Exchange<B, N> {
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     pub(crate) const fn new() -> Self {
         Self {
             count: AtomicUsize::new(0),
@@ -41,7 +41,7 @@ impl<B, const N: usize> Exchange<B, N> {
         }
     }
 
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     pub(crate) fn new() -> Self {
         Self {
             count: AtomicUsize::new(0),

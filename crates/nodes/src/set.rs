@@ -39,6 +39,15 @@ impl BlockSet {
         }
     }
 
+    /// The place behind that of the block at an address, where there may be no block. Without a
+    /// bit if the group ends there.
+    #[inline]
+    pub(crate) fn behind(block: NonNull<u8>, size: Size) -> Self {
+        let Self { first, bits } = Self::of(block, size);
+        let bits = bits << 1;
+        Self { first, bits }
+    }
+
     /// Adds blocks; `blocks` is not empty. If the set has blocks of another group, these come back,
     /// and the set begins anew.
     #[inline]
@@ -111,6 +120,54 @@ impl FreeSet {
             self.bits.set(self.bits.get() | blocks.bits);
         }
         is_same_group
+    }
+
+    /// Whether the set has, or had before it was emptied, blocks of the group of `other`.
+    #[inline]
+    pub(crate) fn is_of(&self, other: BlockSet) -> bool {
+        self.first.get().addr() == other.first.addr()
+    }
+
+    /// Takes the one block of `wanted`, which is of the same group, if it is here.
+    #[inline]
+    pub(crate) fn take_block(&self, wanted: BlockSet, size: Size) -> Option<NonNull<u8>> {
+        let found = self.bits.get() & wanted.bits;
+        if found == 0 {
+            return None;
+        }
+        self.bits.set(self.bits.get() & !found);
+        let bytes = found.trailing_zeros() as usize * size.bytes();
+        // SAFETY: a place in the slab, because the set is not empty.
+        Some(unsafe { NonNull::new_unchecked(self.first.get().add(bytes)) })
+    }
+
+    /// Whether the lowest block is the one of `wanted`.
+    #[inline]
+    pub(crate) fn begins_with(&self, wanted: BlockSet) -> bool {
+        let bits = self.bits.get();
+        self.is_of(wanted) && bits != 0 && bits & bits.wrapping_neg() == wanted.bits
+    }
+
+    /// Takes the blocks that lie behind the lowest one without a gap: with that one, which stays,
+    /// they are at most so many.
+    pub(crate) fn take_run(&self, blocks: u32) -> BlockSet {
+        let bits = self.bits.get();
+        let lowest = bits.trailing_zeros() % u64::BITS;
+        let length = (bits >> lowest).trailing_ones().min(blocks);
+        let behind = ((1_u64 << length) - 1) << lowest & bits & bits.wrapping_sub(1);
+        self.bits.set(bits & !behind);
+        BlockSet {
+            first: self.first.get(),
+            bits: behind,
+        }
+    }
+
+    /// The group of the set, without its blocks.
+    pub(crate) fn group(&self) -> BlockSet {
+        BlockSet {
+            first: self.first.get(),
+            bits: 0,
+        }
     }
 
     pub(crate) fn replace(&self, set: BlockSet) -> BlockSet {

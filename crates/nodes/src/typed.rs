@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 /// The size of the blocks for values of that type; `None` if each is an allocation of its own.
 const fn size_for<T>() -> Option<Size> {
     const { assert!(size_of::<T>() > 0, "a value without a size needs no memory") };
-    if cfg!(loom) {
+    if cfg!(ganger_loom) {
         None
     } else {
         Size::of(Layout::new::<T>())
@@ -39,6 +39,43 @@ const fn size_for<T>() -> Option<Size> {
 pub fn allocate<T>() -> NonNull<T> {
     let memory = match const { size_for::<T>() } {
         Some(size) => cache::take(Pool::Nodes, size),
+        None => allocate_alone(Layout::new::<T>()),
+    };
+    memory.cast()
+}
+
+/// As [`allocate`], for a value that goes to a list. `list` tells the list from others, as its
+/// address does; `newest` is the address of its newest value, which may be gone, or 0.
+///
+/// Where a thread adds to many lists in turn, memory for one list lies side by side. For that the
+/// thread sets memory aside, up to 2 MiB for each size, until it calls [`end_runs`], or ends.
+///
+/// ```
+/// use ganger_nodes::{allocate_behind, free};
+///
+/// let mut lists = [const { Vec::new() }; 50];
+/// for _ in 0..50 {
+///     for list in &mut lists {
+///         let newest = list.last().map_or(0, |it: &std::ptr::NonNull<_>| it.addr().get());
+///         let memory = allocate_behind::<[u64; 4]>(&raw const *list as usize, || newest);
+///         list.push(memory);
+///     }
+/// }
+/// let nodes = &lists[0];
+/// let is_near = |at: &usize| nodes[at + 1].addr().get() == nodes[*at].addr().get() + 32;
+/// assert!((0..49).filter(is_near).count() >= 30);
+/// for memory in lists.into_iter().flatten() {
+///     // SAFETY: it came from `allocate_behind`, and nothing uses it afterwards.
+///     unsafe { free(memory) };
+/// }
+/// ```
+///
+/// [`end_runs`]: crate::end_runs
+#[must_use]
+#[inline]
+pub fn allocate_behind<T>(list: usize, newest: impl FnOnce() -> usize) -> NonNull<T> {
+    let memory = match const { size_for::<T>() } {
+        Some(size) => cache::take_behind(size, list, newest),
         None => allocate_alone(Layout::new::<T>()),
     };
     memory.cast()
@@ -160,7 +197,7 @@ impl<T> std::fmt::Debug for Returns<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::slab::Slab;

@@ -29,7 +29,7 @@ use std::ptr::NonNull;
 #[must_use]
 #[inline]
 pub fn allocate(layout: Layout) -> Option<NonNull<u8>> {
-    if cfg!(loom) {
+    if cfg!(ganger_loom) {
         return None;
     }
     Size::of(layout).map(|size| cache::take(Pool::Values, size))

@@ -8,7 +8,8 @@ mod raw;
 mod values;
 
 pub use commands::{
-    Command, CommandError, CommandId, Completer, Completion, CompletionSink, Handler, Placed, Tag,
+    Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall, EndWatch,
+    Handler, Tag,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
@@ -23,13 +24,10 @@ pub use process::{
 };
 pub use raw::Exclusive;
 pub use values::{
-    BoxError, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES, Message,
-    NameError, NameProblem, NodeName, Package, ParsePidError, Payload, Payloads, Pid, PidProblem,
-    SendError, SendErrorKind, Symbol,
+    BoxError, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED,
+    MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName, Package, ParsePidError, Payload,
+    Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
 };
-
-#[doc(hidden)]
-pub use events::{EventCursor as Lent, EventNode as Link};
 
 /// `bytes::Bytes`, which [`Payload`] carries.
 pub use bytes::Bytes;

@@ -222,7 +222,7 @@ impl<R> fmt::Debug for Mailbox<R> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::{Message, Payload, SendErrorKind};

@@ -1,6 +1,6 @@
 //! The tracing events. This is a test program of its own: other tests without a subscriber would
 //! disable these events for the whole program.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
 use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};

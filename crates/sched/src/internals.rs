@@ -4,7 +4,7 @@
 use crate::api::handle::Handle;
 use crate::core::cell::ProcessCell;
 use crate::core::registry::Registry;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use crate::still::Still;
 use ganger_proc_api::Pid;
@@ -88,7 +88,12 @@ impl Processes {
     fn insert(&self, id: u64) -> u64 {
         let shared = Arc::clone(&self.scheduler.shared);
         let pid = Pid::new(shared.host, id);
-        let cell = ProcessCell::new(shared, pid, "main".into(), Home::boxed(Box::new(Still)));
+        let cell = ProcessCell::new(
+            shared,
+            pid,
+            "main".into(),
+            ProcessBox::boxed(Box::new(Still)),
+        );
         // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };
         id
@@ -139,7 +144,7 @@ impl fmt::Debug for Processes {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

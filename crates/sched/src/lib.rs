@@ -1,25 +1,20 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[cfg(not(feature = "sim"))]
-#[path = "accounts/off.rs"]
-mod accounts;
 #[cfg(feature = "sim")]
 mod accounts;
 mod api;
 mod base;
 mod blocking;
-#[cfg(not(feature = "check"))]
-#[path = "check/off.rs"]
-mod check;
 mod core;
 mod handlers;
 mod limits;
+mod probe;
 mod process;
 mod progress;
 mod queues;
 mod send;
-#[cfg(any(all(test, not(loom)), feature = "internals"))]
+#[cfg(any(all(test, not(ganger_loom)), feature = "internals"))]
 mod still;
 mod stop;
 mod turn;

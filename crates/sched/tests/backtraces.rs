@@ -2,7 +2,7 @@
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64"),
-    not(loom)
+    not(ganger_loom)
 ))]
 
 #[path = "it/support/mod.rs"]
@@ -42,7 +42,7 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// Lets a step last until it has been reported, and returns the report, and what is known of the
+/// Runs a step that lasts until it has been reported. Returns the report, and what is known of the
 /// step.
 fn long_step(scheduler: &Scheduler, lasts: fn(&AtomicBool)) -> (String, LongStep) {
     let (began, is_over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
@@ -178,7 +178,7 @@ fn a_subscriber_that_panics_at_a_report_does_not_cost_the_backtrace() {
     assert_eq!(scheduler.stats().total.panics, 0);
 }
 
-/// Lets the signal be ignored.
+/// Has the program ignore the signal.
 fn ignore(signal: i32) {
     // SAFETY: installs no handler.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
@@ -212,7 +212,7 @@ fn a_signal_that_loses_its_handler_is_not_sent() {
         builder.long_step_backtraces(true).backtrace_signal(signal)
     });
     let _ = with_backtrace(&scheduler, sleeps_on_purpose);
-    // It would end the program now.
+    // With the default action the signal would end the program.
     // SAFETY: installs no handler.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     let (_, step) = long_step(&scheduler, sleeps_on_purpose);

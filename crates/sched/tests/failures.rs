@@ -1,6 +1,6 @@
 //! What is logged of processes that fail, or are forced to end, by a subscriber that sees every
 //! event.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -24,7 +24,7 @@ fn see(event: &Event<'_>) {
     SEEN.lock().unwrap().push(text_of(event));
 }
 
-/// The events that have all of that in them.
+/// The events that have all of these parts in them.
 fn seen(parts: &[&str]) -> Vec<String> {
     let mut seen = SEEN.lock().unwrap().clone();
     seen.retain(|text| parts.iter().all(|part| text.contains(part)));
@@ -198,7 +198,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
     let scheduler = started("forcing", |builder| builder);
     let stubborn: Vec<_> = (0..10)
         .map(|_| {
-            // Of its own, since calls of one are not to overlap.
+            // Each process has its own, since the calls of one must not overlap.
             let calls = Calls::new();
             scheduler.submit(stubborn(&calls), "stays", ()).unwrap()
         })
@@ -211,7 +211,7 @@ fn a_stop_names_the_first_processes_that_it_has_forced() {
     let named = |process: &&ganger_sched::ProcessHandle| {
         warnings[0].contains(&format!("{} stays", process.pid()))
     };
-    // Those that have not been closed yet are not among them.
+    // The warning does not count the processes that have not been closed yet.
     let ended = report.forced - report.closing;
     let expected = ended.min(8)..=8;
     assert!(

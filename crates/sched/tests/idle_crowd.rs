@@ -1,5 +1,5 @@
 //! The example that makes a crowd of idle processes, with a small crowd; and what it would say.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "../examples/idle_crowd.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
@@ -18,8 +18,8 @@ const START: Used = Used {
     resident: Some(2 << 30),
 };
 
-/// Of a thousand processes that may have a hundred bytes each on the heap, and two hundred
-/// resident.
+/// What the example says of a thousand processes, which may have a hundred bytes each on the heap
+/// and two hundred resident.
 fn said(heap: u64, resident: Option<u64>) -> Option<String> {
     let used = Used {
         heap: START.heap + heap,

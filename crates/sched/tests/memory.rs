@@ -1,5 +1,5 @@
 //! What processes that stay keep of memory while messages and other processes come and go.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -36,14 +36,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What is allocated is counted for the whole program.
+/// Held by the one test that runs, because the count is the whole program's.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes a process more than alone: a slab has 4,096.
+/// How many bytes more than alone a process may take. A slab has 4,096.
 const SLACK: usize = 1_000;
 
 /// As large as the node of a message, 64 bytes; ends at its first message.
@@ -59,8 +59,8 @@ impl Process for Idler {
     }
 }
 
-/// Bytes that each of many processes that stay takes, when so many messages are sent between any
-/// two.
+/// How many bytes a process takes that stays, when so many messages are sent between the starts of
+/// any two.
 fn bytes_each(messages: u64) -> usize {
     const STAY: usize = 2_000;
     let scheduler = start(1);
@@ -78,7 +78,7 @@ fn bytes_each(messages: u64) -> usize {
     for pid in stay.iter().map(|handle| handle.pid()).chain([sink.pid()]) {
         until_state(&scheduler, pid, ganger_sched::ProcessState::Idle);
     }
-    // What is unused and kept for others does not count.
+    // Unused memory that is kept for later messages does not count.
     node_cache::clear();
     // Ordering: Relaxed, as above.
     let after = LIVE.load(Ordering::Relaxed);
@@ -87,7 +87,7 @@ fn bytes_each(messages: u64) -> usize {
     after.saturating_sub(before) / STAY
 }
 
-/// Ends all, so that what comes next is counted alone.
+/// Ends all processes, so that the next test counts its own alone.
 fn end(scheduler: Scheduler, stay: Vec<ProcessHandle>) {
     let weak = scheduler.downgrade();
     drop(scheduler);
@@ -111,7 +111,8 @@ fn processes_that_stay_do_not_keep_the_memory_of_messages_that_have_gone() {
 #[test]
 fn processes_that_are_monitored_do_not_keep_the_cells_of_watchers_that_have_ended() {
     const BRIEF: usize = 2_000;
-    /// Less than half of what their cells take; some wait to be used again.
+    /// Less than half of what the cells of the brief processes take. Some cells wait to be used
+    /// again.
     const SLACK: usize = 64 * BRIEF;
     let _alone = alone();
     let scheduler = start(1);

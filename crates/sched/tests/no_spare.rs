@@ -1,6 +1,6 @@
 //! The warning that no spare is left to take a worker's place, and a subscriber that waits for what
 //! a step holds.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -17,14 +17,14 @@ use tracing::Level;
 
 type Act = Box<dyn FnOnce() + Send>;
 
-/// A step of a scheduler's only worker waits for what the subscriber has to do first, with
-/// something queued behind it.
+/// A step keeps a scheduler's only worker until the subscriber has done its act, with a process
+/// queued behind it.
 fn while_a_step_keeps_the_only_worker(
     act: Arc<Mutex<Option<Act>>>,
     with: impl FnOnce(&Scheduler, Sender<()>) -> Act,
 ) {
     let builder = Scheduler::builder().workers(1).max_spares(0);
-    // Said as often as it is seen.
+    // The warning comes as often as the monitor sees the cause.
     let builder = builder.report_interval(Duration::ZERO).thread_name("t");
     let scheduler = builder.build().unwrap();
     let (release, released) = channel();
@@ -40,14 +40,14 @@ fn while_a_step_keeps_the_only_worker(
         out.done(2);
         Ok(())
     });
-    // None, where the subscriber was quick.
+    // A quick subscriber may have stopped the scheduler already.
     let waits = scheduler.submit(waits, "waits", ()).ok();
     assert_eq!(exit_number(keeps), 1);
     drop(waits);
     drop(scheduler);
 }
 
-/// Where the system says so.
+/// How many threads write warnings, where the system tells.
 fn threads_that_warn() -> Option<usize> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let names =
@@ -73,8 +73,8 @@ fn is_said_on_a_thread_of_its_own() {
     });
     tracing::subscriber::set_global_default(subscriber).unwrap();
 
-    // It stops the scheduler: not even an hour would be enough to wait for the thread that it is
-    // called on.
+    // The subscriber stops the scheduler. A stop that waited for the thread it is called on would
+    // not end in an hour.
     let (tell, told) = channel();
     while_a_step_keeps_the_only_worker(Arc::clone(&act), |scheduler, release| {
         let handle = scheduler.handle();

@@ -1,5 +1,5 @@
 //! Which cores workers run on, as seen from inside their steps.
-#![cfg(all(target_os = "linux", not(loom)))]
+#![cfg(all(target_os = "linux", not(ganger_loom)))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -28,7 +28,8 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// Says which cores its worker may use, once that many of its kind are in their steps.
+/// A process that says which cores its worker may use, once `at_once` of its kind are in their
+/// steps.
 fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>) -> impl Process {
     let (inside, to) = (Arc::clone(inside), to.clone());
     process(move |_, _, out| {
@@ -42,7 +43,7 @@ fn look(at_once: usize, inside: &Arc<AtomicUsize>, to: &mpsc::Sender<Vec<usize>>
     })
 }
 
-/// What each of the workers may use, all of them being in a step at the same time.
+/// The cores that each of the workers may use, while all of them are in a step.
 fn masks(scheduler: &Handle, workers: usize) -> Vec<Vec<usize>> {
     let (to, seen) = mpsc::channel();
     let inside = Arc::default();
@@ -57,7 +58,7 @@ fn masks(scheduler: &Handle, workers: usize) -> Vec<Vec<usize>> {
     masks
 }
 
-/// Without spares: what a step computes is not noticed.
+/// A builder without spares, whose monitor notices no long step.
 fn unnoticed(workers: usize) -> Builder {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     builder.step_limits(NEVER, NEVER)
@@ -123,8 +124,8 @@ fn a_core_that_may_not_be_used_is_refused_with_those_that_may() {
     assert!(pins(&allowed).is_ok());
 }
 
-/// Has a step keep the only worker with `wait`, three times: it is pinned until it is relieved, and
-/// the spare that takes its place is from then on.
+/// Has a step keep the only worker with `wait`, three times. The worker is pinned until it is
+/// relieved, and from then on the spare that takes its place is.
 fn assert_place_is_taken(wait: fn(&mpsc::Receiver<()>)) {
     let all = own_cores();
     let core = all[0];

@@ -1,5 +1,5 @@
 //! What is reported of steps that keep others waiting, by a subscriber that sees every warning.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -33,7 +33,7 @@ fn see(event: &Event<'_>) {
     assert!(!text.contains("pid={panics|"), "on purpose: subscriber");
 }
 
-/// The events that have that in them.
+/// The events that have `part` in them.
 fn seen(part: &str) -> Vec<String> {
     let seen = SEEN.lock().unwrap();
     seen.iter()
@@ -42,8 +42,8 @@ fn seen(part: &str) -> Vec<String> {
         .collect()
 }
 
-/// The reports of steps of processes of that host, without those of quick ones: where the machine
-/// is busy, one of these may have to wait for longer than a step should.
+/// The reports of steps of processes of that host, without those of quick ones: on a busy machine
+/// a quick step may last for longer than a step should.
 fn reports(host: &str) -> Vec<String> {
     let mut reports = seen(&format!("pid={{{host}|"));
     reports.retain(|report| !report.contains("method=quick"));
@@ -63,7 +63,7 @@ fn started(host: &str, set: impl Fn(Builder) -> Builder) -> Scheduler {
     scheduler
 }
 
-/// A process of which the only step blocks its thread until it is released, after `first`.
+/// A process whose only step calls `first`, and then blocks its thread until it is released.
 fn block(
     scheduler: &Scheduler,
     method: &'static str,
@@ -110,7 +110,7 @@ fn assert_others_run(scheduler: &Scheduler) {
 #[test]
 fn each_step_is_reported_while_it_lasts_and_once() {
     let host = "reported";
-    // New threads each time: one that has just been started has something to report too.
+    // New threads each time: a spare that has just been started has something to report, too.
     let scheduler = started(host, |builder| {
         let builder = builder.report_interval(Duration::ZERO);
         builder.keep_spares(Duration::from_micros(1))
@@ -130,9 +130,9 @@ fn each_step_is_reported_while_it_lasts_and_once() {
     }
 }
 
-/// Has two processes run in turn for as long as a waiter waits, and `step` called by a third, whose
-/// worker is relieved at once because it says that it is about to block. What waits keeps the spare
-/// busy.
+/// Submits a process that starts two others, which run until it is over, and then calls `step`.
+/// That says that it is about to block, so its worker is relieved at once. The two others keep the
+/// spare busy.
 fn beside_a_crowd(
     scheduler: &Scheduler,
     method: &'static str,
@@ -238,20 +238,20 @@ fn a_step_that_has_announced_that_it_blocks_is_no_warning() {
     };
     let polite = scheduler.submit(polite, "main", ()).unwrap();
     until("it blocks", || began.load(Ordering::SeqCst));
-    // Comes when it has been announced, so that the monitor has to take notice.
+    // These come after the announcement, so the monitor has to take notice.
     assert_others_run(&scheduler);
     let pid = format!("pid={};", polite.pid());
     until("it is reported", || !seen(&pid).is_empty());
     let report = seen(&pid).swap_remove(0);
     assert!(report.starts_with("DEBUG "), "{report}");
-    // The spare may tell it a moment before the monitor has added it.
+    // The spare may report the step a moment before the monitor has added it.
     let steps = || scheduler.long_steps().into_iter();
     let step = || steps().find(|step| step.pid == polite.pid());
     until("it is among the last", || step().is_some());
     assert!(step().is_some_and(|step| step.is_announced), "{:?}", step());
     end((polite, release));
 
-    // It has taken no line from one that says nothing.
+    // The announced step has used up no report of a step that announces nothing.
     let rude = block(&scheduler, "main", || None);
     assert_others_run(&scheduler);
     let pid = format!("pid={};", rude.0.pid());
@@ -296,7 +296,8 @@ fn the_last_steps_and_the_longest_can_be_looked_up() {
         steps.retain(|step| step.pid == pid);
         steps
     };
-    // The spare may have run the other before the monitor has written that it was relieved.
+    // The spare may run the other process before the monitor has written that the worker was
+    // relieved.
     until("its worker is relieved", || scheduler.stats().relieved == 1);
     let step = slow().swap_remove(0);
     assert_eq!((step.pid, step.method), (pid, Some("slow".into())));
@@ -305,7 +306,7 @@ fn the_last_steps_and_the_longest_can_be_looked_up() {
     assert_eq!(step.kind, LongStepKind::Blocked);
     let stats = scheduler.stats();
     assert_eq!((stats.relieved, stats.longest_step), (1, Duration::ZERO));
-    // So that it lasts for longer than until it was noticed.
+    // So that the step goes on after the monitor has noticed it.
     thread::sleep(Duration::from_millis(5));
     end(blocked);
     until("its worker has stood down", || {
@@ -348,7 +349,7 @@ fn a_subscriber_that_panics_at_a_report_costs_nothing() {
 // pins: G6
 #[test]
 fn it_is_said_once_that_there_are_no_more_spares_until_there_are() {
-    // By this number the warnings are told from those of others.
+    // This number tells the warnings of this test from those of others.
     let spares = 2;
     let scheduler = started("exhausted", |builder| builder.max_spares(spares));
     for nth in 1..=2 {

@@ -1,5 +1,5 @@
 //! What is traced, by a subscriber that formats everything.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;

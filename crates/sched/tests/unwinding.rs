@@ -1,5 +1,5 @@
 //! What users' code does in the middle of a submission or of a handler.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 #[path = "it/support/mod.rs"]
 mod support;
@@ -18,9 +18,9 @@ use tracing::Level;
 
 const DO: CommandId = CommandId::new(1);
 
-/// A subscriber for all threads that have none of their own, to be there before any event: where
-/// the first event of a kind meets the first subscriber, `tracing` may take it that no subscriber
-/// listens to that kind.
+/// Sets a subscriber for all threads that have none of their own. It has to be there before any
+/// event: where the first event of a kind meets the first subscriber, `tracing` may take it that no
+/// subscriber listens to that kind.
 fn listen() {
     static LISTENS: Once = Once::new();
     LISTENS.call_once(|| {
@@ -29,7 +29,8 @@ fn listen() {
     });
 }
 
-/// The mailbox is not empty when the handler answers: its answer goes there, and its error nowhere.
+/// The mailbox is not empty when the handler answers, so the answer goes there. The error that
+/// follows goes nowhere.
 // pins: P6
 #[test]
 fn an_error_after_an_answer_is_no_stale_completion() {
@@ -197,9 +198,8 @@ fn a_predicate_that_panics_takes_nothing() {
     until("all payloads are gone", || Arc::strong_count(&value) == 1);
 }
 
-/// Is refused to stop the scheduler when it is told something at that level: that a process has
-/// been started, that the scheduler is stopping. Begins to stop it then. Once; says how long it
-/// took.
+/// A subscriber that tries to stop the scheduler at the first event of that level, where a stop is
+/// refused, and then begins to stop it. It notes how long that took.
 fn stops(
     level: Level,
     handle: Mutex<Option<Handle>>,

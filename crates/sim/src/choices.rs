@@ -75,7 +75,7 @@ impl Choices {
         self.decide(of, 0, |rng, of| rng.u32(..of))
     }
 
-    /// Whether something happens that happens `per_mille` times in a thousand.
+    /// Decides whether a thing happens that happens `per_mille` times in a thousand.
     pub(crate) fn happens(&mut self, per_mille: u32) -> bool {
         if per_mille == 0 || self.is_calm {
             return false;

@@ -31,7 +31,7 @@ const WRONG: usize = 20;
 /// The end of the reason when the run is stuck: no actor can move, and the test still waits.
 pub(crate) const STUCK: &str = "nothing moves any more";
 
-/// What may be the reason for that.
+/// What may be the reason for a run that is stuck.
 const HINT: &str = "Does a handler answer from a thread of its own? No such thread moves here: \
                     use `rt.clock().after`.";
 
@@ -109,11 +109,11 @@ impl Outcome {
     }
 }
 
-/// Reports the failure of one run: of that seed, or of one of the explored ways.
+/// Reports the failure of one run: that of `seed`, or one of the explored ways.
 ///
 /// The failure is `announce`d at once, because the rest may take a while. The same decisions are
 /// made once more, which shows whether they decide all that matters. Then the run is made simpler.
-/// `attempt` makes a run of these decisions, of at most that many moves.
+/// `attempt` makes a run of given decisions, of a given number of moves at the most.
 #[track_caller]
 pub(crate) fn fail(
     seed: Option<u64>,

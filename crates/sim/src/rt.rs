@@ -36,10 +36,10 @@ pub struct Rt<'a> {
     pub(crate) faults: Faults,
     pub(crate) shutdown: Shutdown,
     pub(crate) trace: RefCell<Trace>,
-    /// Until which move each worker and spare stands still.
+    /// The move until which each worker and spare stands still.
     stalled: RefCell<Vec<u64>>,
     moves: Cell<u64>,
-    /// After how many of them the promises could be checked.
+    /// After how many of the moves the promises could be checked.
     pub(crate) audits: Cell<u64>,
     /// For how long processes have waited behind blocking steps since a worker has last moved.
     kept: Cell<Duration>,
@@ -224,8 +224,8 @@ impl<'a> Rt<'a> {
     /// When a promise of the scheduler has been broken.
     #[track_caller]
     fn assert_kept(&self) {
-        if let Some(broken) = sim::broken() {
-            self.fail(broken);
+        if let Some(violation) = sim::violation() {
+            self.fail(violation);
         }
     }
 

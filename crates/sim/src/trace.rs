@@ -9,7 +9,7 @@ pub(crate) enum Actor {
     Worker(usize),
     Monitor,
     Timer,
-    /// None of the others, at any moment.
+    /// What acts from outside of the scheduler, at any moment.
     Outside,
 }
 

@@ -32,7 +32,7 @@
 use ganger_sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::{CachePadded, hint, sized, thread};
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::fmt;
 use std::marker::PhantomData;
@@ -41,7 +41,7 @@ use std::ops::Range;
 use std::ptr;
 
 /// Slots in the first bucket.
-const FIRST: u32 = if cfg!(loom) { 2 } else { 64 };
+const FIRST: u32 = if cfg!(ganger_loom) { 2 } else { 64 };
 
 /// Buckets: enough for 2^32 slots.
 const BUCKETS: usize = sized((u32::BITS - FIRST.ilog2()) as usize, 2);
@@ -307,7 +307,7 @@ impl<T> fmt::Debug for Slots<T> {
 }
 
 impl<T> Slot<T> {
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     fn allocate(count: usize) -> *mut Self {
         let Ok(layout) = Layout::array::<Self>(count) else {
             unreachable!("a bucket is smaller than the address space")
@@ -320,7 +320,7 @@ impl<T> Slot<T> {
         slots.cast()
     }
 
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     fn allocate(count: usize) -> *mut Self {
         let slot = || Self {
             word: AtomicU64::new(0),
@@ -342,9 +342,16 @@ impl<T> Drop for Slots<T> {
     fn drop(&mut self) {
         let ids: Vec<u64> = self.ids().collect();
         for id in ids {
-            // SAFETY: the table is this thread's alone, and the id has a value, which has not been
-            // freed.
-            drop(unsafe { self.free(id) });
+            let (index, generation) = split(id);
+            let Some(slot) = self.slot(index) else {
+                continue;
+            };
+            // Ordering: Relaxed: the table is this thread's alone.
+            slot.word.store(generation | VACANT, Ordering::Relaxed);
+            // In its place: a value may be larger than the stack.
+            // SAFETY: the table is this thread's alone, and the id had a value until now.
+            slot.value
+                .with_mut(|place| unsafe { (*place).assume_init_drop() });
         }
         for (bucket, place) in self.buckets.iter().enumerate() {
             // Ordering: Relaxed: the table is this thread's alone.
@@ -357,5 +364,5 @@ impl<T> Drop for Slots<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

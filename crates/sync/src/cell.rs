@@ -1,16 +1,16 @@
 //! A cell with accesses that loom sees. Threads hand data to each other in these cells, so a model
 //! fails on a data race, and not only on a wrong result.
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 pub use loom::cell::UnsafeCell;
 
 /// `std`'s [`UnsafeCell`](std::cell::UnsafeCell) with the interface of loom's.
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 impl<T> UnsafeCell<T> {
     /// Wraps a value.
     #[inline]

@@ -29,16 +29,16 @@
 mod behind_rmw;
 
 pub use behind_rmw::behind_rmw;
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 pub use real::{free, heavy, is_asymmetric, light, light_is_free, prepare};
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 pub use model::{
     Flushing, flushing, free, heavy, is_asymmetric, light, light_is_free, prepare, symmetric,
     without_light,
 };
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 mod real {
     use super::membarrier;
     use std::sync::OnceLock;
@@ -119,7 +119,12 @@ mod real {
     }
 }
 
-#[cfg(all(not(loom), feature = "membarrier", target_os = "linux", not(miri)))]
+#[cfg(all(
+    not(ganger_loom),
+    feature = "membarrier",
+    target_os = "linux",
+    not(miri)
+))]
 mod membarrier {
     use rustix::io::Errno;
     use rustix::thread::{MembarrierCommand, membarrier};
@@ -148,7 +153,7 @@ mod membarrier {
 }
 
 #[cfg(all(
-    not(loom),
+    not(ganger_loom),
     not(all(feature = "membarrier", target_os = "linux", not(miri)))
 ))]
 mod membarrier {
@@ -161,7 +166,7 @@ mod membarrier {
     }
 }
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 mod model {
     use crate::atomic::{Ordering, fence};
     use std::cell::{Cell, RefCell};
@@ -254,7 +259,7 @@ mod model {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering, fence};

@@ -3,9 +3,9 @@
 //! The spin hint is `std`'s. Under loom it is a yield to the model, where a spinning thread makes
 //! progress only if it lets another thread run.
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 pub use loom::hint::spin_loop;
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 pub use std::hint::spin_loop;
 
 /// Asks the processor to fetch the cache line at that address. The address need not be valid. Does

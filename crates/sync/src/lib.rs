@@ -28,5 +28,9 @@ pub use try_lock::TryLock;
 /// ```
 #[must_use]
 pub const fn sized(production: usize, under_loom: usize) -> usize {
-    if cfg!(loom) { under_loom } else { production }
+    if cfg!(ganger_loom) {
+        under_loom
+    } else {
+        production
+    }
 }

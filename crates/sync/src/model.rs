@@ -1,6 +1,6 @@
 //! One test body for two ways to run it: every interleaving under loom, a stress loop under `std`.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release` runs it under loom. Each model states its
+//! `RUSTFLAGS="--cfg ganger_loom" cargo test --release` runs it under loom. Each model states its
 //! preemption bound. `LOOM_MAX_PREEMPTIONS` overrides it for deeper runs.
 
 /// The number of runs of a body under `std`.
@@ -18,7 +18,7 @@ where
     run(preemptions, body);
 }
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
     let mut builder = loom::model::Builder::new();
     if builder.preemption_bound.is_none() {
@@ -27,7 +27,7 @@ fn run<F: Fn() + Sync + Send + 'static>(preemptions: usize, body: F) {
     builder.check(body);
 }
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 fn run<F: Fn() + Sync + Send + 'static>(_preemptions: usize, body: F) {
     for _ in 0..STRESS_RUNS {
         body();

@@ -154,7 +154,7 @@ impl Parker {
         false
     }
 
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     fn wait_while_parked<'a>(
         &self,
         guard: crate::sync::MutexGuard<'a, ()>,
@@ -169,7 +169,7 @@ impl Parker {
             .0
     }
 
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     fn wait_while_parked<'a>(
         &self,
         mut guard: crate::sync::MutexGuard<'a, ()>,
@@ -189,7 +189,7 @@ impl Parker {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;

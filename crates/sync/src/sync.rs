@@ -1,8 +1,8 @@
-//! Locks and shared ownership: `std`'s, or loom's under `--cfg loom`.
+//! Locks and shared ownership: `std`'s, or loom's under `--cfg ganger_loom`.
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 pub use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use std::sync::PoisonError;

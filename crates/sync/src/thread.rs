@@ -1,6 +1,6 @@
-//! Threads: `std`'s, or loom's under `--cfg loom`.
+//! Threads: `std`'s, or loom's under `--cfg ganger_loom`.
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 pub use loom::thread::{JoinHandle, spawn, yield_now};
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 pub use std::thread::{JoinHandle, spawn, yield_now};

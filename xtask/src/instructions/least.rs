@@ -28,9 +28,8 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a `Continue` step",
         rmws: 0.0,
         allocations: 0.0,
-        why: "Between the queue and the step the process belongs to its worker, which notifies no \
-              other thread. The count is that of the rotation, which looks at the old ends of both \
-              queues (G4).",
+        why: "Between the queue and the step the process is its worker's alone. The count is \
+              that of the rotation, which looks at the old ends of both queues (G4).",
     },
     Least {
         act: "command",
@@ -44,7 +43,7 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a command that another process answers, with both steps",
         rmws: 4.0,
         allocations: 0.0,
-        why: "As for a send to an `Idle` process, twice: the message and the answer wake one each.",
+        why: "As for a send to an `Idle` process, twice.",
     },
     Least {
         act: "send",
@@ -52,8 +51,7 @@ pub(super) const LEAST: [Least; 14] = [
         rmws: 2.0,
         allocations: 0.0,
         why: "One of several senders takes the right to wake it (G1), and the receiver leaves it \
-              again in the exchange that finds nothing in the mailbox (G2); a full fence in its \
-              place would cost the same.",
+              again in the exchange that finds nothing in the mailbox (G2).",
     },
     Least {
         act: "send-blocked",
@@ -67,16 +65,15 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a send by PID to an `Idle` process, and its step",
         rmws: 2.0,
         allocations: 0.0,
-        why: "As by handle, with a look-up that takes none. Here a look-up takes two, for its \
-              reference to the process.",
+        why: "As by handle. Here a look-up takes two, for its reference to the process.",
     },
     Least {
         act: "send-ready",
         what: "a send by handle to a `Ready` process, 64 in a step",
         rmws: BATCH,
         allocations: 0.0,
-        why: "A push each, as any thread may push at any time; the rest is one wake-up and two \
-              parks for 64 messages. Here a drain comes on top.",
+        why: "A push each; the rest is one wake-up and two parks for 64 messages. Here a drain \
+              comes on top.",
     },
     Least {
         act: "send-pid-ready",
@@ -90,8 +87,7 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a send by handle to a `Running` process, and its next step",
         rmws: 1.0,
         allocations: 0.0,
-        why: "The push: the process does not park. Here the drain takes one, so that a sender may \
-              be suspended anywhere and hide no other message.",
+        why: "The push: the process does not park. Here the drain takes one.",
     },
     Least {
         act: "send-pid-running",
@@ -105,19 +101,17 @@ pub(super) const LEAST: [Least; 14] = [
         what: "spawn to exit, by a worker",
         rmws: 3.0,
         allocations: 1.0,
-        why: "The mailbox is closed against senders (R2), and this process keeps its context, \
-              which takes a reference and drops it; its state is in a box. Here its slot takes \
-              one more.",
+        why: "The mailbox is closed (R2), and this process keeps its context, which takes a \
+              reference and drops it; its state is in a box. Here its slot takes one more.",
     },
     Least {
         act: "spawn-outside",
         what: "spawn to exit, from a thread that is no worker",
         rmws: OUTSIDE,
         allocations: 0.0,
-        why: "A push to the queue of all threads (G3), a part of taking a batch from there, the \
-              mailbox's end (R2), the handle's, which may be dropped while the process ends (P12), \
-              and one of the workload's own. Here such threads share two counts and take a cache \
-              as well, and the slot one more, as above.",
+        why: "A push to the global queue (G3), a part of taking a batch from there, the \
+              mailbox's end (R2), the handle's (P12), and one of the workload's own. Here such \
+              threads share two counts and a cache, and the slot takes one more.",
     },
     Least {
         act: "deque",
@@ -131,6 +125,6 @@ pub(super) const LEAST: [Least; 14] = [
         what: "a send to a mailbox and its receipt",
         rmws: 1.0,
         allocations: 0.0,
-        why: "The push, as any thread may push. Here the drain takes one as well, as above.",
+        why: "The push. Here the drain takes one as well.",
     },
 ];

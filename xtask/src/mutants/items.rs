@@ -229,7 +229,7 @@ mod tests {
         impl<T: Fn() -> u8> Queue<T> {
             const SIZE: usize = 1;
             pub(crate) const unsafe fn push(&self, x: [u8; 2]) -> impl Fn() where T: Copy { { } }
-            #[cfg(all(test, not(loom)))]
+            #[cfg(all(test, not(ganger_loom)))]
             fn shown(&self) {}
         }
         impl<'a, T> From<&'a T> for super::Queue<T> {
@@ -241,9 +241,9 @@ mod tests {
         macro_rules! many { () => { fn hidden() {} }; }
         #[cfg(test)]
         mod tests;
-        #[cfg(all(test, not(loom)))]
+        #[cfg(all(test, not(ganger_loom)))]
         mod more { fn x() {} }
-        #[cfg(any(test, loom))]
+        #[cfg(any(test, ganger_loom))]
         #[inline]
         fn last() {}
     "#;

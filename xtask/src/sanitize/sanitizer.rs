@@ -154,4 +154,62 @@ mod tests {
             }
         }
     }
+
+    /// A pattern for what has another name by now would suppress nothing.
+    #[test]
+    fn every_suppression_names_what_there_is() {
+        let mut sources = String::new();
+        let mut folders = vec![root().join("crates")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|it| it == "rs") {
+                    // A test program, or a crate, is a module without a declaration.
+                    let stem = path.file_stem().unwrap().to_string_lossy();
+                    sources += &format!("mod {stem}\n");
+                    sources += &fs::read_to_string(path).unwrap();
+                }
+            }
+        }
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<&str> = sources.split(|c| !is_part(c)).collect();
+        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let is_declared = |name: &str| {
+            const KINDS: [&str; 5] = ["fn", "mod", "struct", "enum", "trait"];
+            let pairs = words.windows(2);
+            let mut found = pairs.filter(|pair| KINDS.contains(&pair[0]) && pair[1] == name);
+            found.next().is_some()
+        };
+        for file in ["address.txt", "thread.txt", "thread-std.txt"] {
+            let text = fs::read_to_string(root().join("xtask/sanitize").join(file)).unwrap();
+            let patterns = text.lines().filter_map(|line| {
+                let (kind, pattern) = line.split_once(':')?;
+                matches!(kind, "leak" | "race").then_some(pattern)
+            });
+            for pattern in patterns {
+                // What follows is the library's.
+                let ours = pattern.split(" as core::").next().unwrap_or_default();
+                let first = ours.trim_start_matches('<');
+                if ["std::", "alloc::", "test::"]
+                    .iter()
+                    .any(|it| first.starts_with(it))
+                {
+                    continue;
+                }
+                for name in ours.split(|c| !is_part(c)).filter(|name| !name.is_empty()) {
+                    let crate_folder = name.strip_prefix("ganger_").map(|it| it.replace('_', "-"));
+                    let is_crate = crate_folder
+                        .is_some_and(|folder| root().join("crates").join(folder).is_dir());
+                    // A program, or the number of a closure.
+                    let has_none = name == "it" || name == "closure" || name.parse::<u8>().is_ok();
+                    assert!(
+                        is_crate || has_none || is_declared(name),
+                        "{file}: {pattern}: there is no {name}"
+                    );
+                }
+            }
+        }
+    }
 }

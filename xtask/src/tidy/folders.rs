@@ -15,8 +15,9 @@ const CRATES: [(&str, &[Folder]); 4] = [
     ("sched", &SCHED),
 ];
 
-const SCHED: [Folder; 13] = [
+const SCHED: [Folder; 14] = [
     ("base", &[]),
+    ("probe", &["base"]),
     ("handlers", &["base"]),
     ("limits", &["base", "handlers"]),
     ("process", &["base", "handlers", "limits"]),
@@ -112,19 +113,24 @@ const RELAY: [Folder; 11] = [
     ("router", &["error", "hop", "node", "receiver", "table"]),
 ];
 
-/// Folders and files that may import all: tests, models, and what is for tests and benchmarks.
-const TESTS: [&str; 7] = [
+/// Folders and files that may import all: tests, models, what is for tests and benchmarks, and what
+/// watches and simulates. `simulated` is a worker or a monitor without a thread.
+const TESTS: [&str; 8] = [
     "accounts",
     "check",
     "internals",
     "models",
     "sim",
+    "simulated",
     "still",
     "tests",
 ];
 
-/// Folders that all others of a crate may import: what checks and simulates them.
-const INSTRUMENTS: [&str; 3] = ["accounts", "check", "sim"];
+/// The folder that all others of a crate may import, and through which alone they are watched.
+const PROBE: &str = "probe";
+
+/// The one file that names what watches: it says what is compiled in.
+const ACTIVE: &str = "probe/active.rs";
 
 /// Checks what a file of such a crate imports.
 pub(super) fn check(source: &Source, findings: &mut Vec<Finding>) {
@@ -150,7 +156,7 @@ fn check_file(source: &Source, path: &str, folders: &[Folder], findings: &mut Ve
         return;
     };
     for (line, other) in imports(source, modules.len()) {
-        let is_known = allowed.contains(&&*other) || INSTRUMENTS.contains(&&*other);
+        let is_known = allowed.contains(&&*other) || other == PROBE || path == ACTIVE;
         if other != own && !is_known {
             let what = format!("`{own}` must not import `{other}`: it may import {allowed:?}");
             findings.push(Finding::new(source, line, what));
@@ -211,7 +217,7 @@ fn collect(tokens: &[(usize, String)], imports: &mut Vec<(usize, String)>) {
 }
 
 /// The words and marks of the code outside of its module of tests, with their lines.
-fn tokens(source: &Source) -> Vec<(usize, String)> {
+pub(super) fn tokens(source: &Source) -> Vec<(usize, String)> {
     let mut tokens = Vec::new();
     for (number, line) in source.numbered() {
         if line.code.starts_with("mod tests {") {
@@ -239,7 +245,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    const FOLDERS: [Folder; 3] = [
+    const FOLDERS: [Folder; 4] = [
+        ("probe", &[]),
         ("process", &[]),
         ("turn", &["process"]),
         ("worker", &["process", "turn"]),
@@ -290,6 +297,16 @@ mod tests {
             1
         );
         assert!(found("turn/run.rs", "use super::worker::A;\n").is_empty());
+    }
+
+    #[test]
+    fn the_probe_is_for_all_and_what_watches_for_the_choice_alone() {
+        assert!(found("process/cell.rs", "use crate::probe::Probe;\n").is_empty());
+        let text = "use crate::check::Checker;\n";
+        assert_eq!(found("process/cell.rs", text).len(), 1);
+        assert_eq!(found("probe/mod.rs", text).len(), 1);
+        assert!(found("probe/active.rs", text).is_empty());
+        assert!(found("turn/simulated.rs", text).is_empty());
     }
 
     #[test]

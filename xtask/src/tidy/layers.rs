@@ -4,12 +4,13 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
     ("nodes", &["sync"]),
     ("slots", &["sync"]),
+    ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
     ("proc-api", &[]),
@@ -119,7 +120,8 @@ mod tests {
     fn manifests_are_checked_in_every_table() {
         let manifest = "[package]\nname = \"ganger-sched\"\n[dependencies]\n\
                         ganger-sync.workspace = true\n[dev-dependencies]\ntokio = \"1\"\n\
-                        [target.\"cfg(loom)\".dev-dependencies]\nganger-sched = { path = \"\" }\n\
+                        [target.\"cfg(ganger_loom)\".dev-dependencies]\n\
+                        ganger-sched = { path = \"\" }\n\
                         [dependencies.tokio-util]\nversion = \"1\"\n";
         let lines = |path| {
             let mut findings = Vec::new();

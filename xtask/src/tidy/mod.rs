@@ -3,6 +3,7 @@
 mod atomics;
 mod clock;
 mod folders;
+mod hashers;
 mod layers;
 mod models;
 mod orderings;
@@ -11,6 +12,7 @@ mod promises;
 mod published;
 mod size;
 mod source;
+mod switches;
 mod unfinished;
 mod words;
 
@@ -68,9 +70,11 @@ pub(crate) fn run() -> Result<(), Failure> {
         atomics::check(source, &mut findings);
         clock::check(source, &mut findings);
         folders::check(source, &mut findings);
+        hashers::check(source, &mut findings);
         layers::check_source(source, &mut findings);
         orderings::check(source, &mut findings);
         size::check(source, &mut findings);
+        switches::check(source, &mut findings);
         unfinished::check(source, &mut findings);
         words::check(source, &mut findings);
     }

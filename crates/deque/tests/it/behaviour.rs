@@ -1,5 +1,5 @@
 //! The promises of the documentation, on one thread: bounds, drops, auto traits.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Stealer, Worker};
 use std::cell::Cell;
@@ -31,6 +31,25 @@ fn half_is_rounded_up_whether_exposed_or_not() {
             for item in (0..expected).rev() {
                 assert_eq!(dest.pop(), Some(item));
             }
+        }
+    }
+}
+
+#[test]
+fn the_oldest_of_a_half_is_returned_and_the_others_are_kept() {
+    for (items, limit, expected) in [(1, 9, 1), (2, 9, 1), (5, 9, 3), (9, 2, 2), (9, 1, 1)] {
+        for exposed in [false, true] {
+            let (victim, dest) = (filled(items), Worker::with_capacity(1));
+            if exposed {
+                victim.expose();
+            }
+            let outcome = victim.stealer().steal_half_and_pop(&dest, limit);
+            assert_eq!(outcome, Steal::Success(0));
+            assert_eq!(victim.len(), items - expected);
+            for item in (1..expected).rev() {
+                assert_eq!(dest.pop(), Some(item));
+            }
+            assert_eq!(dest.pop(), None);
         }
     }
 }
@@ -85,6 +104,11 @@ fn nothing_is_taken_with_limit_zero_or_from_oneself() {
     let (worker, dest) = (filled(4), Worker::new());
     assert_eq!(worker.stealer().steal_half_into(&dest, 0), Steal::Empty);
     assert_eq!(worker.stealer().steal_half_into(&worker, 9), Steal::Empty);
+    assert_eq!(worker.stealer().steal_half_and_pop(&dest, 0), Steal::Empty);
+    assert_eq!(
+        worker.stealer().steal_half_and_pop(&worker, 9),
+        Steal::Empty
+    );
     assert_eq!((worker.len(), dest.len()), (4, 0));
 }
 

@@ -1,5 +1,5 @@
 //! Light fences that are not free: the owner keeps no word, and each pop reads the limit anew.
-#![cfg(loom)]
+#![cfg(ganger_loom)]
 
 use crate::support::{assert_exactly_once, drain, steal_once, worker_with};
 use ganger_sync::{fence, model, thread};

@@ -1,6 +1,8 @@
 //! Owner against one thief that takes half of what is exposed.
 
-use crate::support::{assert_exactly_once, drain, steal_half_once, steal_once, worker_with};
+use crate::support::{
+    assert_exactly_once, drain, steal_half_and_pop_once, steal_half_once, steal_once, worker_with,
+};
 use ganger_sync::{model, thread};
 
 #[test]
@@ -17,6 +19,38 @@ fn pops_against_a_claim_of_half() {
         let stolen = thief.join().unwrap();
         assert!(stolen.is_sorted_by(|a, b| a > b), "order is kept");
         assert_exactly_once([popped, stolen, drain(&worker)], 10..14);
+    });
+}
+
+#[test]
+fn pops_against_a_claim_of_half_whose_oldest_is_run_at_once() {
+    model::check(3, || {
+        let worker = worker_with(4, 10..14);
+        worker.expose();
+        let stealer = worker.stealer();
+        let thief = thread::spawn(move || steal_half_and_pop_once(&stealer, 1));
+        let mut popped = Vec::new();
+        for _ in 0..3 {
+            popped.extend(worker.pop());
+        }
+        let stolen = thief.join().unwrap();
+        assert!(stolen.is_sorted_by(|a, b| a > b), "order is kept");
+        assert_exactly_once([popped, stolen, drain(&worker)], 10..14);
+    });
+}
+
+/// The owner writes that slot again when the thief has copied the item out.
+#[test]
+fn pushes_into_the_slot_of_the_item_that_is_run_at_once() {
+    model::check(3, || {
+        let worker = worker_with(2, 10..12);
+        worker.expose();
+        let stealer = worker.stealer();
+        let thief = thread::spawn(move || steal_half_and_pop_once(&stealer, 1));
+        worker.push(12);
+        worker.push(13);
+        let stolen = thief.join().unwrap();
+        assert_exactly_once([stolen, drain(&worker)], 10..14);
     });
 }
 

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod behaviour;
+mod fork_join;
 mod loom_drop;
 mod loom_exposure;
 mod loom_fallback;
@@ -10,5 +11,4 @@ mod loom_shrink;
 mod loom_steal_half;
 mod loom_two_thieves;
 mod model;
-mod stress;
 mod support;

@@ -1,5 +1,5 @@
 //! Two deques beside `VecDeque`s, on one thread: every operation in any order.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_deque::{Steal, Worker};
 use proptest::prelude::*;
@@ -12,6 +12,7 @@ enum Operation {
     Expose,
     Steal,
     StealHalf(usize),
+    StealHalfAndPop(usize),
     StealHalfFromItself,
     Shrink,
     Length,
@@ -58,6 +59,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Expose),
         3 => Just(Operation::Steal),
         3 => (0..50_usize).prop_map(Operation::StealHalf),
+        3 => (0..50_usize).prop_map(Operation::StealHalfAndPop),
         1 => Just(Operation::StealHalfFromItself),
         1 => Just(Operation::Shrink),
         1 => Just(Operation::Length),
@@ -97,9 +99,27 @@ fn apply(operation: Operation, this: &mut Pair, other: &mut Pair, next: &mut u32
                 Steal::Retry => panic!("there is no other thread"),
             }
         }
+        Operation::StealHalfAndPop(limit) => {
+            let half = this.model.len().div_ceil(2);
+            let before = other.worker.len();
+            let stealer = this.worker.stealer();
+            match stealer.steal_half_and_pop(&other.worker, limit) {
+                Steal::Success(oldest) => {
+                    let count = other.worker.len() - before + 1;
+                    assert!((1..=half.min(limit)).contains(&count));
+                    this.stolen += u32::try_from(count).unwrap();
+                    let mut stolen = this.model.drain(..count);
+                    assert_eq!(stolen.next(), Some(oldest));
+                    other.model.extend(stolen);
+                }
+                Steal::Empty => assert!(limit == 0 || this.model.is_empty()),
+                Steal::Retry => panic!("there is no other thread"),
+            }
+        }
         Operation::StealHalfFromItself => {
-            let outcome = this.worker.stealer().steal_half_into(&this.worker, 9);
-            assert_eq!(outcome, Steal::Empty);
+            let stealer = this.worker.stealer();
+            assert_eq!(stealer.steal_half_into(&this.worker, 9), Steal::Empty);
+            assert_eq!(stealer.steal_half_and_pop(&this.worker, 9), Steal::Empty);
         }
         Operation::Shrink => {
             this.worker.shrink_to_fit();

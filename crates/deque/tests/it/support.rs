@@ -35,6 +35,17 @@ pub(crate) fn steal_half_once<T>(stealer: &Stealer<T>, capacity: usize) -> Vec<T
     items
 }
 
+/// Tries once to take half, through a deque with room for `capacity` items, with the oldest apart.
+/// The newest comes first.
+pub(crate) fn steal_half_and_pop_once<T>(stealer: &Stealer<T>, capacity: usize) -> Vec<T> {
+    let dest = Worker::with_capacity(capacity);
+    let oldest = stealer.steal_half_and_pop(&dest, usize::MAX).success();
+    let mut items = drain(&dest);
+    assert!(oldest.is_some() || items.is_empty());
+    items.extend(oldest);
+    items
+}
+
 /// Fails unless `parts` together hold each of `expected` exactly once.
 pub(crate) fn assert_exactly_once<const N: usize>(
     parts: [Vec<u32>; N],

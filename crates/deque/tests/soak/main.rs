@@ -3,7 +3,7 @@
 //! `GANGER_SOAK_SECONDS` says how long (default 1), `GANGER_STRESS_SEED` where to start. A failure
 //! prints the seed of its round, which repeats this round first, as far as threads can be repeated.
 //! `cargo xtask soak deque` runs it optimised and shows a line each second.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 
 mod round;

@@ -1,7 +1,7 @@
 //! How often which word occurs.
 //!
 //! Nearly all words have at most sixteen bytes. Such a word is its own key, packed into a number:
-//! it is hashed by one multiplication, compared by one comparison, and never allocated. Longer
+//! it is hashed by few instructions, compared by one comparison, and never allocated. Longer
 //! words are in a second map. Packed words sort as their texts do: the first byte is the most
 //! significant one, and the padding is the NUL that no word contains.
 
@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-type Counts<K> = HashMap<K, u64, foldhash::fast::RandomState>;
+/// Hashed with a key of its own: strangers may have written the files.
+type Counts<K> = HashMap<K, u64, foldhash::quality::RandomState>;
 
 /// The most bytes of a word that is packed.
 pub(crate) const PACKED_BYTES: usize = size_of::<u128>();

@@ -52,7 +52,7 @@ const WAYS: [Way; 8] = [
 ];
 
 impl Plan {
-    /// The plan that these bytes are.
+    /// The plan that the bytes stand for.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut records = bytes.chunks_exact(4).map(|it| [it[0], it[1], it[2], it[3]]);

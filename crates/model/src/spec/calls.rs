@@ -8,7 +8,7 @@ use ganger_proc_api::Pid;
 use std::time::Duration;
 
 impl Spec {
-    /// A process is submitted, under that PID if there is one.
+    /// A process is submitted, under a chosen PID if there is one.
     pub(crate) fn submit(
         &mut self,
         process: Number,
@@ -58,7 +58,7 @@ impl Spec {
         Ok(Sent::Accepted)
     }
 
-    /// A process is asked to finish; whether it can be.
+    /// A process is asked to finish; returns whether it is there.
     pub(crate) fn cancel(&mut self, pid: Pid, number: Number) -> Result<bool, Broken> {
         self.end_dispatch()?;
         let Some(life) = self.open(pid) else {
@@ -69,8 +69,8 @@ impl Spec {
         Ok(true)
     }
 
-    /// A process is terminated; returns whether it can be. Handlers do so as well, while yields are
-    /// dispatched.
+    /// A process is terminated; returns whether it is there. Handlers terminate processes as well,
+    /// while yields are dispatched.
     pub(crate) fn terminate(&mut self, pid: Pid) -> Result<bool, Broken> {
         let Some(life) = self.open(pid) else {
             return Ok(false);
@@ -107,7 +107,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Notifies the watchers of an end that have not ended themselves.
+    /// Notifies the watchers of an end, but for those that have ended themselves.
     pub(super) fn tell_of_end(&mut self, watchers: Vec<(usize, Number)>, end: Option<End>) {
         for (watcher, tag) in watchers {
             let life = &mut self.lives[watcher];
@@ -185,7 +185,7 @@ impl Spec {
         self.processes.insert(process, Stage::Offered);
     }
 
-    /// That is to take a process's place.
+    /// A process is to take another's place.
     pub(super) fn offer(&mut self, heir: Heir, stage: Stage) {
         if let Heir::Process(process) = heir {
             self.processes.insert(process, stage);

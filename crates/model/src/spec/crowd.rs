@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 }
 
 impl Spec {
-    /// Several begin to submit these processes.
+    /// Several threads begin to submit these processes.
     pub(crate) fn crowd(&mut self, processes: &[Number]) -> Result<(), Broken> {
         self.end_dispatch()?;
         let submitted = |&process: &Number| (process, Stage::Submitted);
@@ -98,7 +98,7 @@ impl Spec {
             return Err(format!("{pid} is being started already (P14)"));
         }
         match self.visible.get(&pid) {
-            // Whose submit it was need not have said so yet.
+            // The submit that was rolled back need not have returned yet.
             Some(&nth) if self.lives[nth].phase == Phase::RolledBack => {
                 self.visible.remove(&pid);
                 Ok(())

@@ -9,7 +9,7 @@ use std::mem;
 use std::time::Duration;
 
 impl Spec {
-    /// `init` begins: of a process that has been submitted, or that takes another's place.
+    /// `init` begins, of a process that has been submitted or takes another's place.
     pub(super) fn init(&mut self, pid: Pid, process: Number, start: Start) -> Result<(), Broken> {
         let stage = self.processes.get(&process).copied();
         if start == Start::InitPanics {
@@ -76,7 +76,7 @@ impl Spec {
         Ok(())
     }
 
-    /// A submit has returned that the hook has refused: the PID is gone.
+    /// A submit has returned whose process the hook has refused: the PID is gone.
     pub(crate) fn rolled_back(&mut self, process: Number) -> Result<(), Broken> {
         let nth = self.lives.iter().position(|life| life.process == process);
         let nth = nth.ok_or_else(|| format!("{process} was not initialised (P1)"))?;
@@ -191,7 +191,7 @@ impl Spec {
         }
     }
 
-    /// Yields that are next and have no handler.
+    /// Finishes the yields that are next and have no handler.
     fn finish_unknown(&mut self, nth: usize) -> Result<(), Broken> {
         while let Some(&(yielded, Kind::Unknown)) = self.lives[nth].dispatching.front() {
             self.lives[nth].dispatching.pop_front();

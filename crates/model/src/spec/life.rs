@@ -7,11 +7,11 @@ use crate::plan::Kind;
 use ganger_proc_api::Pid;
 use std::collections::{BTreeSet, VecDeque};
 
-/// After that many batches in a row from which system events have displaced other events, these
+/// After so many batches in a row from which system events have displaced other events, the others
 /// come first.
 const STREAK: u32 = 8;
 
-/// Something that has arrived.
+/// An event that has arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrived<T> {
     /// Counted over both lanes.
@@ -33,13 +33,13 @@ pub(super) enum Phase {
     Starting,
     /// The hook has refused it.
     Refused,
-    /// It has been closed for that.
+    /// It has been closed after that.
     RolledBack,
     /// Between steps.
     Waits,
-    /// Inside of one.
+    /// Inside of a step.
     Steps,
-    /// A step has decided so.
+    /// A step has decided that the process becomes this one.
     Becomes(Heir),
     /// Its heir is initialised; this process is still to be closed.
     Replaced(Number),
@@ -76,9 +76,9 @@ pub(super) struct Life {
     arrivals: u64,
     system: VecDeque<Arrived<System>>,
     fresh: VecDeque<Arrived<Seen>>,
-    /// Shown and not taken.
+    /// The events that have been shown and not taken.
     left: Vec<Seen>,
-    /// The places of what the step has taken that is going on.
+    /// The places of the messages that the running step has taken.
     taken: [usize; 2],
     streak: u32,
 }
@@ -148,7 +148,8 @@ impl Life {
         self.streak += 1;
     }
 
-    /// A step is shown these. Returns how many completions must have been dropped before that.
+    /// A step is shown these events. Returns how many completions must have been dropped before
+    /// that.
     pub(super) fn show(&mut self, shown: &[Seen], batch: usize) -> Result<u64, Broken> {
         let older = self.left.iter().take_while(|seen| seen.is_system()).count();
         let (older, others) = self.left.split_at(older);
@@ -220,7 +221,7 @@ impl Life {
         }
     }
 
-    /// It is another process now. Returns how many completions must have been dropped.
+    /// The process has become its heir. Returns how many completions must have been dropped.
     pub(super) fn become_heir(&mut self) -> u64 {
         self.incarnation += 1;
         self.must_step = true;
@@ -242,7 +243,7 @@ impl Life {
         stale
     }
 
-    /// The event that a step must still be made for, if there is one.
+    /// An event that a step must still be shown, if there is one.
     pub(super) fn waiting_for_a_step(&self) -> Option<String> {
         if let Some(next) = self.system.front() {
             return Some(format!("{next:?}"));
@@ -272,7 +273,7 @@ impl Life {
     }
 }
 
-/// How many of these are messages.
+/// How many of the events are messages.
 pub(super) fn messages_among(seen: &[Seen]) -> usize {
     let is_message = |seen: &&Seen| matches!(seen, Seen::Message(_));
     seen.iter().filter(is_message).count()

@@ -49,7 +49,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// A scheduler that has these.
+    /// A builder of a scheduler with these limits.
     pub(crate) fn set(self, builder: Builder) -> Builder {
         let builder = builder.event_batch(self.batch);
         let builder = match self.mailbox {
@@ -104,7 +104,7 @@ enum Stage {
     Submitted,
     /// It has been handed over to take another's place.
     Offered,
-    /// `init` has returned `Ok`; it is that life's.
+    /// `init` has returned `Ok`: the process belongs to that life.
     Open(usize),
     /// It has been closed, or will never be opened.
     Over,
@@ -115,7 +115,7 @@ enum Stage {
 pub(crate) struct Spec {
     limits: Limits,
     lives: Vec<Life>,
-    /// The lives that their PIDs lead to.
+    /// The life that each PID leads to.
     visible: HashMap<Pid, usize>,
     processes: HashMap<Number, Stage>,
     /// The life that each yield belongs to, and what its handler does.
@@ -129,8 +129,8 @@ pub(crate) struct Spec {
     is_stopping: bool,
     /// When processes may be forced to end.
     deadline: Option<Duration>,
-    /// Of the processes that lived when the stop began: how many there were, how many were forced,
-    /// and how many may have been.
+    /// How many processes lived when the stop began; how many of them were forced to end; and how
+    /// many may have been.
     told: [u64; 3],
     has_halted: bool,
 }
@@ -236,14 +236,14 @@ impl Spec {
         self.limits
     }
 
-    /// What has to be counted, once all is settled.
+    /// What a scheduler has to count, once all is settled.
     pub(crate) fn counts(&self) -> Counts {
         self.counts
     }
 }
 
 impl Counts {
-    /// Whether that is what a scheduler has counted.
+    /// Checks that a scheduler has counted the same.
     pub(crate) fn check(self, stats: &WorkerStats) -> Result<(), Broken> {
         let counted = Self::from(stats);
         if counted == self {

@@ -14,9 +14,9 @@ use std::collections::VecDeque;
 /// What one sender sends.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// How many there are.
+    /// How many messages there are.
     all: usize,
-    /// Those behind what was shown, in order of their numbers.
+    /// The messages behind the last one shown, in order of their numbers.
     offered: VecDeque<Number>,
     shown: Vec<Number>,
 }
@@ -44,7 +44,7 @@ impl Spec {
         Ok(Some(nth))
     }
 
-    /// All of them have sent, and of each these have been accepted.
+    /// All senders have sent. `accepted` has the accepted messages of each.
     pub(crate) fn volley_sent(
         &mut self,
         nth: usize,
@@ -117,7 +117,7 @@ impl Life {
         false
     }
 
-    /// What several have sent, and no step has been shown.
+    /// A message of one of several senders that no step has been shown.
     pub(super) fn next_in_a_stream(&self) -> Option<Number> {
         let mut streams = self.streams.iter();
         streams.find_map(|stream| stream.offered.front().copied())

@@ -12,20 +12,31 @@ impl Spec {
         if sent != Sent::Full {
             return Ok(sent);
         }
+        if self.may_have_halted() {
+            return Ok(Sent::Stopping);
+        }
         let &nth = (self.visible.get(&to)).ok_or_else(|| format!("{to} is not there"))?;
         self.lives[nth].waiting.push_back(number);
         self.waits.insert(number, nth);
         Ok(Sent::Waits)
     }
 
-    /// What has become of a message that had to wait.
-    pub(crate) fn became(&self, number: Number) -> Sent {
-        let life = self.waits.get(&number).map(|&nth| &self.lives[nth]);
-        match life.filter(|life| life.waiting.contains(&number)) {
-            None => Sent::Accepted,
-            Some(life) if life.is_open() => Sent::Waits,
-            Some(_) => Sent::Closed,
+    /// What has become of a message that had to wait; its sender takes it back if the wait is over.
+    pub(crate) fn became(&mut self, number: Number) -> Sent {
+        let is_stopping = self.may_have_halted();
+        let nth = self.waits.get(&number).copied();
+        let life = nth.map(|nth| &mut self.lives[nth]);
+        let Some(life) = life.filter(|life| life.waiting.contains(&number)) else {
+            return Sent::Accepted;
+        };
+        if !life.is_open() {
+            return Sent::Closed;
         }
+        if !is_stopping {
+            return Sent::Waits;
+        }
+        life.waiting.retain(|&it| it != number);
+        Sent::Stopping
     }
 
     /// A sender gives up waiting.

@@ -18,7 +18,7 @@ type Planned = (Number, Start, Option<Pid>);
 /// The result of a submit.
 type Done = (Asked, Option<Submission>);
 
-/// Several threads submit processes of that nature; every third process has that start.
+/// Several threads submit processes of one nature; every third process has the given start.
 pub(super) fn submit(
     world: &Arc<World>,
     handle: &Handle,

@@ -21,8 +21,8 @@ const MANY: usize = 64;
 
 /// How many spins the shortest pause has, and the longest: under two microseconds. In a model no
 /// time passes.
-const SHORT: u32 = if cfg!(loom) { 0 } else { 4 };
-const LONG: u32 = if cfg!(loom) { 0 } else { 32 };
+const SHORT: u32 = if cfg!(ganger_loom) { 0 } else { 4 };
+const LONG: u32 = if cfg!(ganger_loom) { 0 } else { 32 };
 
 /// The receiver's items.
 pub(super) struct Backlog<T> {

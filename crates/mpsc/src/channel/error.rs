@@ -1,12 +1,38 @@
 //! The errors of channels, with the names and the behaviour of those of `std::sync::mpsc`. An error
 //! of a send has the rejected item inside.
 
+use std::error::Error;
 use std::fmt;
-use thiserror::Error;
+
+/// Gives an error its texts.
+macro_rules! texts {
+    ($error:ident $(<$item:ident>)?: $($kind:pat => $text:literal),+) => {
+        impl $(<$item>)? fmt::Display for $error $(<$item>)? {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $($kind => $text),+
+                })
+            }
+        }
+
+        impl $(<$item>)? Error for $error $(<$item>)? {}
+    };
+}
+
+texts!(SendError<T>: Self(_) => "sending on a closed channel");
+texts!(TrySendError<T>:
+    Self::Full(_) => "sending on a full channel",
+    Self::Disconnected(_) => "sending on a closed channel");
+texts!(RecvError: Self => "receiving on a closed channel");
+texts!(TryRecvError:
+    Self::Empty => "receiving on an empty channel",
+    Self::Disconnected => "receiving on a closed channel");
+texts!(RecvTimeoutError:
+    Self::Timeout => "timed out waiting on a channel",
+    Self::Disconnected => "receiving on a closed channel");
 
 /// The receiver is gone or has closed the channel. What was to be sent is inside.
-#[derive(Error, Clone, Copy, PartialEq, Eq)]
-#[error("sending on a closed channel")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
 impl<T> SendError<T> {
@@ -25,13 +51,11 @@ impl<T> fmt::Debug for SendError<T> {
 
 /// Why [`BoundedSender::try_send`](crate::BoundedSender::try_send) has not sent the item, which is
 /// inside.
-#[derive(Error, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// There is no room for the item at this moment.
-    #[error("sending on a full channel")]
     Full(T),
     /// The receiver is gone or has closed the channel.
-    #[error("sending on a closed channel")]
     Disconnected(T),
 }
 
@@ -61,18 +85,15 @@ impl<T> fmt::Debug for TrySendError<T> {
 }
 
 /// Nothing is left in the channel, and nothing comes any more.
-#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
-#[error("receiving on a closed channel")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecvError;
 
 /// Why [`Receiver::try_recv`](crate::Receiver::try_recv) has no item.
-#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryRecvError {
     /// There is no item yet.
-    #[error("receiving on an empty channel")]
     Empty,
     /// Nothing is left, and nothing comes any more.
-    #[error("receiving on a closed channel")]
     Disconnected,
 }
 
@@ -83,13 +104,11 @@ impl From<RecvError> for TryRecvError {
 }
 
 /// Why [`Receiver::recv_timeout`](crate::Receiver::recv_timeout) has no item.
-#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecvTimeoutError {
     /// No item came in time.
-    #[error("timed out waiting on a channel")]
     Timeout,
     /// Nothing is left, and nothing comes any more.
-    #[error("receiving on a closed channel")]
     Disconnected,
 }
 
@@ -99,7 +118,7 @@ impl From<RecvError> for RecvTimeoutError {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 
@@ -110,5 +129,39 @@ mod tests {
         let error: Box<dyn std::error::Error> = Box::new(SendError(NoDebug));
         assert_eq!(error.to_string(), "sending on a closed channel");
         assert_eq!(format!("{error:?}"), "SendError { .. }");
+    }
+
+    #[test]
+    fn each_error_says_what_was_tried_and_why_not() {
+        let errors: [(Box<dyn Error>, &str); 6] = [
+            (
+                Box::new(TrySendError::Full(NoDebug)),
+                "sending on a full channel",
+            ),
+            (
+                Box::new(TrySendError::Disconnected(NoDebug)),
+                "sending on a closed channel",
+            ),
+            (Box::new(RecvError), "receiving on a closed channel"),
+            (
+                Box::new(TryRecvError::Empty),
+                "receiving on an empty channel",
+            ),
+            (
+                Box::new(RecvTimeoutError::Timeout),
+                "timed out waiting on a channel",
+            ),
+            (
+                Box::new(RecvTimeoutError::from(RecvError)),
+                "receiving on a closed channel",
+            ),
+        ];
+        for (error, text) in errors {
+            assert_eq!(error.to_string(), text);
+        }
+        assert_eq!(
+            TryRecvError::from(RecvError).to_string(),
+            RecvError.to_string()
+        );
     }
 }

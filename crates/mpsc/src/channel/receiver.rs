@@ -12,10 +12,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 /// How often a receiver that waits pauses before it yields. In a model no time passes.
-const SPINS: u32 = if cfg!(loom) { 0 } else { 7 };
+const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 7 };
 
 /// How often a receiver that waits yields before it sleeps.
-const YIELDS: u32 = if cfg!(loom) { 0 } else { 3 };
+const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 3 };
 
 /// Receives from any number of [`Sender`](crate::Sender)s. One thread at a time has it.
 ///
@@ -282,7 +282,7 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use crate::{RecvTimeoutError, channel};
     use std::cell::RefCell;

@@ -32,6 +32,9 @@ use std::fmt;
 
 /// An unbounded FIFO queue: any thread pushes and never waits, and any thread pops.
 ///
+/// It is for work that comes from outside of a pool of threads. With a deque for each thread, a
+/// thread looks there when its own deque is empty, and takes a batch.
+///
 /// Items of one pusher come out in the order in which it pushed them, and each item comes out once.
 /// A push happens before the pop that returns the item. Threads that pop wait for one another, and
 /// for nothing else. Dropping the injector drops the items that are left.
@@ -45,7 +48,25 @@ use std::fmt;
 /// assert_eq!(injector.pop_batch(3).into_iter().collect::<Vec<_>>(), [1, 2, 3]);
 /// assert_eq!((injector.len(), injector.is_empty()), (1, false));
 /// ```
-#[doc(hidden)]
+///
+/// Threads share it by reference:
+///
+/// ```
+/// use ganger_mpsc::Injector;
+/// use std::thread;
+///
+/// let injector = Injector::new();
+/// thread::scope(|scope| {
+///     let half = |from| (from..from + 50).for_each(|job| injector.push(job));
+///     [0, 50].map(|from| scope.spawn(move || half(from)));
+/// });
+/// let sum = || std::iter::from_fn(|| injector.pop()).sum::<u32>();
+/// let sums: u32 = thread::scope(|scope| {
+///     let workers = [0, 1].map(|_| scope.spawn(sum));
+///     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+/// });
+/// assert_eq!(sums, (0..100).sum());
+/// ```
 pub struct Injector<T> {
     front: CachePadded<Front<T>>,
     pushed: CachePadded<Pushed<T>>,
@@ -70,6 +91,11 @@ struct Front<T> {
 
 impl<T> Injector<T> {
     /// An injector with nothing in it. Allocates nothing.
+    ///
+    /// ```
+    /// let injector = ganger_mpsc::Injector::<u64>::new();
+    /// assert!(injector.is_empty());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -86,6 +112,13 @@ impl<T> Injector<T> {
     }
 
     /// Puts an item behind all others. O(1) but for lost races; allocates one node. Never blocks.
+    ///
+    /// ```
+    /// let injector = ganger_mpsc::Injector::new();
+    /// injector.push("older");
+    /// injector.push("newer");
+    /// assert_eq!(injector.pop(), Some("older"));
+    /// ```
     #[inline]
     pub fn push(&self, item: T) {
         // Ordering: Relaxed, because a count orders nothing.
@@ -95,6 +128,12 @@ impl<T> Injector<T> {
     }
 
     /// Takes the oldest item, if there is one. Blocks while another thread pops. O(1), amortised.
+    ///
+    /// ```
+    /// let injector = ganger_mpsc::Injector::new();
+    /// injector.push(7);
+    /// assert_eq!((injector.pop(), injector.pop()), (Some(7), None));
+    /// ```
     pub fn pop(&self) -> Option<T> {
         if self.is_empty() {
             return None;
@@ -110,6 +149,13 @@ impl<T> Injector<T> {
 
     /// Takes the `at_most` oldest items, or all if there are fewer. Blocks while another thread
     /// pops. O(`at_most`), amortised; allocates nothing.
+    ///
+    /// ```
+    /// let injector = ganger_mpsc::Injector::new();
+    /// (0..3).for_each(|item| injector.push(item));
+    /// assert_eq!(Vec::from_iter(injector.pop_batch(2)), [0, 1]);
+    /// assert_eq!(Vec::from_iter(injector.pop_batch(2)), [2]);
+    /// ```
     #[must_use = "the items are in the injector no longer"]
     pub fn pop_batch(&self, at_most: usize) -> Batch<T> {
         if self.is_empty() {
@@ -207,5 +253,5 @@ impl<T> fmt::Debug for Injector<T> {
 
 #[cfg(test)]
 mod loom_injector;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -335,5 +335,5 @@ impl<T> FromIterator<T> for Batch<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -45,7 +45,7 @@ impl<T> Drop for Chain<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::rc::Rc;

@@ -26,7 +26,20 @@ impl<T> Node<T> {
     /// Makes a node without a successor. The caller owns it, and must [`free`](Self::free) it.
     #[inline]
     pub(crate) fn alloc(item: T) -> *mut Self {
-        let node = ganger_nodes::allocate::<Self>().as_ptr();
+        Self::write(ganger_nodes::allocate(), item)
+    }
+
+    /// As [`alloc`](Self::alloc), for a node that goes to the queue with that key, whose newest
+    /// node is at the address that `newest` returns, or at zero.
+    #[inline]
+    pub(crate) fn alloc_behind(item: T, queue: usize, newest: impl FnOnce() -> usize) -> *mut Self {
+        Self::write(ganger_nodes::allocate_behind(queue, newest), item)
+    }
+
+    /// Makes a node of fresh memory.
+    #[inline]
+    fn write(memory: NonNull<Self>, item: T) -> *mut Self {
+        let node = memory.as_ptr();
         let value = Self {
             next: UnsafeCell::new(ptr::null_mut()),
             item: UnsafeCell::new(item),

@@ -27,6 +27,14 @@ impl<T> Single<T> {
         unsafe { Self::of_node(Node::alloc(item)) }
     }
 
+    /// As [`of`](Self::of), in a node beside those of the queue with that key, whose newest node is
+    /// at the address that `newest` returns, or at zero.
+    #[inline]
+    pub(crate) fn behind(item: T, queue: usize, newest: impl FnOnce() -> usize) -> Self {
+        // SAFETY: a fresh node, whose link is null.
+        unsafe { Self::of_node(Node::alloc_behind(item, queue, newest)) }
+    }
+
     /// The item of that node.
     ///
     /// # Safety
@@ -89,7 +97,7 @@ impl<T> Drop for Single<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::rc::Rc;

@@ -115,7 +115,7 @@ impl<T> RefUnwindSafe for Queue<T> {}
 
 impl<T> Queue<T> {
     /// An open queue with nothing in it. Allocates nothing.
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     #[must_use]
     pub const fn new() -> Self {
         const { Word::<T>::TAGS_FIT };
@@ -126,7 +126,7 @@ impl<T> Queue<T> {
     }
 
     /// An open queue with nothing in it. Allocates nothing.
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     #[must_use]
     pub fn new() -> Self {
         const { Word::<T>::TAGS_FIT };

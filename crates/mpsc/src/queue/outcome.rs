@@ -1,8 +1,8 @@
 //! What each operation of a [`Queue`](super::Queue) tells its caller to do next.
 
 use crate::list::Batch;
+use std::error::Error;
 use std::fmt;
-use thiserror::Error;
 
 /// What a push displaced, and so what the pusher owes.
 ///
@@ -60,8 +60,7 @@ pub struct Closing<T> {
 }
 
 /// The error of a push: the queue is closed. What was to be pushed is inside.
-#[derive(Error, Clone, Copy, PartialEq, Eq)]
-#[error("pushing on a closed queue")]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Closed<T>(pub T);
 
 impl<T> Closed<T> {
@@ -72,20 +71,28 @@ impl<T> Closed<T> {
     }
 }
 
+impl<T> fmt::Display for Closed<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("pushing on a closed queue")
+    }
+}
+
+impl<T> Error for Closed<T> {}
+
 impl<T> fmt::Debug for Closed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Closed").finish_non_exhaustive()
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 
     #[test]
     fn the_error_needs_nothing_of_what_it_holds() {
         struct NoDebug;
-        let error: Box<dyn std::error::Error> = Box::new(Closed(NoDebug));
+        let error: Box<dyn Error> = Box::new(Closed(NoDebug));
         assert_eq!(error.to_string(), "pushing on a closed queue");
         assert_eq!(format!("{error:?}"), "Closed { .. }");
     }

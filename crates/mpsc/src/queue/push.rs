@@ -76,6 +76,21 @@ impl<T> Queue<T> {
         unsafe { self.publish_chain(batch.into_chain()) }
     }
 
+    /// Puts an item into a node, which is to go into this queue: a thread that fills many queues in
+    /// turn has the nodes of each side by side, while the consumer is behind. O(1); allocates one
+    /// node.
+    #[doc(hidden)]
+    #[inline]
+    pub fn single(&self, item: T) -> Single<T> {
+        let newest = || {
+            // Ordering: Relaxed, because nothing is read through it: only its address counts.
+            Word::from_raw(self.word.load(Ordering::Relaxed))
+                .newest()
+                .addr()
+        };
+        Single::behind(item, std::ptr::from_ref(self).addr(), newest)
+    }
+
     /// Puts an item, which is in its node already, behind all others. O(1) but for lost races;
     /// allocates nothing.
     ///
@@ -173,7 +188,7 @@ impl<T> Queue<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::queue::Park;

@@ -112,7 +112,7 @@ impl<T> fmt::Debug for Word<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

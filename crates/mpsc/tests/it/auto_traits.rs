@@ -88,7 +88,7 @@ assert_is!(TrySendError<Sent>: Send, std::error::Error);
 assert_is!(SendError<Batch<Sent>>: Send, std::error::Error);
 assert_is!(Closed<Sent>: Send, std::error::Error);
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 #[test]
 fn a_queue_is_one_word() {
     assert_eq!(size_of::<Queue<[u64; 9]>>(), size_of::<usize>());

@@ -1,6 +1,6 @@
 //! Bounded channels: how much there is room for, which sender waits, and what comes back.
 //! `GANGER_STRESS=10` makes the long tests ten times as long.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use crate::support::{Item, LOST, Order, add_panic_hook, join, scaled};
 use ganger_mpsc::{

@@ -4,6 +4,7 @@
 
 mod auto_traits;
 mod bounded;
+mod large_items;
 mod loom_bounded;
 mod loom_channel;
 mod loom_close;

@@ -1,5 +1,5 @@
 //! Random sequences of operations beside a `VecDeque`, which says what they must do.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use ganger_mpsc::{
     Batch, BoundedSender, Park, Pushed, Queue, Receiver, RecvTimeoutError, Sealed, Sender,

@@ -44,7 +44,7 @@ impl<T: Ord + Debug> Outcomes<T> {
     pub(crate) fn check(self, all: impl IntoIterator<Item = T>) {
         let all = all.into_iter().collect();
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if cfg!(loom) && !self.is_cut() {
+        if cfg!(ganger_loom) && !self.is_cut() {
             assert_eq!(*seen, all, "seen, and what there is to see");
         } else {
             assert!(seen.is_subset(&all), "seen {seen:?}, of {all:?}");

@@ -1,5 +1,5 @@
 //! Destructors and iterators that panic: every item is dropped once.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use crate::support::add_panic_hook;
 use ganger_mpsc::{Batch, Queue, channel};

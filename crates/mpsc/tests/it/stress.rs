@@ -1,6 +1,6 @@
 //! Many threads, and an exact account of items. `GANGER_STRESS=10` makes each test ten times as
 //! long.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use crate::support::{Item, LOST, Order, scaled};
 use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, RecvTimeoutError, SendError, channel};

@@ -1,6 +1,6 @@
 //! Receiving in a task: wakers, wake-ups, and ends. `GANGER_STRESS=10` makes the long tests ten
 //! times as long.
-#![cfg(all(feature = "async", not(loom)))]
+#![cfg(all(feature = "async", not(ganger_loom)))]
 
 use crate::polling::Task;
 use crate::support::{LOST, Order, scaled};

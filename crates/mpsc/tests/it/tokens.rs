@@ -1,6 +1,6 @@
 //! Millions of operations by many threads: as many wake-ups as parks, and an account of every item.
 //! `GANGER_STRESS=10` makes it ten times as long.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 use crate::support::{Item, LOST, Order, scaled};
 use ganger_mpsc::{Closed, Park, Pushed, Queue, SendError, channel};

@@ -1,5 +1,5 @@
 //! How much memory queues and channels hold and ask for, by an allocator that counts.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 #![allow(missing_docs)]
 
 #[path = "../../../nodes/src/counting.rs"]

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::counting::{Tally, count};
-use crate::{Returns, allocate, values};
+use crate::{Returns, allocate, allocate_behind, values};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::alloc::Layout;
@@ -198,6 +198,37 @@ fn a_block_for_a_thread_that_keeps_nothing() {
     }
 }
 
+/// Adds to ten lists in turn, so many times, and gives all that back.
+fn in_turn(rounds: usize) {
+    let mut all: Vec<NonNull<[u64; 7]>> = Vec::with_capacity(10 * rounds);
+    for place in 0..10 * rounds {
+        let newest = || place.checked_sub(10).map_or(0, |it| all[it].addr().get());
+        let memory = allocate_behind(1 + place % 10, newest);
+        all.push(memory);
+    }
+    for memory in all {
+        // SAFETY: it came from `allocate_behind`, and nothing uses it.
+        unsafe { crate::free(memory) };
+    }
+}
+
+#[test]
+fn what_is_set_aside_is_given_up_before_a_wait() {
+    fresh(|| {
+        in_turn(1);
+        release_all();
+        let ((), without) = count(end_runs);
+        assert_eq!(without, Tally::NOTHING);
+        in_turn(4);
+        let ((), ended) = count(end_runs);
+        assert!(ended.freed >= 1, "the table is still there");
+        in_turn(30);
+        end_runs();
+        let ((), again) = count(end_runs);
+        assert_eq!(again, Tally::NOTHING);
+    });
+}
+
 /// Uses the cache in the destructor of a thread-local value. Sends whether the thread may keep
 /// blocks, and how many slabs it kept.
 struct Late(mpsc::Sender<(bool, usize)>);
@@ -217,6 +248,7 @@ impl Drop for Late {
             unsafe { returns.add(memory) };
         }
         drop(returns);
+        in_turn(3);
         let layout = Layout::new::<u64>();
         let memory = values::allocate(layout).unwrap();
         // SAFETY: it came from `allocate` with this layout, and nothing uses it.

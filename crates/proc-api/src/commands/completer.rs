@@ -3,7 +3,7 @@
 use super::{CommandError, Completion, Tag};
 use crate::values::{BoxError, Payload, Pid};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A scheduler's side of a [`Completer`].
 pub trait CompletionSink: Send + Sync {
@@ -21,6 +21,13 @@ pub trait CompletionSink: Send + Sync {
 
     /// Whether that process has been asked to finish, is to take no further step, or has ended.
     fn is_cancelled(&self) -> bool;
+
+    /// Has the call made when that process has ended, if it is still there then. `false` when the
+    /// process has ended already. By default the process never ends.
+    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        drop(call);
+        true
+    }
 }
 
 /// The right, and the duty, to answer one yield: consumed by answering.
@@ -28,8 +35,9 @@ pub trait CompletionSink: Send + Sync {
 /// Dropping it unused answers with [`CommandError::Dropped`]. It may move to any thread, and be
 /// kept for any time. An answer to a process that has ended is dropped and counted.
 ///
-/// A completer keeps memory of its process alive. Code that keeps many of them should drop those
-/// that [are cancelled](Self::is_cancelled) from time to time.
+/// A completer keeps memory of its process alive. Code that keeps it for long lets go of it when
+/// [the process has ended](Self::on_end), or drops those that [are cancelled](Self::is_cancelled)
+/// from time to time.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
     /// `None` once it has been used.
@@ -105,6 +113,93 @@ impl Completer {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.sink.as_ref().is_none_or(|sink| sink.is_cancelled())
+    }
+
+    /// Has `call` called once when the process has ended, so that code that keeps the completer can
+    /// drop it. `None`, and no call, when the process has ended already.
+    ///
+    /// A process that has only been asked to finish may still wait for the answer. The thread that
+    /// ends the process makes the call, so it has to be short. A panic in it is contained. Dropping
+    /// the [`EndWatch`] takes the call back, unless it is being made at that moment. O(1),
+    /// amortised. Never blocks, but for a lock that is held for O(1).
+    ///
+    /// ```
+    /// use ganger_proc_api::{BoxError, Command, Completer, EndWatch, Handler};
+    /// use std::collections::HashMap;
+    /// use std::sync::{Arc, Mutex, PoisonError};
+    ///
+    /// /// Answers later, and keeps no completer of a process that has ended.
+    /// #[derive(Default)]
+    /// struct Later(Arc<Mutex<HashMap<u64, (Completer, Option<EndWatch>)>>>);
+    ///
+    /// impl Handler for Later {
+    ///     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+    ///         let key = command.payloads.into_first().as_u64().ok_or("not a number")?;
+    ///         let waiting = Arc::downgrade(&self.0);
+    ///         let watch = completer.on_end(move || {
+    ///             if let Some(waiting) = waiting.upgrade() {
+    ///                 waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    ///             }
+    ///         });
+    ///         // Without the lock meanwhile: the call takes it. A process that has ended is no
+    ///         // reason to keep the completer.
+    ///         if watch.is_some() {
+    ///             let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    ///             waiting.insert(key, (completer, watch));
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    #[must_use = "dropping it takes the call back"]
+    pub fn on_end(&self, call: impl FnOnce() + Send + 'static) -> Option<EndWatch> {
+        let sink = self.sink.as_ref()?;
+        let call = Arc::new(EndCall::new(call));
+        let is_kept = Arc::clone(sink).on_end(Arc::downgrade(&call));
+        is_kept.then_some(EndWatch(call))
+    }
+}
+
+/// Keeps a call alive that is made when a process ends; see [`Completer::on_end`]. Dropping it
+/// takes the call back.
+#[must_use = "dropping it takes the call back"]
+pub struct EndWatch(Arc<EndCall>);
+
+impl fmt::Debug for EndWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_called = self.0.lock().is_none();
+        f.debug_struct("EndWatch")
+            .field("is_called", &is_called)
+            .finish()
+    }
+}
+
+/// What is called once when a process has ended; for schedulers.
+pub struct EndCall(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl EndCall {
+    /// What makes the call once.
+    pub fn new(call: impl FnOnce() + Send + 'static) -> Self {
+        Self(Mutex::new(Some(Box::new(call))))
+    }
+
+    /// Makes the call, unless it has been made.
+    pub fn call(&self) {
+        // Without the lock: the call may drop its `EndWatch`, or show it.
+        let call = self.lock().take();
+        if let Some(call) = call {
+            call();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn FnOnce() + Send>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for EndCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndCall").finish_non_exhaustive()
     }
 }
 
@@ -207,6 +302,65 @@ mod tests {
         let completions: Vec<_> = receiver.iter().collect();
         assert_eq!(completions.len(), 1);
         assert!(matches!(completions[0].result, Err(CommandError::Dropped)));
+    }
+
+    /// A process that can be ended.
+    #[derive(Default)]
+    struct Mortal(Mutex<Option<Vec<Weak<EndCall>>>>);
+
+    impl CompletionSink for Mortal {
+        fn complete(self: Arc<Self>, _: Tag, _: u64, _: Result<Payload, CommandError>) {}
+
+        fn pid(&self) -> Pid {
+            "{test|1}".parse().unwrap()
+        }
+
+        fn is_cancelled(&self) -> bool {
+            self.0.lock().unwrap().is_none()
+        }
+
+        fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+            let mut calls = self.0.lock().unwrap();
+            calls.as_mut().map(|calls| calls.push(call)).is_some()
+        }
+    }
+
+    // pins: P12
+    #[test]
+    fn a_call_is_made_once_unless_it_is_taken_back_or_too_late() {
+        let mortal = Arc::new(Mortal(Mutex::new(Some(Vec::new()))));
+        let completer = Completer::new(mortal.clone(), 9, 1);
+        let (sender, receiver) = channel();
+        let on_end = |number: u32| {
+            let sender = sender.clone();
+            completer.on_end(move || sender.send(number).unwrap())
+        };
+        let (first, second, third) = (on_end(1).unwrap(), on_end(2).unwrap(), on_end(3));
+        drop(second);
+        let calls = mortal.0.lock().unwrap().take().unwrap();
+        for _ in 0..2 {
+            let calls = calls.iter().filter_map(Weak::upgrade);
+            calls.for_each(|call| call.call());
+        }
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [1, 3]);
+        assert!(on_end(4).is_none());
+        assert_eq!(format!("{first:?}"), "EndWatch { is_called: true }");
+        drop((first, third));
+        assert_eq!(receiver.try_iter().count(), 0);
+    }
+
+    // pins: P12
+    #[test]
+    fn a_call_may_drop_its_own_watch() {
+        let mortal = Arc::new(Mortal(Mutex::new(Some(Vec::new()))));
+        let completer = Completer::new(mortal.clone(), 9, 1);
+        let kept = Arc::new(Mutex::new(None));
+        let own = Arc::clone(&kept);
+        let watch = completer.on_end(move || drop(own.lock().unwrap().take()));
+        *kept.lock().unwrap() = watch;
+        let calls = mortal.0.lock().unwrap().take().unwrap();
+        calls[0].upgrade().unwrap().call();
+        assert!(kept.lock().unwrap().is_none() && calls[0].upgrade().is_none());
     }
 
     // pins: P6

@@ -1,7 +1,6 @@
 //! What carries commands out.
-#![allow(unsafe_code)]
 
-use super::{Command, Completer, CompletionSink, Placed, Tag};
+use super::{Command, Completer};
 use crate::values::BoxError;
 use std::sync::Arc;
 
@@ -29,26 +28,6 @@ pub trait Handler: Send + Sync + 'static {
     /// unless the completer has been used before. A panic is contained, and completes the yield
     /// with [`CommandError::Panicked`](crate::CommandError::Panicked).
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError>;
-
-    /// As [`handle`](Self::handle), with the parts of a completer in place of one; for schedulers.
-    ///
-    /// # Safety
-    /// An implementation makes one completer of the sink, the tag and the token, and does nothing
-    /// else with them.
-    ///
-    /// # Errors
-    /// As for `handle`.
-    #[doc(hidden)]
-    #[inline]
-    unsafe fn handle_placed(
-        &self,
-        command: Placed<'_, Command>,
-        sink: Arc<dyn CompletionSink>,
-        tag: Tag,
-        token: u64,
-    ) -> Result<(), BoxError> {
-        self.handle(command.take(), Completer::new(sink, tag, token))
-    }
 }
 
 impl<F> Handler for F
@@ -59,17 +38,6 @@ where
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
         self(command, completer)
     }
-
-    #[inline]
-    unsafe fn handle_placed(
-        &self,
-        command: Placed<'_, Command>,
-        sink: Arc<dyn CompletionSink>,
-        tag: Tag,
-        token: u64,
-    ) -> Result<(), BoxError> {
-        self(command.take(), Completer::new(sink, tag, token))
-    }
 }
 
 /// A shared handler is a handler, so one can be registered in several places.
@@ -77,17 +45,5 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
     #[inline]
     fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
         (**self).handle(command, completer)
-    }
-
-    #[inline]
-    unsafe fn handle_placed(
-        &self,
-        command: Placed<'_, Command>,
-        sink: Arc<dyn CompletionSink>,
-        tag: Tag,
-        token: u64,
-    ) -> Result<(), BoxError> {
-        // SAFETY: the precondition is this function's own.
-        unsafe { (**self).handle_placed(command, sink, tag, token) }
     }
 }

@@ -9,10 +9,8 @@ mod command;
 mod completer;
 mod completion;
 mod handler;
-mod placed;
 
 pub use command::{Command, CommandError, CommandId, Tag};
-pub use completer::{Completer, CompletionSink};
+pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
 pub use completion::Completion;
 pub use handler::Handler;
-pub use placed::Placed;

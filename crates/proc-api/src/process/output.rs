@@ -1,10 +1,10 @@
 //! What a step decides: the commands that it yields, and how the process goes on.
 
 use super::UpgradeRequest;
-use crate::commands::{Command, Placed, Tag};
+use crate::commands::{Command, Tag};
 use crate::values::Payload;
-use std::iter::FusedIterator;
-use std::{fmt, mem, vec};
+use std::iter::{Chain, FusedIterator};
+use std::{fmt, mem, option, slice, vec};
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -72,7 +72,10 @@ pub enum Outcome {
 /// ```
 #[derive(Default)]
 pub struct StepOutput {
-    yields: Vec<Yield>,
+    /// The only yield. It stays where the step has written it until it is taken.
+    only: Option<Yield>,
+    /// All yields, where there are several.
+    several: Vec<Yield>,
     kind: OutcomeKind,
     /// The outcome if it has a value; `Continue` otherwise.
     with_value: Outcome,
@@ -104,10 +107,17 @@ impl StepOutput {
     /// completions are then dropped. A step that panics has yielded nothing.
     #[inline]
     pub fn yield_command(&mut self, command: Command, tag: Tag) {
-        if self.yields.len() == self.yields.capacity() {
-            grow(&mut self.yields);
+        if self.yields().is_empty() {
+            self.only = Some(Yield { command, tag });
+        } else {
+            self.yield_another(command, tag);
         }
-        self.yields.push(Yield { command, tag });
+    }
+
+    #[inline(never)]
+    fn yield_another(&mut self, command: Command, tag: Tag) {
+        self.several.extend(self.only.take());
+        self.several.push(Yield { command, tag });
     }
 
     /// Step again as soon as the process's turn comes, even if no event arrives: the default. Of
@@ -177,7 +187,10 @@ impl StepOutput {
     #[must_use]
     #[inline]
     pub fn yields(&self) -> &[Yield] {
-        &self.yields
+        match &self.only {
+            Some(only) => slice::from_ref(only),
+            None => &self.several,
+        }
     }
 
     /// The outcome written last.
@@ -218,7 +231,15 @@ impl StepOutput {
     /// Takes the commands out, in order; for schedulers.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
-        DrainYields(self.yields.drain(..))
+        DrainYields(self.only.take().into_iter().chain(self.several.drain(..)))
+    }
+
+    /// The place of the only yield, to take it from; for schedulers.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn only_yield(&mut self) -> &mut Option<Yield> {
+        &mut self.only
     }
 
     /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.
@@ -235,7 +256,7 @@ impl StepOutput {
 
     /// Drops commands and outcome, and keeps the buffer; for schedulers.
     pub fn clear(&mut self) {
-        self.yields.clear();
+        drop(self.drain_yields());
         self.go_on();
     }
 }
@@ -243,31 +264,16 @@ impl StepOutput {
 impl fmt::Debug for StepOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepOutput")
-            .field("yields", &self.yields)
+            .field("yields", &self.yields())
             .field("outcome", self.outcome())
             .finish()
     }
 }
 
-/// Makes room for one more yield. A cold call, so that the code that yields a command stays small.
-#[cold]
-fn grow(yields: &mut Vec<Yield>) {
-    yields.reserve(1);
-}
-
 /// The commands of a step, in order: see [`StepOutput::drain_yields`]. Those that are not taken are
 /// dropped with it.
 #[derive(Debug)]
-pub struct DrainYields<'a>(vec::Drain<'a, Yield>);
-
-impl DrainYields<'_> {
-    /// The next command and its tag; for schedulers.
-    #[inline]
-    pub fn next_placed(&mut self) -> Option<(Placed<'_, Command>, Tag)> {
-        let Yield { command, tag } = self.0.next()?;
-        Some((Placed::of(command), tag))
-    }
-}
+pub struct DrainYields<'a>(Chain<option::IntoIter<Yield>, vec::Drain<'a, Yield>>);
 
 impl Iterator for DrainYields<'_> {
     type Item = Yield;

@@ -127,6 +127,9 @@ pub enum SendErrorKind {
     /// The mailbox stayed full for the whole time that the sender waits.
     #[error("its mailbox stayed full until the timeout")]
     Timeout,
+    /// The sender waited for room in a step, and its process is cancelled or terminated.
+    #[error("the process that sends is to finish, and waits no longer for room")]
+    Cancelled,
     /// The node has no host with that name.
     #[error("no host with that name on the node")]
     HostNotFound,

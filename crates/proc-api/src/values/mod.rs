@@ -1,7 +1,7 @@
 //! What messages, commands and results carry, and what names processes.
 //!
 //! **Promises.** Every type here is `Send` and `Sync`. PIDs, names and symbols are `Copy`. The
-//! tables of names and symbols have a bounded number of entries.
+//! tables of names and symbols are bounded, and what is parsed takes half of each at the most.
 //!
 //! **Imports.** `raw`.
 
@@ -13,13 +13,13 @@ mod payloads;
 mod pid;
 mod symbol;
 
-pub use interner::MAX_INTERNED;
+pub use interner::{MAX_INTERNED, MAX_PARSED};
 pub use message::{Message, Package, SendError, SendErrorKind};
 pub use name::{HostName, MAX_NAME_BYTES, NameError, NameProblem, NodeName};
 pub use payload::{MAX_INLINE_BYTES, Payload};
 pub use payloads::Payloads;
 pub use pid::{ParsePidError, Pid, PidProblem};
-pub use symbol::{InternError, Symbol};
+pub use symbol::{InternError, MAX_SYMBOL_BYTES, Symbol};
 
 /// Any error, as processes, handlers and lifecycle hooks report it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

@@ -1,6 +1,6 @@
 //! Names of nodes and hosts.
 
-use super::interner::{Interner, MAX_INTERNED, TableFull};
+use super::interner::{Interner, MAX_INTERNED, MAX_PARSED, Origin, TableFull};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -8,7 +8,8 @@ use std::str::FromStr;
 /// The most bytes that a node's or a host's name may have.
 pub const MAX_NAME_BYTES: usize = 255;
 
-static NAMES: Interner = Interner::new();
+/// The names that schedulers and runtimes have by default always have a place.
+static NAMES: Interner = Interner::new(&["main", "outside", "local"]);
 
 /// What is wrong with a name, and at which byte of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,9 +36,21 @@ pub enum NameProblem {
         "{0:?} can't stand in a name: no white space, no control characters, none of {{ }} | @"
     )]
     Forbidden(char),
-    /// [`MAX_INTERNED`] other names are in use.
-    #[error("there are {MAX_INTERNED} names already; no new one can be added")]
+    /// The program has made [`MAX_INTERNED`] other names, with those that it has parsed.
+    #[error(
+        "there are {MAX_INTERNED} names already, and none is ever freed: make fewer different \
+         ones, and ask for text from outside by `known`"
+    )]
     TableFull,
+    /// [`MAX_PARSED`] other names have been parsed.
+    #[error(
+        "{MAX_PARSED} names have been parsed already, and none is ever freed: make the expected \
+         ones by `HostName::new` and `NodeName::new`, and parse others by `Pid::parse_known`"
+    )]
+    TooManyParsed,
+    /// The program has no such name, and none was to be added.
+    #[error("no such name is known: make it by `new`, if it is to be")]
+    Unknown,
 }
 
 /// Checks `text` against the rules for names, without storing it.
@@ -65,14 +78,30 @@ pub(crate) fn check(text: &str) -> Result<(), NameError> {
     }
 }
 
-fn store(text: &str) -> Result<NonZeroU32, NameError> {
+/// How a name is found by its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Find {
+    /// It is added when it is not there.
+    OrAdd(Origin),
+    /// It must be there.
+    Known,
+}
+
+fn number(text: &str, find: Find) -> Result<NonZeroU32, NameError> {
     check(text)?;
-    match NAMES.intern(text) {
+    let found = match find {
+        Find::Known => NAMES.known(text).ok_or(NameProblem::Unknown),
+        Find::OrAdd(origin) => {
+            let full = match origin {
+                Origin::Program => NameProblem::TableFull,
+                Origin::Parsed => NameProblem::TooManyParsed,
+            };
+            NAMES.intern(text, origin).map_err(|TableFull| full)
+        }
+    };
+    match found {
         Ok((number, _)) => Ok(number),
-        Err(TableFull) => Err(NameError {
-            problem: NameProblem::TableFull,
-            at: 0,
-        }),
+        Err(problem) => Err(NameError { problem, at: 0 }),
     }
 }
 
@@ -86,13 +115,27 @@ macro_rules! name_type {
         pub struct $name(NonZeroU32);
 
         impl $name {
-            /// The name with that text. O(length). Takes a lock, and allocates when the text is
-            /// new.
+            /// The name with that text, for names that the program gives. O(length). Takes a lock,
+            /// and allocates when the text is new.
+            ///
+            /// A text that a stranger has sent is asked for by [`known`](Self::known), or parsed.
+            /// What is parsed takes no more than half of the places.
             ///
             /// # Errors
             /// [`NameError`] when the text is not a valid name, or the table of names is full.
             pub fn new(text: &str) -> Result<Self, NameError> {
-                store(text).map(Self)
+                Self::find(text, Find::OrAdd(Origin::Program))
+            }
+
+            /// The name with that text, if the program has it. Adds nothing. O(length). Takes a
+            /// lock for reading.
+            #[must_use]
+            pub fn known(text: &str) -> Option<Self> {
+                Self::find(text, Find::Known).ok()
+            }
+
+            pub(crate) fn find(text: &str, find: Find) -> Result<Self, NameError> {
+                number(text, find).map(Self)
             }
 
             /// The name's text. Takes a lock for reading.
@@ -105,8 +148,9 @@ macro_rules! name_type {
         impl FromStr for $name {
             type Err = NameError;
 
+            /// As [`new`](Self::new), but names that are parsed take at most [`MAX_PARSED`] places.
             fn from_str(text: &str) -> Result<Self, NameError> {
-                Self::new(text)
+                Self::find(text, Find::OrAdd(Origin::Parsed))
             }
         }
 
@@ -144,6 +188,16 @@ mod tests {
         assert_eq!(a, "alpha".parse().unwrap());
         assert_ne!(a, HostName::new("beta").unwrap());
         assert_eq!(a.to_string(), "alpha");
+    }
+
+    #[test]
+    fn a_look_up_adds_no_name() {
+        assert_eq!(HostName::known("looked up"), None);
+        assert_eq!(HostName::known("looked-up"), None);
+        assert_eq!(HostName::known("looked-up"), None);
+        let name = HostName::new("looked-up").unwrap();
+        assert_eq!(HostName::known("looked-up"), Some(name));
+        assert_eq!(NodeName::known("local").unwrap().as_str(), "local");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Process identifiers and their text form.
 
-use super::name::{self, HostName, NameError, NodeName};
+use super::interner::Origin;
+use super::name::{self, Find, HostName, NameError, NodeName};
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,6 +54,26 @@ impl Pid {
             host,
             id,
         }
+    }
+
+    /// Parses a PID whose names the program has already, for texts of strangers. Adds nothing.
+    /// O(length).
+    ///
+    /// ```
+    /// use ganger_proc_api::{NodeName, Pid};
+    /// let from_a_peer = "{far@main|7}";
+    /// assert!(Pid::parse_known(from_a_peer).is_err());
+    /// // The peer is known by that name from now on.
+    /// NodeName::new("far")?;
+    /// assert_eq!(Pid::parse_known(from_a_peer)?.to_string(), from_a_peer);
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParsePidError`], as `parse` reports it; and when the program has made no such name, or
+    /// parsed none.
+    pub fn parse_known(text: &str) -> Result<Self, ParsePidError> {
+        parse(text, Find::Known)
     }
 
     /// The same PID with that node, or, for `None`, relative to the node that uses it.
@@ -140,63 +161,70 @@ impl FromStr for Pid {
 
     /// Parses `{host|id}` or `{node@host|id}` and nothing else. O(length).
     ///
-    /// When the whole text is a PID, its names are stored for as long as the program runs, in a
-    /// bounded table. So check text from untrusted peers for known names before you parse it.
+    /// When the whole text is a PID, its names are stored for as long as the program runs. What is
+    /// parsed may add [`MAX_PARSED`](crate::MAX_PARSED) names, so strangers may use these up. Parse
+    /// their texts by [`parse_known`](Pid::parse_known).
     fn from_str(text: &str) -> Result<Self, ParsePidError> {
-        let unexpected = |at: usize, expected| ParsePidError {
-            at,
-            problem: PidProblem::Unexpected {
-                expected,
-                found: text[at..].chars().next(),
-            },
-        };
-        if !text.starts_with('{') {
-            return Err(unexpected(0, "'{'"));
-        }
-        let bar = text
-            .find('|')
-            .ok_or_else(|| unexpected(text.len(), "'|' and an id"))?;
-        let (node, host_at) = match text[1..bar].find('@') {
-            Some(length) => (Some(&text[1..1 + length]), length + 2),
-            None => (None, 1),
-        };
-        let host = &text[host_at..bar];
-
-        if let Some(node) = node {
-            name::check(node).map_err(|error| bad_name(1, error, PidProblem::Node))?;
-        }
-        name::check(host).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
-
-        let id_at = bar + 1;
-        let digits = text[id_at..].bytes().take_while(u8::is_ascii_digit).count();
-        let end = id_at + digits;
-        if digits == 0 {
-            return Err(unexpected(id_at, "a digit of the id"));
-        }
-        if digits > 1 && text.as_bytes()[id_at] == b'0' {
-            return Err(ParsePidError {
-                at: id_at,
-                problem: PidProblem::LeadingZero,
-            });
-        }
-        if !text[end..].starts_with('}') {
-            return Err(unexpected(end, "a digit of the id or '}'"));
-        }
-        if end + 1 != text.len() {
-            return Err(unexpected(end + 1, "the end of the text"));
-        }
-        let id = text[id_at..end].parse().map_err(|_| ParsePidError {
-            at: id_at,
-            problem: PidProblem::IdTooLarge,
-        })?;
-
-        let node = node
-            .map(|node| NodeName::new(node).map_err(|error| bad_name(1, error, PidProblem::Node)))
-            .transpose()?;
-        let host =
-            HostName::new(host).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
-        Ok(Self { node, host, id })
+        parse(text, Find::OrAdd(Origin::Parsed))
     }
+}
+
+fn parse(text: &str, find: Find) -> Result<Pid, ParsePidError> {
+    let unexpected = |at: usize, expected| ParsePidError {
+        at,
+        problem: PidProblem::Unexpected {
+            expected,
+            found: text[at..].chars().next(),
+        },
+    };
+    if !text.starts_with('{') {
+        return Err(unexpected(0, "'{'"));
+    }
+    let bar = text
+        .find('|')
+        .ok_or_else(|| unexpected(text.len(), "'|' and an id"))?;
+    let (node, host_at) = match text[1..bar].find('@') {
+        Some(length) => (Some(&text[1..1 + length]), length + 2),
+        None => (None, 1),
+    };
+    let host = &text[host_at..bar];
+
+    if let Some(node) = node {
+        name::check(node).map_err(|error| bad_name(1, error, PidProblem::Node))?;
+    }
+    name::check(host).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
+
+    let id_at = bar + 1;
+    let digits = text[id_at..].bytes().take_while(u8::is_ascii_digit).count();
+    let end = id_at + digits;
+    if digits == 0 {
+        return Err(unexpected(id_at, "a digit of the id"));
+    }
+    if digits > 1 && text.as_bytes()[id_at] == b'0' {
+        return Err(ParsePidError {
+            at: id_at,
+            problem: PidProblem::LeadingZero,
+        });
+    }
+    if !text[end..].starts_with('}') {
+        return Err(unexpected(end, "a digit of the id or '}'"));
+    }
+    if end + 1 != text.len() {
+        return Err(unexpected(end + 1, "the end of the text"));
+    }
+    let id = text[id_at..end].parse().map_err(|_| ParsePidError {
+        at: id_at,
+        problem: PidProblem::IdTooLarge,
+    })?;
+
+    let node = node
+        .map(|node| {
+            NodeName::find(node, find).map_err(|error| bad_name(1, error, PidProblem::Node))
+        })
+        .transpose()?;
+    let host =
+        HostName::find(host, find).map_err(|error| bad_name(host_at, error, PidProblem::Host))?;
+    Ok(Pid { node, host, id })
 }
 
 fn bad_name(start: usize, error: NameError, kind: fn(NameError) -> PidProblem) -> ParsePidError {

@@ -1,10 +1,14 @@
 //! Short texts that are compared often and made rarely: topics, methods, names of factories.
 
-use super::interner::{Interner, MAX_INTERNED, TableFull};
+use super::interner::{Interner, MAX_INTERNED, MAX_PARSED, Origin, TableFull};
 use std::fmt;
 use std::ops::Deref;
+use std::str::FromStr;
 
-static SYMBOLS: Interner = Interner::new();
+/// The most bytes of a symbol that is not made of a `'static` text.
+pub const MAX_SYMBOL_BYTES: usize = 255;
+
+static SYMBOLS: Interner = Interner::new(&[]);
 
 /// A text that is never freed: `Copy`, sixteen bytes, free to make from a literal.
 ///
@@ -18,12 +22,25 @@ static SYMBOLS: Interner = Interner::new();
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Symbol(&'static str);
 
-/// No symbol was made of a text, because the table of symbols is full.
+/// No symbol was made of a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there are {MAX_INTERNED} symbols already; {text:?} can't be added")]
-pub struct InternError {
-    /// The text that was refused.
-    pub text: String,
+#[non_exhaustive]
+pub enum InternError {
+    /// It has more than [`MAX_SYMBOL_BYTES`] bytes.
+    #[error("the text has {0} bytes; the most of a symbol is {MAX_SYMBOL_BYTES}")]
+    TooLong(usize),
+    /// The program has made [`MAX_INTERNED`] others, with those that it has parsed.
+    #[error(
+        "there are {MAX_INTERNED} symbols already, and none is ever freed; {0:?} can't be added: \
+         make fewer different ones, and ask for text from outside by `known`"
+    )]
+    TableFull(String),
+    /// [`MAX_PARSED`] others have been parsed.
+    #[error(
+        "{MAX_PARSED} symbols have been parsed already, and none is ever freed; {0:?} can't be \
+         added: make the expected ones by `intern`, and ask for others by `known`"
+    )]
+    TooManyParsed(String),
 }
 
 impl Symbol {
@@ -33,23 +50,64 @@ impl Symbol {
         Self(text)
     }
 
-    /// The symbol of any text, which is stored once and never freed. O(length). Takes a lock.
+    /// The symbol of any text that the program makes. It is stored once and never freed. O(length).
+    /// Takes a lock.
+    ///
+    /// A text that a stranger has sent is asked for by [`known`](Self::known), or parsed. What is
+    /// parsed takes no more than half of the places.
     ///
     /// # Errors
-    /// [`InternError`], with the text, when the table holds [`MAX_INTERNED`] others.
+    /// [`InternError`], when the text is too long, or the table holds [`MAX_INTERNED`] others.
     pub fn intern(text: &str) -> Result<Self, InternError> {
-        match SYMBOLS.intern(text) {
-            Ok((_, stored)) => Ok(Self(stored)),
-            Err(TableFull) => Err(InternError {
-                text: text.to_owned(),
-            }),
-        }
+        store(text, Origin::Program, InternError::TableFull)
+    }
+
+    /// The symbol of a text that has been stored. Adds nothing. O(length). Takes a lock for
+    /// reading.
+    ///
+    /// A symbol of a literal is not stored. So a program that takes topics from strangers stores
+    /// those that it takes, at its start.
+    ///
+    /// ```
+    /// use ganger_proc_api::Symbol;
+    /// assert_eq!(Symbol::known("order"), None);
+    /// let order = Symbol::intern("order")?;
+    /// let from_outside = String::from("order");
+    /// assert_eq!(Symbol::known(&from_outside), Some(order));
+    /// # Ok::<(), ganger_proc_api::InternError>(())
+    /// ```
+    #[must_use]
+    pub fn known(text: &str) -> Option<Self> {
+        SYMBOLS.known(text).map(|(_, stored)| Self(stored))
     }
 
     /// The text.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
+    }
+}
+
+fn store(
+    text: &str,
+    origin: Origin,
+    full: fn(String) -> InternError,
+) -> Result<Symbol, InternError> {
+    if text.len() > MAX_SYMBOL_BYTES {
+        return Err(InternError::TooLong(text.len()));
+    }
+    match SYMBOLS.intern(text, origin) {
+        Ok((_, stored)) => Ok(Symbol(stored)),
+        Err(TableFull) => Err(full(text.to_owned())),
+    }
+}
+
+impl FromStr for Symbol {
+    type Err = InternError;
+
+    /// As [`intern`](Self::intern), but texts that are parsed take at most [`MAX_PARSED`] places.
+    fn from_str(text: &str) -> Result<Self, InternError> {
+        store(text, Origin::Parsed, InternError::TooManyParsed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `StepOutput` and `Events` against plain models.
 
 use ganger_proc_api::{
-    Command, CommandId, Event, Events, Message, Outcome, Payload, StepOutput, UpgradeRequest,
+    Command, CommandId, Event, Events, Message, Outcome, Payload, StepOutput, UpgradeRequest, Yield,
 };
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -209,17 +209,16 @@ fn the_last_call_wins_though_what_it_takes_back_panics() {
 }
 
 #[test]
-fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
+fn commands_are_taken_in_order_and_the_others_are_dropped() {
     for commands in [1, 2, 3, 7] {
         let (mut out, dropped) = full(commands, None);
         let count = || dropped.load(Ordering::SeqCst);
         let mut yields = out.drain_yields();
-        let (placed, tag) = yields.next_placed().unwrap();
-        let (id, command) = (placed.get().id, placed.take());
-        assert_eq!((id, tag, count()), (CommandId::new(1), 0, 0));
+        let Yield { command, tag } = yields.next().unwrap();
+        assert_eq!((command.id, tag, count()), (CommandId::new(1), 0, 0));
         drop(command);
         assert_eq!(count(), 1);
-        let untaken = yields.next_placed().map(|(_, tag)| tag);
+        let untaken = yields.next().map(|it| it.tag);
         assert_eq!(untaken, (commands > 1).then_some(1));
         assert_eq!(yields.next().map(|it| it.tag), (commands > 2).then_some(2));
         drop(yields);
@@ -227,6 +226,19 @@ fn commands_are_taken_where_they_lie_and_the_others_are_dropped() {
         assert!(out.yields().is_empty());
         out.yield_command(Command::new(CommandId::new(2), 5), 9);
         assert_eq!(out.yields()[0].tag, 9);
+    }
+}
+
+#[test]
+fn the_only_command_is_taken_alone() {
+    for commands in [0, 1, 2] {
+        let (mut out, dropped) = full(commands, None);
+        let only = out.only_yield().take();
+        assert_eq!(only.is_some(), commands == 1);
+        assert_eq!(out.yields().is_empty(), commands < 2);
+        out.clear();
+        drop(only);
+        assert_eq!(dropped.load(Ordering::SeqCst) as u64, commands);
     }
 }
 
@@ -262,8 +274,8 @@ fn a_command_is_dropped_once_though_its_taker_panics_or_forgets_it() {
     let (mut out, dropped) = full(4, Some(3));
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut yields = out.drain_yields();
-        std::mem::forget(yields.next_placed());
-        let _placed = yields.next_placed();
+        std::mem::forget(yields.next());
+        let _taken = yields.next();
         panic!("on purpose: taker");
     }));
     assert_eq!(

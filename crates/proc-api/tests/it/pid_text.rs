@@ -1,6 +1,6 @@
 //! The text form of PIDs.
 
-use ganger_proc_api::{HostName, NodeName, Pid, PidProblem};
+use ganger_proc_api::{HostName, NameError, NameProblem, NodeName, ParsePidError, Pid, PidProblem};
 use proptest::prelude::*;
 
 fn problem(text: &str) -> (usize, PidProblem) {
@@ -98,6 +98,33 @@ fn extremes_parse() {
     for text in ["{a|0}", "{a|18446744073709551615}", "{ü@日本|7}", "{n@h|1}"] {
         assert_eq!(text.parse::<Pid>().unwrap().to_string(), text);
     }
+}
+
+// pins: R1
+#[test]
+fn a_parse_of_known_names_adds_none() {
+    let text = "{unheard-of@unseen|7}";
+    let unknown = |at, problem: fn(NameError) -> PidProblem| ParsePidError {
+        at,
+        problem: problem(NameError {
+            problem: NameProblem::Unknown,
+            at: 0,
+        }),
+    };
+    for _ in 0..2 {
+        assert_eq!(Pid::parse_known(text), Err(unknown(1, PidProblem::Node)));
+    }
+    let node = NodeName::new("unheard-of").unwrap();
+    let error = Pid::parse_known(text).unwrap_err();
+    assert_eq!(error, unknown(12, PidProblem::Host));
+    assert!(error.to_string().contains("make it by `new`"), "{error}");
+    assert_eq!(HostName::known("unseen"), None);
+    let host = HostName::new("unseen").unwrap();
+    assert_eq!(Pid::parse_known(text), Ok(Pid::on_node(node, host, 7)));
+    assert_eq!(
+        Pid::parse_known("{main|1"),
+        Err("{main|1".parse::<Pid>().unwrap_err())
+    );
 }
 
 // pins: R1

@@ -1,5 +1,5 @@
 //! What the relay promises: R2 to R5. Each test names the promise that it pins.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 mod common;
 mod mailbox;

@@ -1,6 +1,6 @@
 //! What is known of one process: what it has been sent and not been shown, and what it is owed.
 
-use crate::core::owned::Item;
+use crate::probe::Arrival;
 use ganger_proc_api::{Event, Message, Pid, Tag};
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};
@@ -9,7 +9,7 @@ use std::mem;
 
 /// An event, as far as it can be told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     Message(Print),
     Completion(Tag, u64),
     Cancel,
@@ -18,10 +18,10 @@ pub(super) enum Entry {
     Upgrade,
 }
 
-/// What a message looks like; two that look alike can't be told from each other by the receiver
-/// either, unless they hold values of types that only their owners know.
+/// What a message looks like. The receiver can't tell two that look alike from each other either,
+/// unless they hold values of types that only users know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Print {
+pub(crate) struct Print {
     source: Option<Pid>,
     hash: u64,
 }
@@ -52,7 +52,7 @@ pub(super) struct Account {
     others: VecDeque<Entry>,
     /// Shown and not taken, those of the system first.
     left: Vec<Entry>,
-    /// What the step sees that runs.
+    /// The events that the running step has been shown.
     shown: Option<Vec<Entry>>,
     /// The yields that have not been answered, with their tags.
     outstanding: HashMap<u64, Tag>,
@@ -64,19 +64,18 @@ pub(super) struct Account {
 }
 
 /// The promise, and what was found.
-type Broken = (&'static str, String);
+type Violation = (&'static str, String);
 
-fn broken(promise: &'static str, found: impl Into<String>) -> Result<(), Broken> {
+fn violation(promise: &'static str, found: impl Into<String>) -> Result<(), Violation> {
     Err((promise, found.into()))
 }
 
 impl Entry {
-    /// None for an item that no step sees, and that asks for nothing.
-    pub(super) fn of(item: &Item) -> Option<Self> {
-        match item {
-            Item::Event(event) => Self::of_event(event),
-            Item::Upgrade(_) => Some(Self::Upgrade),
-            Item::Watch(_) | Item::Nudge => None,
+    /// None for an event of a kind that is not known here.
+    pub(super) fn of(arrival: Arrival<'_>) -> Option<Self> {
+        match arrival {
+            Arrival::Event(event) => Self::of_event(event),
+            Arrival::Upgrade => Some(Self::Upgrade),
         }
     }
 
@@ -142,10 +141,10 @@ impl Tally {
         self.upgrades += other.upgrades;
     }
 
-    /// So many of these, in the counts of messages and of completions.
-    fn count(entries: &[Entry], messages: impl FnOnce(u64), completions: impl FnOnce(u64)) {
-        messages(entries.iter().filter(|it| it.is_message()).count() as u64);
-        completions(entries.iter().filter(|it| it.is_completion()).count() as u64);
+    /// How many of these are messages, and how many are completions.
+    fn count(entries: &[Entry]) -> (u64, u64) {
+        let count = |is: fn(&Entry) -> bool| entries.iter().filter(|it| is(it)).count() as u64;
+        (count(Entry::is_message), count(Entry::is_completion))
     }
 }
 
@@ -156,25 +155,20 @@ impl Account {
     }
 
     /// `close` has been called.
-    pub(super) fn close(&mut self) -> Result<(), Broken> {
+    pub(super) fn close(&mut self) -> Result<(), Violation> {
         self.closed += 1;
         if self.shown.is_some() {
-            return broken("P2", "a process is closed while it is stepped");
+            return violation("P2", "a process is closed while it is stepped");
         }
         if self.closed > self.opened {
-            return broken("P2", "a process is closed twice");
+            return violation("P2", "a process is closed twice");
         }
         Ok(())
     }
 
     pub(super) fn accept(&mut self, entry: Entry) {
-        let one = [entry];
-        let Tally {
-            messages,
-            completions,
-            ..
-        } = &mut self.tally;
-        Tally::count(&one, |n| *messages += n, |n| *completions += n);
+        self.tally.messages += u64::from(entry.is_message());
+        self.tally.completions += u64::from(entry.is_completion());
         let lane = if entry.is_system() {
             &mut self.system
         } else {
@@ -183,10 +177,10 @@ impl Account {
         lane.push_back(entry);
     }
 
-    pub(super) fn begin_yield(&mut self, token: u64, tag: Tag) -> Result<(), Broken> {
+    pub(super) fn begin_yield(&mut self, token: u64, tag: Tag) -> Result<(), Violation> {
         self.tally.yields += 1;
         if token < self.next_yield {
-            return broken("P7", format!("the number {token} names two yields"));
+            return violation("P7", format!("the number {token} names two yields"));
         }
         self.next_yield = token + 1;
         self.outstanding.insert(token, tag);
@@ -194,9 +188,9 @@ impl Account {
     }
 
     /// A step is about to see these.
-    pub(super) fn show(&mut self, shown: Vec<Entry>) -> Result<(), Broken> {
+    pub(super) fn show(&mut self, shown: Vec<Entry>) -> Result<(), Violation> {
         if self.shown.is_some() {
-            return broken("G1", "a process is stepped while it is stepped");
+            return violation("G1", "a process is stepped while it is stepped");
         }
         let split = |list: &[Entry]| {
             let (system, others): (Vec<_>, Vec<_>) = list.iter().partition(|it| it.is_system());
@@ -204,7 +198,7 @@ impl Account {
         };
         let (system, others) = split(&shown);
         if shown.iter().skip(system.len()).any(Entry::is_system) {
-            return broken("P4", "a system event is shown behind others");
+            return violation("P4", "a system event is shown behind others");
         }
         let (old_system, old_others) = split(&mem::take(&mut self.left));
         self.advance(&system, &old_system, true)?;
@@ -214,16 +208,21 @@ impl Account {
     }
 
     /// One lane is shown what was left, and then the oldest of what has not been shown.
-    fn advance(&mut self, shown: &[Entry], left: &[Entry], is_system: bool) -> Result<(), Broken> {
+    fn advance(
+        &mut self,
+        shown: &[Entry],
+        left: &[Entry],
+        is_system: bool,
+    ) -> Result<(), Violation> {
         let Some(new) = shown.strip_prefix(left) else {
             let found = format!("a step has left {left:?}, and the next one sees {shown:?}");
-            return broken("P4", found);
+            return violation("P4", found);
         };
         for entry in new {
             let next = self.next(is_system);
             if next != Some(*entry) {
                 let found = format!("a step sees {entry:?}, and {next:?} is the next to be seen");
-                return broken("R4", found);
+                return violation("R4", found);
             }
         }
         Ok(())
@@ -248,30 +247,29 @@ impl Account {
     }
 
     /// The step is over, and has left these.
-    pub(super) fn settle(&mut self, left: Vec<Entry>) -> Result<(), Broken> {
+    pub(super) fn settle(&mut self, left: Vec<Entry>) -> Result<(), Violation> {
         let Some(shown) = self.shown.take() else {
-            return broken("P4", "a step is over that has seen nothing");
+            return violation("P4", "a step is over that has seen nothing");
         };
         let mut rest = left.iter().peekable();
         let taken = shown.iter().filter(|it| rest.next_if_eq(it).is_none());
         let taken: Vec<_> = taken.copied().collect();
         if rest.next().is_some() {
             let found = format!("a step has seen {shown:?}, and {left:?} are left of it");
-            return broken("P4", found);
+            return violation("P4", found);
         }
-        let Tally {
-            handled, delivered, ..
-        } = &mut self.tally;
-        Tally::count(&taken, |n| *handled += n, |n| *delivered += n);
+        let (messages, completions) = Tally::count(&taken);
+        self.tally.handled += messages;
+        self.tally.delivered += completions;
         self.left = left;
         Ok(())
     }
 
     /// A request for an upgrade is taken out.
-    pub(super) fn take_upgrade(&mut self) -> Result<(), Broken> {
+    pub(super) fn take_upgrade(&mut self) -> Result<(), Violation> {
         match self.next(true) {
             Some(Entry::Upgrade) => Ok(()),
-            next => broken(
+            next => violation(
                 "P4",
                 format!("an upgrade begins, and {next:?} is the next to be seen"),
             ),
@@ -288,7 +286,7 @@ impl Account {
     }
 
     /// It has ended, and these are dropped with it.
-    pub(super) fn drop_rest(&mut self, dropped: Vec<Entry>) -> Result<(), Broken> {
+    pub(super) fn drop_rest(&mut self, dropped: Vec<Entry>) -> Result<(), Violation> {
         let outstanding = mem::take(&mut self.outstanding);
         let mut rest = mem::take(&mut self.left);
         rest.extend(self.system.drain(..));
@@ -299,12 +297,10 @@ impl Account {
             _ => true,
         };
         let (due, late): (Vec<_>, Vec<_>) = others.into_iter().partition(is_due);
-        let Tally {
-            undelivered, stale, ..
-        } = &mut self.tally;
-        Tally::count(&late, |_| (), |n| *stale += n);
         rest.extend(due);
-        Tally::count(&rest, |n| *undelivered += n, |n| *stale += n);
+        let (messages, completions) = Tally::count(&rest);
+        self.tally.undelivered += messages;
+        self.tally.stale += completions + late.len() as u64;
         let mut unknown = dropped;
         let mut take_out = |entry: &Entry| {
             let place = unknown.iter().position(|it| it == entry);
@@ -316,32 +312,31 @@ impl Account {
         }
         let lost = rest;
         if !lost.is_empty() {
-            return broken("R2", format!("with the end of a process {lost:?} are lost"));
+            return violation("R2", format!("with the end of a process {lost:?} are lost"));
         }
         if !unknown.is_empty() {
-            let found =
-                format!("with the end of a process {unknown:?} are dropped, which it had not");
-            return broken("R2", found);
+            let found = format!("a process ends with {unknown:?}, which it had not");
+            return violation("R2", found);
         }
         Ok(())
     }
 
     /// Nothing comes after this.
-    pub(super) fn end(&self) -> Result<(), Broken> {
+    pub(super) fn end(&self) -> Result<(), Violation> {
         if self.opened != self.closed {
             let found = format!(
                 "a process has ended that was initialised {} times and closed {} times",
                 self.opened, self.closed
             );
-            return broken("P2", found);
+            return violation("P2", found);
         }
         let waiting = self.system.len() + self.others.len() + self.left.len();
         if waiting > 0 {
-            return broken("R2", format!("{waiting} events are left of a process"));
+            return violation("R2", format!("{waiting} events are left of a process"));
         }
         Ok(())
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

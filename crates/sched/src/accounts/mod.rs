@@ -8,10 +8,11 @@
 //! processes: they would live elsewhere in memory than they do, and see nothing of what no step is
 //! shown.
 //!
-//! **Protocol.** Each place of the scheduler at which an event goes in or comes out says so here.
-//! For each live process there is an account of what it has been sent, in order, and been shown
-//! (`account.rs`); the thread that ends it closes the account, which has to be balanced. At the end
-//! of a run the sums are compared with what the scheduler has counted itself.
+//! **Protocol.** The accounts are a probe: each place of the scheduler at which an event goes in or
+//! comes out is a point. For each live process there is an account of what it has been sent, in
+//! order, and been shown (`account.rs`); the thread that ends it closes the account, which has to
+//! be balanced. At the end of a run the sums are compared with what the scheduler has counted
+//! itself.
 //!
 //! | promise | what is compared |
 //! |---|---|
@@ -21,27 +22,25 @@
 //! | P12 | each process ends once, and its handle knows |
 //! | R2 | what was accepted has been taken by a step, or is dropped with its process, and counted |
 //!
-//! A simulation has one thread. Should another one send something after all, no account is kept any
+//! A simulation has one thread. Once another thread has sent something, no account is kept any
 //! more.
 
 mod account;
 
+use crate::base::config::Config;
 use crate::base::stats::WorkerStats;
-use crate::core::owned::Item;
-use crate::core::shown::Shown;
-use crate::sim::note_broken;
+use crate::probe::{Arrival, Decide, Decider, Probe};
 use account::{Account, Entry, Tally};
-use ganger_mpsc::Batch;
-use ganger_proc_api::{EventQueue, Pid, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 
-/// Without a book, as long as no simulation has begun: all that it costs then is a look.
-pub(crate) struct Accounts(OnceLock<Mutex<Option<Book>>>);
+/// Without a ledger, as long as no simulation has begun: all that it costs then is a look.
+pub(crate) struct Accounts(OnceLock<Mutex<Option<Ledger>>>);
 
-struct Book {
+struct Ledger {
     thread: ThreadId,
     /// By the PIDs' numbers.
     live: HashMap<u64, Account>,
@@ -55,28 +54,109 @@ struct Book {
     refused: u64,
 }
 
-/// What is about to be put into a mailbox.
-pub(crate) struct Noted(Vec<Entry>);
+impl Probe for Accounts {
+    type Process = ();
+    type Sent = Vec<Entry>;
+    type Observed = ();
+    type Guard<'a> = ();
 
-/// Says that a process has been closed.
-#[derive(Clone, Copy)]
-pub(crate) struct Closing<'a>(&'a Accounts, Pid);
+    /// None are kept before [`begin`](Self::begin).
+    fn new(_: &Config, _: usize) -> Self {
+        Self(OnceLock::new())
+    }
 
-impl Closing<'_> {
-    pub(crate) fn close(self) {
-        self.0.with_account(self.1, Account::close);
+    fn sending<'a>(&self, items: impl Iterator<Item = Arrival<'a>> + Clone) -> Vec<Entry> {
+        let is_kept = self.0.get().is_some();
+        let items = items.take_while(|_| is_kept);
+        items.filter_map(Entry::of).collect()
+    }
+
+    /// Also that of a process whose `init` has not returned.
+    fn accepted(&self, pid: Pid, sent: Vec<Entry>) {
+        self.with_ledger(|ledger| {
+            let account = ledger.live.entry(pid.id()).or_default();
+            sent.into_iter().for_each(|entry| account.accept(entry));
+        });
+    }
+
+    fn yielded(&self, pid: Pid, _: CommandId, tag: Tag, token: u64) {
+        self.with_account(pid, |account| account.begin_yield(token, tag));
+    }
+
+    fn answered(&self) {
+        self.with_ledger(|ledger| ledger.answers += 1);
+    }
+
+    fn answered_inline(&self, pid: Pid, tag: Tag, token: u64) {
+        self.accepted(pid, vec![Entry::Completion(tag, token)]);
+    }
+
+    fn answer_refused(&self) {
+        self.with_ledger(|ledger| ledger.refused += 1);
+    }
+
+    fn shown(&self, pid: Pid, _: Symbol, events: &impl EventQueue) {
+        self.with_account(pid, |account| account.show(entries(events)));
+    }
+
+    fn stepped(&self, pid: Pid, left: &impl EventQueue) {
+        self.with_account(pid, |account| account.settle(entries(left)));
+    }
+
+    fn upgrading(&self, pid: Pid) {
+        self.with_account(pid, Account::take_upgrade);
+    }
+
+    fn upgraded(&self, pid: Pid) {
+        self.with_account(pid, |account| {
+            account.upgrade();
+            Ok(())
+        });
+    }
+
+    fn initialised(&self, pid: Pid) {
+        self.with_ledger(|ledger| ledger.live.entry(pid.id()).or_default().open());
+    }
+
+    fn withdrawn(&self, pid: Pid) {
+        if self.has(pid) {
+            self.with_account(pid, |account| account.end());
+            self.with_ledger(|ledger| ledger.remove(pid));
+        }
+    }
+
+    fn closing(&self, pid: Pid) {
+        self.with_account(pid, Account::close);
+    }
+
+    fn dropping<'a>(&self, pid: Pid, items: impl Iterator<Item = Arrival<'a>> + Clone) {
+        let dropped = self.sending(items);
+        if !dropped.is_empty() || self.has(pid) {
+            self.with_account(pid, |account| account.drop_rest(dropped));
+        }
+    }
+
+    fn ended(&self, pid: Pid, _: Symbol, _: &ExitReason) {
+        self.with_account(pid, |account| account.end());
+        self.with_ledger(|ledger| {
+            ledger.ended += 1;
+            ledger.remove(pid);
+        });
+    }
+
+    fn told(&self, pid: Pid, is_told: impl Fn() -> bool + Copy) {
+        if self.with_ledger(|_| ()).is_some() && !is_told() {
+            Decider::note_violation(&format!(
+                "P12 is broken: {pid}: its handle does not know how it has ended"
+            ));
+        }
     }
 }
 
 impl Accounts {
-    /// None are kept before [`begin`](Self::begin).
-    pub(crate) fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
     /// Keeps accounts from now on, of what this thread does.
     pub(crate) fn begin(&self) {
-        let book = Book {
+        let ledger = Ledger {
             thread: thread::current().id(),
             live: HashMap::new(),
             tally: Tally::default(),
@@ -84,140 +164,27 @@ impl Accounts {
             answers: 0,
             refused: 0,
         };
-        self.0.get_or_init(|| Mutex::new(Some(book)));
-    }
-
-    pub(crate) fn note(&self, items: &Batch<Item>) -> Noted {
-        self.noted(items.iter())
-    }
-
-    pub(crate) fn note_item(&self, item: &Item) -> Noted {
-        self.noted([item])
-    }
-
-    /// The mailbox has taken that; also that of a process whose `init` has not returned.
-    pub(crate) fn accept(&self, pid: Pid, noted: Noted) {
-        self.with_book(|book| {
-            let account = book.live.entry(pid.id()).or_default();
-            noted.0.into_iter().for_each(|entry| account.accept(entry));
-        });
-    }
-
-    pub(crate) fn begin_yield(&self, pid: Pid, token: u64, tag: Tag) {
-        self.with_account(pid, |account| account.begin_yield(token, tag));
-    }
-
-    /// A yield is being answered.
-    pub(crate) fn answer(&self) {
-        self.with_book(|book| book.answers += 1);
-    }
-
-    /// The answer comes after the end of its process.
-    pub(crate) fn refuse_answer(&self) {
-        self.with_book(|book| book.refused += 1);
-    }
-
-    /// The answer has been put behind all that has arrived.
-    pub(crate) fn accept_answer(&self, pid: Pid, tag: Tag, token: u64) {
-        self.accept(pid, Noted(vec![Entry::Completion(tag, token)]));
-    }
-
-    /// A step is about to see these.
-    pub(crate) fn show(&self, pid: Pid, shown: &Shown<'_>) {
-        self.with_account(pid, |account| account.show(entries(shown)));
-    }
-
-    /// The step is over, and has left these.
-    pub(crate) fn settle(&self, pid: Pid, left: &Shown<'_>) {
-        self.with_account(pid, |account| account.settle(entries(left)));
-    }
-
-    /// A request for an upgrade has been taken out.
-    pub(crate) fn take_upgrade(&self, pid: Pid) {
-        self.with_account(pid, Account::take_upgrade);
-    }
-
-    /// Another process is in its place.
-    pub(crate) fn upgrade(&self, pid: Pid) {
-        self.with_account(pid, |account| {
-            account.upgrade();
-            Ok(())
-        });
-    }
-
-    /// The `init` of a process with that PID has returned `Ok`.
-    pub(crate) fn open(&self, pid: Pid) {
-        self.with_book(|book| book.live.entry(pid.id()).or_default().open());
-    }
-
-    /// For the thread that closes a process with that PID.
-    pub(crate) fn closing(&self, pid: Pid) -> Closing<'_> {
-        Closing(self, pid)
-    }
-
-    /// The process has ended, and these are dropped with it.
-    pub(crate) fn drop_rest(&self, pid: Pid, items: &Batch<Item>) {
-        let Noted(dropped) = self.noted(items.iter());
-        if !dropped.is_empty() || self.has(pid) {
-            self.with_account(pid, |account| account.drop_rest(dropped));
-        }
-    }
-
-    /// All is over with the process, and its PID is about to be free.
-    pub(crate) fn exit(&self, pid: Pid) {
-        self.with_account(pid, |account| account.end());
-        self.with_book(|book| {
-            book.ended += 1;
-            book.remove(pid);
-        });
-    }
-
-    /// The process was not started after all, if it was initialised.
-    pub(crate) fn forget(&self, pid: Pid) {
-        if self.has(pid) {
-            self.with_account(pid, |account| account.end());
-            self.with_book(|book| book.remove(pid));
-        }
-    }
-
-    /// The waiter for the end of a process that had that PID has been told, or there is none;
-    /// `is_told` says whether it is so.
-    pub(crate) fn tell(&self, pid: Pid, is_told: impl FnOnce() -> bool) {
-        if self.with_book(|_| ()).is_some() && !is_told() {
-            note_broken(&format!(
-                "P12 is broken: {pid}: its handle does not know how it has ended"
-            ));
-        }
+        self.0.get_or_init(|| Mutex::new(Some(ledger)));
     }
 
     /// What the accounts of a scheduler that has stopped do not agree about with what it has
     /// counted.
     pub(crate) fn difference(&self, stats: &WorkerStats) -> Option<String> {
-        self.with_book(|book| book.difference(stats)).flatten()
-    }
-
-    fn noted<'a>(&self, items: impl IntoIterator<Item = &'a Item>) -> Noted {
-        let is_kept = self.0.get().is_some();
-        Noted(
-            items
-                .into_iter()
-                .take_while(|_| is_kept)
-                .filter_map(Entry::of)
-                .collect(),
-        )
+        self.with_ledger(|ledger| ledger.difference(stats))
+            .flatten()
     }
 
     fn has(&self, pid: Pid) -> bool {
-        self.with_book(|book| book.live.contains_key(&pid.id()))
+        self.with_ledger(|ledger| ledger.live.contains_key(&pid.id()))
             .unwrap_or(false)
     }
 
-    fn with_book<R>(&self, f: impl FnOnce(&mut Book) -> R) -> Option<R> {
-        let mut book = lock(self.0.get()?);
-        if book.as_ref()?.thread != thread::current().id() {
-            *book = None;
+    fn with_ledger<R>(&self, f: impl FnOnce(&mut Ledger) -> R) -> Option<R> {
+        let mut ledger = lock(self.0.get()?);
+        if ledger.as_ref()?.thread != thread::current().id() {
+            *ledger = None;
         }
-        book.as_mut().map(f)
+        ledger.as_mut().map(f)
     }
 
     fn with_account(
@@ -225,18 +192,18 @@ impl Accounts {
         pid: Pid,
         f: impl FnOnce(&mut Account) -> Result<(), (&'static str, String)>,
     ) {
-        let result = self.with_book(|book| match book.live.get_mut(&pid.id()) {
+        let result = self.with_ledger(|ledger| match ledger.live.get_mut(&pid.id()) {
             Some(account) => f(account),
             None => Err(("P12", "something happens to it after its end".to_owned())),
         });
         if let Some(Err((promise, found))) = result {
             // Not a panic: that would be contained, or end the program.
-            note_broken(&format!("{promise} is broken: {pid}: {found}"));
+            Decider::note_violation(&format!("{promise} is broken: {pid}: {found}"));
         }
     }
 }
 
-impl Book {
+impl Ledger {
     fn remove(&mut self, pid: Pid) {
         if let Some(account) = self.live.remove(&pid.id()) {
             self.tally.add(&account.tally);
@@ -283,8 +250,8 @@ impl Book {
     }
 }
 
-fn entries(shown: &Shown<'_>) -> Vec<Entry> {
+fn entries(events: &impl EventQueue) -> Vec<Entry> {
     let mut entries = Vec::new();
-    shown.visit(&mut |event| entries.extend(Entry::of_event(event)));
+    events.visit(&mut |event: &Event| entries.extend(Entry::of_event(event)));
     entries
 }

@@ -13,12 +13,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What the names of functions have in them that give processes their turns: backtraces end there.
-const RUNS_PROCESSES: [&str; 3] = [
-    "ganger_sched::run::",
-    "ganger_sched::turn::",
-    "ganger_sched::worker::",
-];
+/// Parts of the names of functions that give processes their turns. A backtrace ends before them.
+const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker::"];
 
 /// Builds a [`Scheduler`]. Every setting has a default that just works.
 ///
@@ -91,8 +87,8 @@ impl Builder {
 
     /// The most new events that one step is shown. From 1 to 2^24. Default: 256.
     ///
-    /// A process that still has three times as many before it after a step that asks to wait, or
-    /// more, may have several steps before others have theirs: up to 64, for 100 us.
+    /// A process that has three times as many left, or more, when a worker picks it may have up to
+    /// 64 turns in a row, and begins none after 100 us.
     pub fn event_batch(self, events: usize) -> Self {
         self.with(|config| config.event_batch = events)
     }
@@ -107,50 +103,48 @@ impl Builder {
     /// thread, then it blocks. Default: 4 and 16.
     ///
     /// Where other programs compete for the processors, a thread that yields may get its own back a
-    /// time slice later, and is not woken meanwhile because it is awake. A worker that has kept a
-    /// process waiting so, while others slept, pauses in place of yielding for the next thousand
-    /// times that it has nothing to do. One whose yields find nothing for some dozens of times
-    /// leaves them out for some hundreds of times: it is woken a little sooner then on Linux, which
-    /// charges a thread for its yields. With `yields` not above `spin` a worker never yields; then
-    /// it is woken more often, because a pusher on its processor finds it asleep.
+    /// time slice later, and is not woken meanwhile because it is awake. With `yields` not above
+    /// `spin` a worker never yields. Then it is woken more often, because a pusher on its processor
+    /// finds it asleep.
     pub fn spin_limits(self, spin: u32, yields: u32) -> Self {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
 
-    /// At every how many-th pick a worker looks at the global queue and the oldest of its own deque
-    /// first, at the latest: it does so earlier where steps are long. From 1 up. Default: 127.
+    /// After how many picks a worker makes a rotation, at the latest: it looks at the global queue
+    /// first, and takes the oldest process of its own deque next. Where steps are long it does so
+    /// earlier. From 1 up. Default: 127.
     pub fn rotation(self, picks: u32) -> Self {
         self.with(|config| config.rotation = picks)
     }
 
-    /// After how long without a rotation the next pick is one; and after how long in one step
-    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) says so, when others wait.
+    /// How long a worker goes without a [rotation](Self::rotation) at the most: the next pick is
+    /// one. Also how long a step lasts before
+    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) is true, when others wait.
     /// With zero, every pick is a rotation. Default: 10 ms.
     pub fn chain_limit(self, limit: Duration) -> Self {
         self.with(|config| config.chain_limit = limit)
     }
 
     /// How long a process that a running step has woken is left to the step's own worker while
-    /// others sleep, if it is the only one. From 1 us to 2 ms. Default: 50 us.
+    /// other workers sleep, if it is the only one. From 1 us to 2 ms. Default: 50 us.
     ///
-    /// Where steps were short for a while, it is noticed later that one is not: after 4 ms at the
+    /// Where steps were short for a while, the monitor notices a long one later: after 4 ms at the
     /// most.
     pub fn hand_off_delay(self, delay: Duration) -> Self {
         self.with(|config| config.hand_off_delay = delay)
     }
 
-    /// After how long a step that blocks its thread, and after how long one that computes, another
-    /// thread takes the place of its worker, when processes wait that no other worker is free for.
-    /// The monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
+    /// How long a step may block its thread, and how long it may compute, before another thread
+    /// takes its worker's place. That happens when processes wait and no other worker is free for
+    /// them. The monitor may take up to 4.5 ms more to notice. Default: 1 ms and 10 ms.
     pub fn step_limits(self, blocked: Duration, long: Duration) -> Self {
         self.with(|config| (config.blocked_step, config.long_step) = (blocked, long))
     }
 
-    /// For how long, after a step of a method has been reported because it kept others waiting,
-    /// further steps of processes with that method are not; the next report says how many there
-    /// were. They are counted all the same, and the last are in
-    /// [`long_steps`](crate::Handle::long_steps). Of more than 256 methods at a time those that
-    /// come last have no report. Default: 1 s; with zero each is reported.
+    /// The least time between two reports of steps that kept others waiting, for each method. A
+    /// report says how many such steps of its method had none before it. All are counted, and the
+    /// last are in [`long_steps`](crate::Handle::long_steps). Of more than 256 methods at a time
+    /// those that come last have no report. Default: 1 s; with zero each step is reported.
     pub fn report_interval(self, interval: Duration) -> Self {
         self.with(|config| config.report_interval = interval)
     }
@@ -162,8 +156,8 @@ impl Builder {
     /// The thread whose step is reported gets a signal
     /// ([`backtrace_signal`](Self::backtrace_signal)) and copies its registers and the innermost 64
     /// KiB of its stack in the handler, without a lock, an allocation or a call. The thread that
-    /// writes the report waits for that, 10 ms at the most, and makes text of it, which may take it
-    /// a moment where there is much debug information. There is no backtrace when the step is over
+    /// writes the report waits for that, 10 ms at the most, and turns it into text, which takes a
+    /// moment where there is much debug information. There is no backtrace when the step is over
     /// by then, when the thread was given no processor in time or blocks the signal, or when the
     /// signal's handler has been replaced.
     ///
@@ -223,7 +217,7 @@ impl Builder {
     /// The most messages that a process's mailbox may hold; further ones are refused with `Full`,
     /// or wait ([`Address::send_blocking`](crate::Address::send_blocking)). It may hold as many
     /// control messages beside them. Completions, cancellations and upgrades are never refused.
-    /// From 1 up; a limit above 2^31 - 1 is taken for that. Default: none.
+    /// From 1 up; a limit above 2^31 - 1 counts as 2^31 - 1. Default: none.
     pub fn mailbox_limit(self, messages: usize) -> Self {
         self.with(|config| config.mailbox_limit = Some(messages.min(MAX_LIMIT)))
     }
@@ -276,18 +270,17 @@ impl Builder {
         self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
     }
 
-    /// Where packages go whose PID names another host or node. Default: nowhere; they come back
+    /// Takes the packages whose PID names another host or node. Default: no router; they come back
     /// with `HostNotFound` or `NodeNotFound`.
     pub fn router(self, router: Arc<dyn Receiver>) -> Self {
         self.with(|config| config.router = Some(router))
     }
 
-    /// Whether packages for PIDs of this scheduler for which it has no process go to the router as
-    /// well, once. Default: no, they come back with `NotFound`, and so do those that the router
-    /// refuses.
+    /// Whether a package for a PID of this scheduler that has no process goes to the router, once.
+    /// Default: no, it comes back with `NotFound`. So does a package that the router refuses.
     ///
     /// For channels in front of the scheduler (`ganger_relay::Mailbox::in_front_of`), so that its
-    /// own processes reach them, too. Those that it has a process for do not come by there.
+    /// own processes reach them, too. Packages for live processes do not come by there.
     pub fn route_unknown(self, routes_unknown: bool) -> Self {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
@@ -303,9 +296,8 @@ impl Builder {
     /// Builds the scheduler. It runs nothing until [`Scheduler::start`] is called.
     ///
     /// # Errors
-    /// [`BuildError`] when a setting is out of its range, a name is none or has a NUL in it,
-    /// workers can't be pinned as they should be, or backtraces can't be taken, or not with that
-    /// signal.
+    /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
+    /// pinned as asked, or backtraces can't be taken, or not with that signal.
     pub fn build(self) -> Result<Scheduler, BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));

@@ -4,7 +4,7 @@ use crate::blocking;
 use crate::core::cell::ProcessCell;
 use crate::core::local;
 use crate::core::watchers;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     CancelReason, ContextBackend, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
     Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
@@ -34,7 +34,7 @@ impl ContextBackend for ProcessCell {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let process = Home::boxed(process);
+        let process = ProcessBox::boxed(process);
         self.shared.submit_detached(process, method, input)
     }
 
@@ -45,7 +45,7 @@ impl ContextBackend for ProcessCell {
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
-        let process = Home::boxed(process);
+        let process = ProcessBox::boxed(process);
         let handle = self.shared.submit(Some(pid), process, method, input)?;
         Ok(handle.pid())
     }

@@ -1,10 +1,9 @@
 //! All that can be seen of a scheduler from outside, for a program that stands still and should
 //! not.
 //!
-//! Everything is read with loads, one thing after the other, while the workers go on: what is said
-//! of a process, or of a worker, is right for it at some moment, and two of them may be of
-//! different moments. What a step has left of its events only the process's runner can see, so that
-//! it is not in here.
+//! Everything is read with loads, one thing after the other, while the workers go on. What the dump
+//! says of a process or a worker was right at some moment, another one for each. The events that a
+//! step has left are not in it, because the process's runner alone can see them.
 
 use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::stats::Stats;
@@ -39,9 +38,10 @@ pub struct Dump {
 pub struct WorkerDump {
     /// The thread, as the system counts it; none where it is not known, or has ended.
     pub thread: Option<u32>,
-    /// The process whose turn it is, if it is one's.
+    /// The process that has its turn there, if one has.
     pub running: Option<Pid>,
-    /// How many turns it has begun. While that stays the same, it is in the same turn, or in none.
+    /// How many turns it has begun. While that stays the same, the worker is in the same turn, or
+    /// in none.
     pub turns: u64,
     /// How many processes wait in its deque.
     pub queued: usize,
@@ -58,8 +58,8 @@ pub struct ProcessDump {
     /// Its state and marks.
     pub info: ProcessInfo,
     /// Whether something is in its mailbox that its runner has not taken out: a message, a
-    /// completion, a system event, or the nudge of a termination. What has woken a process that
-    /// waited is not in its mailbox, but handed to its next turn.
+    /// completion, a system event, or the nudge of a termination. The event that has woken a
+    /// process is not in its mailbox: the sender hands it to the next turn.
     pub has_mail: bool,
     /// How many messages no step has taken, where mailboxes have a limit.
     pub messages: Option<usize>,
@@ -68,10 +68,10 @@ pub struct ProcessDump {
 }
 
 impl Handle {
-    /// All that can be seen of the scheduler: its workers, its processes, what waits where. For a
-    /// log when a program does not go on as it should. Never stops a worker, and blocks for no
-    /// longer than it takes to read everything: O(workers), and O(most processes that there have
-    /// been at once).
+    /// All that can be seen of the scheduler: its workers, its processes, what waits where. It is
+    /// for a log, when a program does not go on as it should. Never stops a worker, and blocks for
+    /// no longer than it takes to read everything: O(workers), and O(most processes that there
+    /// have been at once).
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Events, Process, StepOutput};

@@ -14,7 +14,7 @@ use crate::core::cell::Task;
 use crate::core::shared::Shared;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
@@ -87,7 +87,7 @@ impl Handle {
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
         self.shared
-            .submit(None, Home::new(process), method.into(), input.into())
+            .submit(None, ProcessBox::new(process), method.into(), input.into())
     }
 
     /// Submits a process as [`submit`](Self::submit) does, under a PID that the caller chooses:
@@ -107,8 +107,12 @@ impl Handle {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.shared
-            .submit(Some(pid), Home::new(process), method.into(), input.into())
+        self.shared.submit(
+            Some(pid),
+            ProcessBox::new(process),
+            method.into(),
+            input.into(),
+        )
     }
 
     /// Sends a package by PID: to a process of this scheduler, or on to its router. Never blocks.
@@ -263,7 +267,7 @@ impl Handle {
         self.shared.host
     }
 
-    /// The name of the node that the scheduler is on, if it has been told one.
+    /// The name of the node that the scheduler is on, if it has one.
     #[must_use]
     pub fn node_name(&self) -> Option<NodeName> {
         self.shared.node
@@ -286,8 +290,8 @@ impl Handle {
     /// it is what the program's allocator keeps, too: it may keep all that millions of ended
     /// processes have had.
     ///
-    /// O(memory returned), some 100 ms a gigabyte. Other threads that allocate may wait meanwhile.
-    /// It is for programs that have had many more processes than they will have soon.
+    /// O(memory returned). Other threads that allocate may wait meanwhile. It is for programs that
+    /// have had many more processes than they will have soon.
     pub fn release_memory(&self) {
         self.shared.pool.release();
         ganger_mpsc::node_cache::clear();
@@ -392,10 +396,10 @@ fn trim_heap() {
     unsafe extern "C" {
         safe fn malloc_trim(keep: usize) -> i32;
     }
-    // Says whether there was any.
+    // It says whether there was any.
     let _returned = malloc_trim(0);
 }
 
-/// There is no way to ask for it.
+/// The C library has no call for it here.
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
 fn trim_heap() {}

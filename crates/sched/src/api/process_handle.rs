@@ -1,9 +1,9 @@
 //! Holding on to a process: to send to it, and to learn how it ended.
 
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
+use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
-use ganger_mpsc::Single;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
 use std::fmt;
 use std::future::Future;
@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Reaches a process without a look-up. Cloning it is cheap; it keeps a few bytes of the process
-/// alive after its end, and the memory of the scheduler, as a [`Handle`](crate::Handle) does: what
-/// the scheduler itself keeps for ever, such as a handler, is better off with a
-/// [`WeakHandle`](crate::WeakHandle) and a PID.
+/// Reaches a process without a look-up. Cloning it is cheap.
+///
+/// It keeps a few bytes of the process alive after its end, and the memory of the scheduler, as a
+/// [`Handle`](crate::Handle) does. A factory or a hook, which the scheduler itself keeps, is better
+/// off with a [`WeakHandle`](crate::WeakHandle) and a PID.
 #[derive(Clone)]
 pub struct Address {
     pub(crate) task: Task,
@@ -37,12 +38,12 @@ impl Address {
     /// waits for room.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, or its mailbox is full
-    /// or others wait for room in it.
+    /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
+    /// full, or when other senders wait for room in it.
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
-        // In its node from the beginning, where it was made.
-        let message = Single::of(Item::Event(Event::Message(message)));
+        // The message is made in its node, so that it is copied no more.
+        let message = self.task.state.single(Item::Event(Event::Message(message)));
         self.task.deliver_in_node(message)
     }
 
@@ -54,8 +55,8 @@ impl Address {
     /// before others that are ready; one that is queued already keeps its place.
     ///
     /// # Errors
-    /// [`SendError`], with the message inside, when the process has ended, or has as many control
-    /// messages waiting as a mailbox may hold messages; those do not count here.
+    /// [`SendError`], with the message inside, when the process has ended, or when as many control
+    /// messages wait as a mailbox may hold messages. Ordinary messages do not count here.
     ///
     /// [`Event::Control`]: ganger_proc_api::Event::Control
     pub fn send_control(&self, message: Message) -> Result<(), SendError> {
@@ -72,8 +73,8 @@ impl fmt::Debug for Address {
 
 /// The submitter's hold on a process: waits for its end.
 ///
-/// There is one a process, because the exit reason is handed out by value. It is a future; dropping
-/// it leaves the process alone.
+/// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
+/// leaves the process alone.
 #[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
 pub struct ProcessHandle {
     /// Not counted: see `exit_slot.rs`.
@@ -130,17 +131,15 @@ impl ProcessHandle {
     /// Blocks until the process has ended, its PID is gone, and `Lifecycle::on_complete` has been
     /// called.
     ///
-    /// Must not be called from a step: the worker would wait instead of working. Nor before
-    /// [`Scheduler::start`](crate::Scheduler::start) on the thread that is to call that: nothing
-    /// runs before it.
+    /// Must not be called from a step: its worker would wait. Nor must the thread that is to call
+    /// [`Scheduler::start`](crate::Scheduler::start) wait before that: nothing runs until then.
     ///
     /// # Panics
     /// When the handle has been polled, as a future, until it was ready.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> ExitReason {
-        #[cfg(feature = "sim")]
-        if !self.is_finished() {
-            crate::sim::refuse_to_block("wait", "`Rt::wait`");
+        if Decider::is_driven() && !self.is_finished() {
+            Decider::refuse_to_block("wait", "`Rt::wait`");
         }
         loop {
             // SAFETY: this is the handle.
@@ -178,7 +177,7 @@ impl Future for ProcessHandle {
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
         // What was in the slot is dropped last: its destructor may panic.
-        // SAFETY: this is the handle, and the last that it does with the slot.
+        // SAFETY: this is the handle, and it does nothing more with the slot.
         let _rest = match unsafe { self.address.task.abandon() } {
             Abandoned::Alive(waker) => (waker, None),
             Abandoned::Ended(reason) => {

@@ -11,8 +11,14 @@ use std::sync::{Arc, PoisonError};
 /// [`shutdown_deadline`](Builder::shutdown_deadline): as [`Handle::stop`] does, or as
 /// [`Handle::begin_stop`] does where `stop` is refused.
 ///
-/// It dereferences to [`Handle`], which has all that callers do with it.
+/// It dereferences to [`Handle`], which has the calls for its users.
 ///
+/// # After `fork`
+/// The child of a `fork` has none of the threads: a submit there returns `Ok`, and the process
+/// never runs. Build schedulers after the fork, or `exec` in the child, as `std::process::Command`
+/// does.
+///
+/// # Example
 /// ```
 /// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
 /// use ganger_sched::Scheduler;

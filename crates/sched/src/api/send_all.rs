@@ -3,15 +3,15 @@
 //! **Problem.** A send is one read-modify-write on a word that a process's senders share with
 //! its runner. A sender with a thousand messages fetches that word's cache line a thousand times.
 //!
-//! **Protocol.** Messages are linked in nodes that only the sender sees, and put in by a single
-//! push, [`MOST`] at a time: so the process begins with the first while later ones are made, on
-//! another worker. With a limit of the mailbox the places are taken beforehand, as many of these as
-//! there are, by one read-modify-write as well.
+//! **Protocol.** The sender links messages in nodes that only it sees, and puts them in by a single
+//! push, [`MOST`] at a time. So the process begins with the first, on another worker, while the
+//! sender makes later ones. With a limit of the mailbox one read-modify-write takes the places
+//! beforehand, as many as there are.
 
 use crate::api::process_handle::Address;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Pid, SendErrorKind};
 
@@ -35,20 +35,20 @@ pub struct SendAllError {
 }
 
 impl Address {
-    /// Sends messages, in order, at a lower price than as many times [`send`](Self::send). Never
-    /// blocks, unless the iterator does.
+    /// Sends messages, in order, at a lower price than by a [`send`](Self::send) each. Never
+    /// blocks, unless the iterator does. O(n).
     ///
-    /// They are put in 128 at a time, by one atomic operation: the process may get the first of
-    /// them before the iterator has come to its end, and messages of others between two such lots.
-    /// What the iterator itself sends to the process overtakes those of its lot, and for an answer
-    /// to one of these it must not wait. If it panics, what it has yielded and is not put in yet is
-    /// dropped; what is, has been sent. O(n).
+    /// One atomic operation puts in a lot of 128 messages. So the process may get the first of them
+    /// before the iterator has come to its end, and messages of other senders between two lots.
+    /// What the iterator itself sends to the process overtakes the messages of its lot, and it must
+    /// not wait for an answer to one of these. If the iterator panics, the lots before have been
+    /// sent, and the messages that it has yielded since are dropped.
     ///
     /// # Errors
     /// [`SendAllError`], with all messages inside that were not sent, when the process has ended,
-    /// or its mailbox becomes full or others wait for room in it; those before them have been sent.
-    /// For that, the iterator is drawn to its end, which it must have. Without any messages it
-    /// succeeds.
+    /// when its mailbox becomes full, or when other senders wait for room in it. The messages
+    /// before them have been sent. The call then draws the iterator to its end, so it must have
+    /// one. Without any messages the call succeeds.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, ExitReason, Message, Process, StepOutput};
@@ -103,8 +103,8 @@ impl Address {
                 Err((kind, rest)) => {
                     let sent = sent + count - rest.len();
                     let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
-                    // One by one: to ask the iterator how many there are would be to rely on the
-                    // answer.
+                    // One by one: `extend` would rely on the iterator's answer to how many there
+                    // are.
                     messages.for_each(|message| left.push(message));
                     return Err(SendAllError {
                         kind,

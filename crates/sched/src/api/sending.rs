@@ -7,8 +7,10 @@ use crate::base::contain::{contain_and_report, discard};
 use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
+use crate::core::local;
 use crate::limits::waiters::{Entered, Left, Look, Ticket, Waiters};
+use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::ThreadWaker;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
@@ -36,14 +38,18 @@ impl Address {
     /// others wait already), for the process that it waits for might then have none to run on, nor
     /// for the process whose step it is: it is refused with `Full`. That holds for steps of
     /// whichever scheduler, and for a `close` that a [stop](crate::Handle::stop) has another thread
-    /// than a worker call. Two processes that send to each other in this way, both with full
-    /// mailboxes, wait for ever, and neither a cancellation nor a termination ends the wait. A step
-    /// that can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
+    /// than a worker call.
+    ///
+    /// A stop of the scheduler whose process it is ends the wait. So does a termination of the
+    /// process whose step waits, and a cancellation of which no step has been told. Two processes
+    /// that send to each other in this way, both with full mailboxes, wait until then. A step that
+    /// can't know uses [`send_timeout`](Self::send_timeout), or [`send`](Self::send) and tries
     /// again in a later step.
     ///
     /// # Errors
     /// [`SendError`], with the message inside: `Closed` when the process has ended, also if that
-    /// happens while this waits; `Full` from a step that must not wait.
+    /// happens while this waits; `Stopping` when it would wait and the scheduler stops; `Cancelled`
+    /// when the process whose step waits is to finish; `Full` from a step that must not wait.
     ///
     /// ```
     /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
@@ -97,14 +103,14 @@ impl Address {
     /// As [`send_blocking`](Self::send_blocking), as a future, on whatever executor. It sends
     /// nothing until it is polled.
     ///
-    /// Dropped before it is ready, it takes its message along, unless that has been accepted by
-    /// then: what has been accepted is delivered. [`SendAsync::into_package`] gives the message
-    /// back instead. It keeps no other sender waiting, polled or not. Polling it never blocks,
-    /// inside of a step either.
+    /// A future that is dropped before it is ready takes its message along, unless that has been
+    /// accepted: then it is delivered. [`SendAsync::into_package`] gives the message back instead.
+    /// The future keeps no other sender waiting, polled or not. Polling it never blocks, also
+    /// inside of a step.
     ///
     /// # Errors
     /// The future's, with the message inside: `Closed` when the process has ended, also while this
-    /// waited.
+    /// waited; `Stopping` when it would wait and the scheduler stops.
     ///
     /// ```
     /// use ganger_proc_api::Message;
@@ -136,8 +142,8 @@ impl Handle {
     /// goes on to the router is sent as by [`send`](Self::send).
     ///
     /// # Errors
-    /// [`SendError`], with the package inside, when it was not accepted; `Closed` when the process
-    /// has ended while this waited; `Full` from inside a step that may not wait, as there.
+    /// [`SendError`], with the package inside, when it was not accepted; `Closed`, `Stopping` or
+    /// `Cancelled` when the wait was ended; `Full` from inside a step that may not wait, as there.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn send_blocking(&self, package: Package) -> Result<(), SendError> {
         self.send_within(package, None)
@@ -158,8 +164,8 @@ impl Handle {
     /// is looked up when it is polled first.
     ///
     /// # Errors
-    /// The future's, with the package inside, when it was not accepted; `Closed` when the process
-    /// has ended while this waited.
+    /// The future's, with the package inside, when it was not accepted; `Closed` or `Stopping` when
+    /// the wait was ended.
     pub fn send_async(&self, package: Package) -> SendAsync {
         SendAsync {
             stage: Stage::Unrouted(self.clone(), package),
@@ -194,8 +200,8 @@ enum Stage {
 }
 
 impl SendAsync {
-    /// The package, if it has not been sent: it waits no longer. None when it has been accepted, or
-    /// refused with an error that had it inside.
+    /// Takes the package back, if it has not been sent. None when it has been accepted, or refused
+    /// with an error that had it inside.
     #[must_use = "the package is here, and nowhere else"]
     pub fn into_package(self) -> Option<Package> {
         match self.stage {
@@ -216,9 +222,9 @@ impl Future for SendAsync {
             let sent = match waiter.poll(context.waker().clone()) {
                 Look::Waiting => return Poll::Pending,
                 Look::Accepted => Ok(()),
-                Look::Closed(left) => {
+                Look::Refused(kind, left) => {
                     let message = waiter.task.without_waker(left);
-                    Err(SendError::new(SendErrorKind::Closed, message.to(target)))
+                    Err(SendError::new(kind, message.to(target)))
                 }
             };
             *stage = Stage::Done;
@@ -240,7 +246,7 @@ impl Future for SendAsync {
             Err((SendErrorKind::Full, message)) => message,
             result => return Poll::Ready(result.map_err(refused)),
         };
-        // A waker is a user's: should it panic, the package is still here.
+        // To clone the waker is a call of users' code. If it panics, the package is still here.
         *stage = Stage::Unsent(task, message.to(target));
         let waker = context.waker().clone();
         let Stage::Unsent(task, Package { message, .. }) = mem::replace(stage, Stage::Done) else {
@@ -323,7 +329,7 @@ impl ProcessCell {
                 let message = self.without_waker(left);
                 self.deliver_placed(message).map(|()| None)
             }
-            Entered::Closed(left) => Err((SendErrorKind::Closed, self.without_waker(left))),
+            Entered::Refused(kind, left) => Err((kind, self.without_waker(left))),
             Entered::Waiting(ticket) => {
                 let task = Arc::clone(self);
                 Ok(Some(Waiter { task, ticket }))
@@ -331,8 +337,8 @@ impl ProcessCell {
         }
     }
 
-    /// The message of a sender that waits no more: a waker's destructor costs no sender its
-    /// message.
+    /// The message of a sender that waits no more. A waker's destructor that panics costs no
+    /// sender its message.
     fn without_waker(&self, (message, waker): Left<Message>) -> Message {
         discard(self.pid, self.shared.own_counters(), waker);
         message
@@ -355,26 +361,44 @@ impl ProcessCell {
         if !may_wait_for(&self.shared, self.pid) {
             return Err((SendErrorKind::Full, message));
         }
-        #[cfg(feature = "sim")]
-        crate::sim::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
+        Decider::refuse_to_block("a send that waits for room", "`send`, or `send_async`");
         let thread = ThreadWaker::new();
         let waker = Waker::from(Arc::clone(&thread));
+        let own = local::own_process();
+        let own = own.as_ref();
+        let _waits = own.map(|own| {
+            let steps = &own.shared.waiting_steps;
+            steps.enter(own.pid.id(), waker.clone())
+        });
+        let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
+        if is_called_back() {
+            return Err((SendErrorKind::Cancelled, message));
+        }
         let Some(waiter) = self.wait_for_room(message, waker)? else {
             return Ok(());
         };
-        // It is woken once: by the acceptance or by the end.
+        // It is woken by the acceptance, by the end of the process or of its own one, or by a stop.
         let has_waited = block_if_replaced(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {
                 thread.0.park_timeout(timeout);
             }
         });
-        match waiter.leave() {
-            None => Ok(()),
-            Some(message) if self.room.is_closed() => Err((SendErrorKind::Closed, message)),
-            Some(message) if has_waited => Err((SendErrorKind::Timeout, message)),
-            Some(message) => Err((SendErrorKind::Full, message)),
-        }
+        let Some(message) = waiter.leave() else {
+            return Ok(());
+        };
+        let kind = if self.room.is_closed() {
+            SendErrorKind::Closed
+        } else if self.shared.shutdown.is_stopping() {
+            SendErrorKind::Stopping
+        } else if is_called_back() {
+            SendErrorKind::Cancelled
+        } else if has_waited {
+            SendErrorKind::Timeout
+        } else {
+            SendErrorKind::Full
+        };
+        Err((kind, message))
     }
 
     /// There is room again: puts in what waits for it. The runner of the process calls this.

@@ -5,12 +5,14 @@ use crate::base::contain::{contain, discard, log};
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
+use crate::core::item::seen;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::watchers::Watchers;
+use crate::probe::Probe;
 use crate::process::exit_slot::ExitSlot;
-use crate::process::home::Home;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
 use crate::turn::finish::{close, discard_events};
 use ganger_proc_api::{
@@ -29,7 +31,7 @@ impl Shared {
     pub(crate) fn submit(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
@@ -42,7 +44,7 @@ impl Shared {
     /// As [`submit`](Self::submit), for a process whose end no thread waits for.
     pub(crate) fn submit_detached(
         self: &Arc<Self>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
@@ -52,13 +54,13 @@ impl Shared {
     }
 
     /// What submits have in common: calls `prepare` before any other thread knows of the process.
-    /// Unless that has abandoned the exit slot, the process is there until its handle, which the
-    /// caller is to make of it, has been dropped.
+    /// Unless `prepare` abandons the exit slot, the process is there until the handle that the
+    /// caller makes of it has been dropped.
     #[inline]
     fn begin(
         self: &Arc<Self>,
         pid: Option<Pid>,
-        process: Home,
+        process: ProcessBox,
         method: Symbol,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
@@ -73,8 +75,7 @@ impl Shared {
         })?;
         let task = &alias;
         place.keep();
-        #[cfg(feature = "sim")]
-        crate::sim::moment(self);
+        self.probe.interleave(self);
         // A stop that was announced after the place was taken may have missed the process.
         if self.shutdown.is_stopping() {
             task.notify_of_shutdown();
@@ -85,6 +86,11 @@ impl Shared {
         let pid = place.pid();
         // SAFETY: the submitter owns the token, and has registered the process.
         self.schedule(unsafe { Token::new(task) });
+        // Pairs with the heavy fence in `is_nothing_left`: the process is queued, then this thread
+        // looks for the halt, because a worker's step may never end; the scheduler has halted, then
+        // the supervisor looks at the queues. One of the two sees the other.
+        fence::light();
+        self.end_after_halt();
         Ok((pid, alias))
     }
 
@@ -94,14 +100,13 @@ impl Shared {
         self: &Arc<Self>,
         place: &mut Place<'_>,
         method: Symbol,
-        process: Home,
+        process: ProcessBox,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
         self.init(&task, method, input)?;
-        #[cfg(feature = "sim")]
-        crate::sim::moment(self);
+        self.probe.interleave(self);
         if self.shutdown.is_halted() {
             return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
         }
@@ -129,7 +134,7 @@ impl Shared {
     }
 
     /// A cell for the process: one that has been used before, if there is one.
-    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: Home) -> Task {
+    fn cell(self: &Arc<Self>, place: &mut Place<'_>, method: Symbol, process: ProcessBox) -> Task {
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
@@ -156,7 +161,7 @@ impl Shared {
         };
         let kind = match returned {
             Ok(Ok(())) => {
-                self.accounts.open(task.pid);
+                self.probe.initialised(task.pid);
                 return Ok(());
             }
             Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
@@ -167,8 +172,8 @@ impl Shared {
         };
         let error = SubmitError::new(kind);
         let counters = self.own_counters();
-        let (process, _nobody) = self.discard(task);
-        self.accounts.forget(task.pid);
+        let (process, _no_monitors) = self.discard(task);
+        self.probe.withdrawn(task.pid);
         match (process, &error.kind) {
             (Some(process), SubmitErrorKind::InitFailed(_)) => {
                 Err(error.with_process(process.into_box(), Payloads::new()))
@@ -185,8 +190,8 @@ impl Shared {
             return Ok(());
         };
         let result: Result<Result<(), BoxError>, _> =
-            // With the PID from where it has been for a while: one that is made here would have to
-            // be waited for.
+            // With the task's own PID, which was stored a while ago. The hook would have to wait
+            // for the store of a fresh copy.
             contain(|| lifecycle.on_start(task.pid, method));
         match result {
             Ok(Ok(())) => Ok(()),
@@ -200,14 +205,14 @@ impl Shared {
 
     /// Completes a process that was never queued, and takes it out of its cell, with its
     /// monitors.
-    fn discard(&self, task: &Task) -> (Option<Home>, Option<Box<Watchers>>) {
+    fn discard(&self, task: &Task) -> (Option<ProcessBox>, Option<Box<Watchers>>) {
         let (Begin::Step | Begin::Terminate) = task.state.begin();
         let (_, mut rest) = task.complete();
         // SAFETY: the process has not been queued: its submitter owns the run token.
         let process = unsafe { task.with_core(|core| core.process.take()) };
         let mut watchers = None;
         Watchers::end(&mut watchers, &mut rest, task, self.own_counters());
-        self.accounts.drop_rest(task.pid, &rest);
+        self.probe.dropping(task.pid, seen(&rest));
         discard_events(rest, task.pid, self.own_counters());
         (process, watchers)
     }
@@ -215,12 +220,12 @@ impl Shared {
 
 /// The right to one live process: counted, and with a PID that is taken.
 ///
-/// Given back when it is dropped, unless it was not taken, or is kept: then the end of the process
-/// gives it back.
+/// Dropping it gives the right back, unless it was not taken or is kept. The end of the process
+/// gives back what is kept.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     id: u64,
-    /// To be used again.
+    /// A cell that has been used before, if there was one.
     cell: Option<Task>,
     /// There is nothing to give back.
     kept: bool,
@@ -303,7 +308,7 @@ impl<'a> Place<'a> {
         if let Some(process) = process {
             close(process, task, shared.own_counters());
         }
-        shared.accounts.forget(task.pid);
+        shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
@@ -331,7 +336,7 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
-            // What the hooks have woken meanwhile may have no other thread to run it.
+            // A process that the hooks have woken meanwhile may have no other thread to end it.
             self.shared.end_after_halt();
         }
     }

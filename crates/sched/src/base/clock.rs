@@ -56,13 +56,9 @@ impl CoarseTime {
         self.nanos.store(nanos(now), Ordering::Relaxed);
     }
 
-    /// The time of a clock, in nanoseconds since another moment. Costs as much as a short step.
-    pub(crate) fn read(&self) -> u64 {
-        #[cfg(feature = "sim")]
-        if let Some(now) = crate::sim::time() {
-            return nanos(now);
-        }
-        nanos(self.clock.now())
+    /// The time of a clock, since another moment. Costs as much as a short step.
+    pub(crate) fn read(&self) -> Duration {
+        self.clock.now()
     }
 }
 

@@ -32,7 +32,11 @@ pub(crate) struct Config {
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(crate) router: Option<Arc<dyn Receiver>>,
     pub(crate) routes_unknown: bool,
-    #[cfg(feature = "check")]
+    /// For the checker.
+    #[cfg_attr(
+        not(feature = "check"),
+        expect(dead_code, reason = "no checker reads it")
+    )]
     pub(crate) is_checked: bool,
 }
 
@@ -162,7 +166,6 @@ impl Default for Config {
             lifecycle: None,
             router: None,
             routes_unknown: false,
-            #[cfg(feature = "check")]
             is_checked: false,
         }
     }

@@ -157,7 +157,7 @@ fn message(payload: Box<dyn Any + Send>) -> Box<str> {
     message
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

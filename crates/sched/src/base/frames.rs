@@ -107,7 +107,7 @@ fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
     false
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::base::contain::contain;

@@ -123,7 +123,7 @@ impl LongSteps {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::HostName;

@@ -158,6 +158,13 @@ impl Counter {
         self.doubled.store(now + 2, Ordering::Relaxed);
     }
 
+    /// Undoes a bump, where there is one thread.
+    #[cfg(feature = "sim")]
+    pub(crate) fn take_back(&self) {
+        // Ordering: Relaxed: there is one thread.
+        self.doubled.fetch_sub(2, Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         // Ordering: Relaxed, as in `add`.
         self.doubled.load(Ordering::Relaxed) / 2
@@ -261,7 +268,7 @@ impl WorkerStats {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use std::thread;

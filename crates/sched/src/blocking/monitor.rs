@@ -35,6 +35,7 @@ use crate::base::contain::or_abort;
 use crate::base::long_steps::LongStepKind;
 use crate::core::shared::Shared;
 use crate::core::threads;
+use crate::probe::Probe;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -94,14 +95,16 @@ impl<'a, C: Clock> Monitor<'a, C> {
         while !shared.shutdown.is_halted() {
             self.look();
             if self.quiet < QUIET {
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             } else {
                 self.report_when_idle();
-                shared.check.begin_look();
+                shared.probe.watching();
                 let stay_awake = || self.has_to_stay_awake();
-                shared.idle.doze(stay_awake, || shared.check.rest());
+                shared
+                    .idle
+                    .monitor_sleep(stay_awake, || shared.probe.dozing());
                 self.begin_to_watch();
-                shared.idle.nap(self.interval);
+                shared.idle.monitor_wait(self.interval);
             }
         }
     }
@@ -128,7 +131,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
     }
 
     fn look(&mut self) {
-        self.shared.check.begin_look();
+        self.shared.probe.watching();
         let now = self.clock.now();
         self.shared.time.set(now);
         let look = self.look_at_turns(now);
@@ -150,7 +153,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         } else {
             self.quiet += self.interval;
         }
-        self.shared.check.end_look();
+        self.shared.probe.watched();
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {
@@ -249,5 +252,5 @@ fn count(shared: &Shared, kind: LongStepKind) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

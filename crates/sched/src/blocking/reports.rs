@@ -21,6 +21,7 @@ use crate::core::report_queue::{PendingReport, Reports};
 use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::core::worker_slots::NoSpare;
+use crate::probe::{Decide, Decider};
 use ganger_os::WithId;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -55,7 +56,7 @@ impl Shared {
             return;
         }
         let reporter = Reporter::new(self);
-        if runs_without_threads() {
+        if Decider::is_driven() {
             return reporter.write_all();
         }
         let name = format!("{}-warning", self.config.thread_name);
@@ -71,14 +72,6 @@ impl Shared {
             Reporter::new(self).write_all();
         }
     }
-}
-
-#[cfg(feature = "sim")]
-use crate::sim::is_driven as runs_without_threads;
-
-#[cfg(not(feature = "sim"))]
-fn runs_without_threads() -> bool {
-    false
 }
 
 /// Writes reports. It does not keep the scheduler alive while a subscriber waits.

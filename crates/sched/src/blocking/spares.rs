@@ -5,6 +5,7 @@ use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::core::token::Token;
 use crate::core::worker_slots::Spawned;
+use crate::probe::{Decide, Decider};
 use crate::worker;
 use ganger_deque::Worker as Deque;
 use ganger_sync::sync::{Mutex, lock};
@@ -48,8 +49,7 @@ impl Shared {
 /// # Errors
 /// When the system refuses one; with the deque inside.
 pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize, deque: Deque<Token>) -> Spawned {
-    #[cfg(feature = "sim")]
-    let Some(deque) = crate::sim::hire(index, deque) else {
+    let Some(deque) = Decider::hire(index, deque) else {
         return Ok(());
     };
     let builder = threads::builder(shared, index);

@@ -3,14 +3,14 @@
 //! While a worker sleeps and no worker searches:
 //! 1. The global queue and the urgent lane are empty: the pusher has woken a worker, and
 //!    the woken worker went to sleep again only after a look at everything.
-//! 2. No deque has two: a pusher to one that is not empty wakes a worker, and so does a
-//!    worker that takes a process and leaves others.
-//! 3. A deque that has one has got it in the turn that its worker is in, and is watched by the
-//!    monitor: a step has woken that process, and its worker is to take it next.
-//! 4. After two looks of the monitor it is not there any more, if the worker has done nothing else:
-//!    the first sees the turn, the second that it goes on, and wakes a worker.
+//! 2. No deque has two processes: a worker that pushes to a deque with one wakes another worker,
+//!    and so does a worker that takes a process and leaves others.
+//! 3. A process that is alone in a deque came there in the turn that its worker is in, and the
+//!    monitor watches it: a step has woken the process, and the worker is to take it next.
+//! 4. After two looks of the monitor that process is gone, if the worker has done nothing else. The
+//!    first look sees the turn. The second sees that the turn goes on, and wakes a worker.
 
-use super::{Book, broken};
+use super::{Checker, violation};
 use crate::core::shared::Shared;
 use ganger_sync::atomic::{Ordering, fence};
 use ganger_sync::sync::lock;
@@ -30,9 +30,9 @@ pub struct Summary {
     pub picks: u64,
     /// The longest that a process has waited, in picks of the workers that had it.
     pub worst: u64,
-    /// How many were before that one when it was queued.
+    /// How many others were before that process when it was queued.
     pub before: u64,
-    /// What was promised for it.
+    /// The bound of that process.
     pub bound: u64,
     /// The largest part of its bound that any process has waited, in thousandths.
     pub closest: u64,
@@ -49,7 +49,7 @@ pub(super) struct Auditor {
 /// The only process in a deque.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Lone {
-    /// Its worker's version then: it has done nothing since, unless that is another.
+    /// The version of its worker then. If it is the same later, the worker has done nothing since.
     version: u64,
     /// How many looks of the monitor were over.
     looks: u64,
@@ -69,7 +69,7 @@ struct Still {
     looks: u64,
 }
 
-impl Book {
+impl Checker {
     pub(super) fn summary(&self) -> Summary {
         let auditor = lock(&self.auditor);
         let (audits, deferred) = (auditor.audits, auditor.deferred);
@@ -94,23 +94,14 @@ impl Book {
             return false;
         };
         if let Err(found) = lock(&self.auditor).judge(&now) {
-            let Still {
-                sleeping,
-                global,
-                urgent,
-                ..
-            } = now;
-            let deques = &now.deques;
-            broken(
-                "G2",
-                &format!(
-                    "{found}, beside {sleeping} sleeping workers, and nobody searches or \
-                    is about to \
-                     wake one; {global} in the global queue, {urgent} in the urgent lane, \
-                     {deques:?} in the \
-                     deques"
-                ),
+            let (sleeping, global, urgent) = (now.sleeping, now.global, now.urgent);
+            let beside = format!(
+                "{found}, beside {sleeping} sleeping workers, and no worker searches or is about \
+                 to wake one; {global} in the global queue, {urgent} in the urgent lane, {:?} in \
+                 the deques",
+                now.deques
             );
+            violation("G2", &beside);
         }
         true
     }
@@ -218,7 +209,7 @@ impl Auditor {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 

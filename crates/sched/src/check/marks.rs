@@ -1,12 +1,12 @@
 //! What is noted of each process: whether it is queued or runs, and since when it waits.
 //!
-//! A wait is counted in picks of the workers that had the process, from when it was queued, or from
-//! as far back as is known through whose deques it came (`trail.rs`); so what is counted is never
-//! more than what was promised about.
+//! A wait is counted in picks of the workers that had the process. It begins when the process was
+//! queued, or as far back as it is known through whose deques the process came (`trail.rs`). So a
+//! count is never larger than the wait.
 
 use super::note::Note;
 use super::trail::Wait;
-use super::{Book, Check, broken};
+use super::{Checker, violation};
 use ganger_sync::atomic::{AtomicU32, Ordering};
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ const QUEUED: u32 = 1;
 const RUNNING: u32 = 2;
 
 /// A process's part of the check.
-pub(crate) struct ProcessCheck(Option<Box<Marks>>);
-
-struct Marks {
+#[derive(Default)]
+pub(crate) struct Marks {
+    /// `FREE`, `QUEUED` or `RUNNING`.
     place: AtomicU32,
     /// Its last push.
     note: Mutex<Option<Arc<Note>>>,
@@ -33,7 +33,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// For a process that has so many before it.
+    /// The bound of a process that has so many before it.
     pub(super) fn of(self, before: u64) -> u64 {
         (self.rotation + 1) * (before + self.batch + 2)
     }
@@ -48,38 +48,27 @@ pub(super) struct Worst {
     pub(super) closest: u64,
 }
 
-impl ProcessCheck {
-    pub(crate) fn new(check: &Check) -> Self {
-        Self(check.book.as_ref().map(|_| {
-            Box::new(Marks {
-                place: AtomicU32::new(FREE),
-                note: Mutex::new(None),
-            })
-        }))
-    }
-
-    /// It is about to be queued.
+impl Marks {
+    /// The process is about to be queued.
     pub(super) fn queue(&self, note: &Arc<Note>) {
         self.enter(FREE, QUEUED);
         self.note(note);
     }
 
-    /// It is about to be queued, or to be moved from one queue to another.
+    /// The process is about to be queued, or to be moved from one queue to another.
     pub(super) fn note(&self, note: &Arc<Note>) {
-        if let Some(marks) = &self.0 {
-            *lock(&marks.note) = Some(Arc::clone(note));
-        }
+        *lock(&self.note) = Some(Arc::clone(note));
     }
 
-    /// The worker takes it from a queue.
-    pub(super) fn pick(&self, worker: usize, book: &Book) {
-        let slot = &book.slots[worker];
+    /// The worker takes the process from a queue.
+    pub(super) fn pick(&self, worker: usize, checker: &Checker) {
+        let slot = &checker.slots[worker];
         // Ordering: Relaxed: this thread writes it.
         let now = slot.picks.load(Ordering::Relaxed) + 1;
         // Ordering: Relaxed: a count.
         slot.picks.store(now, Ordering::Relaxed);
         let fetched = lock(&slot.fetched).take();
-        let note = self.0.as_ref().and_then(|marks| lock(&marks.note).clone());
+        let note = lock(&self.note).clone();
         let Some((note, queued)) = note.as_ref().and_then(|it| Some((it, it.queued()?))) else {
             return;
         };
@@ -91,18 +80,18 @@ impl ProcessCheck {
             }
         };
         let (waited, before) = (picks, note.before + above);
-        let bound = book.bound_of(before);
+        let bound = checker.bound_of(before);
         if waited > bound {
             let found = format!(
                 "a process has waited for {waited} picks, the last of worker {worker}, \
                 with {before} before \
                  it: the bound is {bound}"
             );
-            broken("G4", &found);
+            violation("G4", &found);
         }
         let closest = 1_000 * waited / bound;
         if closest > 0 {
-            let mut worst = lock(&book.worst);
+            let mut worst = lock(&checker.worst);
             worst.closest = worst.closest.max(closest);
             if waited > worst.waited {
                 (worst.waited, worst.before) = (waited, before);
@@ -111,22 +100,21 @@ impl ProcessCheck {
     }
 
     /// Its turn begins.
-    pub(crate) fn begin(&self) {
+    pub(super) fn begin(&self) {
         self.enter(QUEUED, RUNNING);
     }
 
-    /// Its turn is over, but for what becomes of it.
-    pub(crate) fn end(&self) {
+    /// Its turn is over. What becomes of it comes next.
+    pub(super) fn end(&self) {
         self.enter(RUNNING, FREE);
     }
 
     fn enter(&self, from: u32, to: u32) {
-        let Some(marks) = &self.0 else { return };
         // Ordering: AcqRel: one owner of the run token after the other.
-        let before = marks.place.swap(to, Ordering::AcqRel);
+        let before = self.place.swap(to, Ordering::AcqRel);
         if before != from {
             let (was, goes) = (text(before), text(to));
-            broken(
+            violation(
                 "G1",
                 &format!("a process is {was} and is about to be {goes}"),
             );
@@ -142,23 +130,22 @@ fn text(place: u32) -> &'static str {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
+    use super::super::points::Guard;
+    use super::super::trail::Observed;
     use super::*;
     use crate::base::config::Config;
+    use crate::probe::Theft;
 
-    fn check() -> Check {
-        let config = Config {
-            is_checked: true,
-            ..Config::default()
-        };
-        Check::new(&config, 2)
+    fn checker() -> Checker {
+        Checker::new(&Config::default(), 2)
     }
 
     /// Queues the process at once.
-    fn queue(process: &ProcessCheck, by: Option<usize>, before: usize, book: &Book) {
-        let note = Note::new(by, before, book);
-        note.settle(book);
+    fn queue(process: &Marks, by: Option<usize>, before: usize, checker: &Checker) {
+        let note = Note::new(by, before, checker);
+        note.settle(checker);
         process.queue(&Arc::new(note));
     }
 
@@ -166,138 +153,136 @@ mod tests {
     #[test]
     #[should_panic(expected = "G1 is broken: a process is queued and is about to be queued")]
     fn a_process_that_is_queued_twice_is_found() {
-        let check = check();
-        let book = check.book.as_ref().unwrap();
-        let process = ProcessCheck::new(&check);
+        let checker = &checker();
+        let process = Marks::default();
         for _ in 0..2 {
-            queue(&process, None, 0, book);
+            queue(&process, None, 0, checker);
             process.begin();
             process.end();
         }
-        queue(&process, None, 0, book);
-        queue(&process, Some(1), 0, book);
+        queue(&process, None, 0, checker);
+        queue(&process, Some(1), 0, checker);
     }
 
     // pins: G1
     #[test]
     #[should_panic(expected = "G1 is broken: a process is running and is about to be running")]
     fn a_process_that_runs_twice_is_found() {
-        let check = check();
-        let process = ProcessCheck::new(&check);
-        queue(&process, Some(0), 0, check.book.as_ref().unwrap());
+        let checker = &checker();
+        let process = Marks::default();
+        queue(&process, Some(0), 0, checker);
         process.begin();
         process.begin();
     }
 
     /// Puts that many other picks of worker 1 before the next.
-    fn others(book: &Book, picks: u64) {
-        picks_of(book, 1, picks);
+    fn others(checker: &Checker, picks: u64) {
+        picks_of(checker, 1, picks);
     }
 
     /// The worker makes that many picks of other processes.
-    fn picks_of(book: &Book, worker: usize, picks: u64) {
+    fn picks_of(checker: &Checker, worker: usize, picks: u64) {
         // Ordering: Relaxed: there is one thread.
-        book.slots[worker].picks.fetch_add(picks, Ordering::Relaxed);
+        checker.slots[worker]
+            .picks
+            .fetch_add(picks, Ordering::Relaxed);
     }
 
-    fn steal(check: &Check, thief: usize, victim: usize) {
-        check.steal(thief, check.glimpse(victim));
+    fn steal(checker: &Checker, thief: usize, victim: usize) {
+        checker.stole(thief, checker.observe(victim), Theft::Half);
     }
 
     // pins: G4
     #[test]
     #[should_panic(expected = "waited for 2561 picks, the last of worker 1, with 2 before it")]
     fn a_process_that_waits_for_too_long_is_found() {
-        let check = check();
-        let book = check.book.as_ref().unwrap();
-        let process = ProcessCheck::new(&check);
+        let checker = &checker();
+        let process = Marks::default();
         for picks in [128 * 20, 128 * 20 + 1] {
-            queue(&process, Some(1), 2, book);
-            others(book, picks - 1);
-            process.pick(1, book);
+            queue(&process, Some(1), 2, checker);
+            others(checker, picks - 1);
+            process.pick(1, checker);
             process.begin();
             process.end();
-            assert_eq!(book.summary().worst, 128 * 20);
+            assert_eq!(checker.summary().worst, 128 * 20);
         }
     }
 
     // pins: G4
     #[test]
     fn a_wait_begins_when_the_push_is_over_however_long_that_was_held_up() {
-        let check = check();
-        let book = check.book.as_ref().unwrap();
-        let process = ProcessCheck::new(&check);
-        let hold_up = || others(book, 10_000);
-        book.put(
-            || 0,
-            |note| {
-                process.queue(note);
-                hold_up();
-            },
-        );
-        others(book, 99);
-        process.pick(1, book);
-        assert_eq!(book.summary().worst, 100);
+        let checker = &checker();
+        let process = Marks::default();
+        let hold_up = || others(checker, 10_000);
+        let mark = |put: &Guard<'_>| match put {
+            Guard::Put { note, .. } => process.queue(note),
+            _ => unreachable!("it is a push"),
+        };
+        let put = checker.put(|| 0);
+        mark(&put);
+        hold_up();
+        drop(put);
+        others(checker, 99);
+        process.pick(1, checker);
+        assert_eq!(checker.summary().worst, 100);
         process.begin();
         process.end();
-        let picked_meanwhile = |note: &Arc<Note>| {
-            process.queue(note);
-            hold_up();
-            process.pick(1, book);
-        };
-        book.put(|| 0, picked_meanwhile);
-        assert_eq!(book.summary().worst, 100);
+        let put = checker.put(|| 0);
+        mark(&put);
+        hold_up();
+        process.pick(1, checker);
+        drop(put);
+        assert_eq!(checker.summary().worst, 100);
     }
 
     /// The wait of a process that worker 0 queues behind so many, and that worker 1 picks after
     /// `moves`.
-    fn waited(before: usize, moves: impl FnOnce(&Check, &Book)) -> u64 {
+    fn waited(before: usize, moves: impl FnOnce(&Checker)) -> u64 {
         waited_by(Some(0), before, moves)
     }
 
-    fn waited_by(by: Option<usize>, before: usize, moves: impl FnOnce(&Check, &Book)) -> u64 {
-        let check = check();
-        let book = check.book.as_ref().unwrap();
+    fn waited_by(by: Option<usize>, before: usize, moves: impl FnOnce(&Checker)) -> u64 {
+        let checker = &checker();
         for worker in 0..3 {
-            // So that a count that begins at nothing shows.
-            picks_of(book, worker, 100_000);
-            steal(&check, worker, (worker + 1) % 3);
-            picks_of(book, worker, 100_000);
+            // Both have made many picks before, so that a count from zero shows.
+            picks_of(checker, worker, 100_000);
+            steal(checker, worker, (worker + 1) % 3);
+            picks_of(checker, worker, 100_000);
         }
-        let process = ProcessCheck::new(&check);
-        queue(&process, by, before, book);
-        moves(&check, book);
-        process.pick(1, book);
-        book.summary().worst
+        let process = Marks::default();
+        queue(&process, by, before, checker);
+        moves(checker);
+        process.pick(1, checker);
+        checker.summary().worst
     }
 
     // pins: G4
     #[test]
     fn a_wait_goes_on_when_the_process_is_stolen() {
-        let once = waited(0, |check, book| {
-            picks_of(book, 0, 500);
-            steal(check, 1, 0);
-            picks_of(book, 0, 3_000);
-            others(book, 99);
+        let once = waited(0, |checker| {
+            picks_of(checker, 0, 500);
+            steal(checker, 1, 0);
+            picks_of(checker, 0, 3_000);
+            others(checker, 99);
         });
         assert_eq!(once, 600);
         // From 0 to 2, back to 0, and to 1.
-        let thrice = waited(0, |check, book| {
+        let thrice = waited(0, |checker| {
             for (thief, victim) in [(2, 0), (0, 2), (1, 0)] {
-                picks_of(book, victim, 200);
-                steal(check, thief, victim);
-                picks_of(book, victim, 3_000);
+                picks_of(checker, victim, 200);
+                steal(checker, thief, victim);
+                picks_of(checker, victim, 3_000);
             }
-            others(book, 99);
+            others(checker, 99);
         });
         assert_eq!(thrice, 700);
         // From 1 to 0 and back.
-        let back = waited_by(Some(1), 0, |check, book| {
+        let back = waited_by(Some(1), 0, |checker| {
             for (thief, victim) in [(0, 1), (1, 0)] {
-                picks_of(book, victim, 300);
-                steal(check, thief, victim);
+                picks_of(checker, victim, 300);
+                steal(checker, thief, victim);
             }
-            others(book, 99);
+            others(checker, 99);
         });
         assert_eq!(back, 700);
     }
@@ -307,10 +292,10 @@ mod tests {
     #[should_panic(expected = "waited for 2305 picks, the last of worker 1, with 0 before it")]
     fn a_process_that_is_stolen_and_waits_for_too_long_is_found() {
         let moves = |picks: u64| {
-            move |check: &Check, book: &Book| {
-                picks_of(book, 0, 1_000);
-                steal(check, 1, 0);
-                others(book, picks - 1_001);
+            move |checker: &Checker| {
+                picks_of(checker, 0, 1_000);
+                steal(checker, 1, 0);
+                others(checker, picks - 1_001);
             }
         };
         assert_eq!(waited(0, moves(128 * 18)), 128 * 18);
@@ -319,48 +304,48 @@ mod tests {
 
     #[test]
     fn a_wait_counts_from_the_steal_when_the_victim_may_have_stolen_meanwhile() {
-        let in_between = waited(0, |check, book| {
-            picks_of(book, 0, 500);
-            let glimpse = check.glimpse(0);
-            check.begin_pick(0);
-            check.end_pick(0);
-            check.steal(1, glimpse);
-            others(book, 99);
+        let in_between = waited(0, |checker| {
+            picks_of(checker, 0, 500);
+            let observed = checker.observe(0);
+            checker.slots[0].begin();
+            checker.slots[0].settle();
+            checker.stole(1, observed, Theft::Half);
+            others(checker, 99);
         });
         assert_eq!(in_between, 100);
-        let during = waited(0, |check, book| {
-            picks_of(book, 0, 500);
-            check.begin_pick(0);
-            steal(check, 1, 0);
-            others(book, 99);
+        let during = waited(0, |checker| {
+            picks_of(checker, 0, 500);
+            checker.slots[0].begin();
+            steal(checker, 1, 0);
+            others(checker, 99);
         });
         assert_eq!(during, 100);
     }
 
     #[test]
     fn the_shorter_way_counts_where_there_are_two_from_the_global_queue() {
-        let by_itself = waited_by(None, 0, |check, book| {
-            picks_of(book, 0, 1_000);
-            others(book, 50);
-            steal(check, 1, 0);
-            others(book, 49);
+        let by_itself = waited_by(None, 0, |checker| {
+            picks_of(checker, 0, 1_000);
+            others(checker, 50);
+            steal(checker, 1, 0);
+            others(checker, 49);
         });
         assert_eq!(by_itself, 100);
-        let stolen = waited_by(None, 0, |check, book| {
-            picks_of(book, 0, 20);
-            others(book, 1_000);
-            steal(check, 1, 0);
-            others(book, 79);
+        let stolen = waited_by(None, 0, |checker| {
+            picks_of(checker, 0, 20);
+            others(checker, 1_000);
+            steal(checker, 1, 0);
+            others(checker, 79);
         });
         assert_eq!(stolen, 100);
     }
 
     #[test]
     fn what_a_process_is_put_on_top_of_is_before_it() {
-        // It would be too long without.
-        let taken_over = waited(0, |check, book| {
-            check.take_over(1, 10);
-            others(book, 128 * 28 - 1);
+        // Without the ten processes below it, the wait would be too long.
+        let taken_over = waited(0, |checker| {
+            checker.stole(1, Observed::default(), Theft::Onto(10));
+            others(checker, 128 * 28 - 1);
         });
         assert_eq!(taken_over, 128 * 28);
     }
@@ -368,45 +353,45 @@ mod tests {
     // pins: G4
     #[test]
     fn the_wait_of_one_that_is_fetched_goes_on_and_that_of_the_next_is_its_own() {
-        let fetched = waited(0, |check, book| {
-            picks_of(book, 0, 500);
-            check.balance(1, check.glimpse(0));
+        let fetched = waited(0, |checker| {
+            picks_of(checker, 0, 500);
+            checker.stole(1, checker.observe(0), Theft::One);
         });
         assert_eq!(fetched, 501);
-        let in_between = waited(0, |check, book| {
-            picks_of(book, 0, 500);
-            let glimpse = check.glimpse(0);
-            check.begin_pick(0);
-            check.balance(1, glimpse);
+        let in_between = waited(0, |checker| {
+            picks_of(checker, 0, 500);
+            let observed = checker.observe(0);
+            checker.slots[0].begin();
+            checker.stole(1, observed, Theft::One);
         });
         assert_eq!(in_between, 0, "a single pick is not worth a note");
-        let stolen_before = waited(0, |check, book| {
-            picks_of(book, 0, 200);
-            steal(check, 2, 0);
-            picks_of(book, 2, 300);
-            check.balance(1, check.glimpse(2));
+        let stolen_before = waited(0, |checker| {
+            picks_of(checker, 0, 200);
+            steal(checker, 2, 0);
+            picks_of(checker, 2, 300);
+            checker.stole(1, checker.observe(2), Theft::One);
         });
         assert_eq!(stolen_before, 501);
-        let next = waited_by(Some(1), 0, |check, book| {
-            others(book, 300);
-            check.balance(1, check.glimpse(0));
-            let other = ProcessCheck::new(check);
-            queue(&other, Some(0), 0, book);
-            other.pick(1, book);
+        let next = waited_by(Some(1), 0, |checker| {
+            others(checker, 300);
+            checker.stole(1, checker.observe(0), Theft::One);
+            let other = Marks::default();
+            queue(&other, Some(0), 0, checker);
+            other.pick(1, checker);
         });
         assert_eq!(next, 302);
     }
 
     #[test]
     fn a_trail_comes_to_an_end() {
-        let long = waited(0, |check, book| {
+        let long = waited(0, |checker| {
             for _ in 0..1_000 {
                 for (thief, victim) in [(2, 0), (0, 2), (1, 0), (0, 1)] {
-                    picks_of(book, victim, 1);
-                    steal(check, thief, victim);
+                    picks_of(checker, victim, 1);
+                    steal(checker, thief, victim);
                 }
             }
-            steal(check, 1, 0);
+            steal(checker, 1, 0);
         });
         assert!((1..=10).contains(&long), "{long}");
     }

@@ -9,12 +9,12 @@
 //! The picks are noted once the push is over. A worker that picks the process before that counts
 //! none.
 
-use super::Book;
+use super::Checker;
 use super::trail::Queued;
 use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub(super) struct Note {
-    /// How many were before it.
+pub(crate) struct Note {
+    /// How many others were before it.
     pub(super) before: u64,
     /// The worker in whose deque it was put; none for the global queue.
     by: Option<usize>,
@@ -24,19 +24,19 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// Of a push to that worker's deque, or to the global queue, that is about to begin.
-    pub(super) fn new(by: Option<usize>, before: usize, book: &Book) -> Self {
+    /// The note of a push that is about to begin: to that worker's deque, or to the global queue.
+    pub(super) fn new(by: Option<usize>, before: usize, checker: &Checker) -> Self {
         Self {
             before: before as u64,
             by,
-            picks: book.slots.iter().map(|_| AtomicU64::new(0)).collect(),
+            picks: checker.slots.iter().map(|_| AtomicU64::new(0)).collect(),
             is_over: AtomicBool::new(false),
         }
     }
 
     /// The push is over.
-    pub(super) fn settle(&self, book: &Book) {
-        for (noted, slot) in self.picks.iter().zip(&book.slots) {
+    pub(super) fn settle(&self, checker: &Checker) {
+        for (noted, slot) in self.picks.iter().zip(&checker.slots) {
             // Ordering: Relaxed: counts of others, and `is_over` hands over what is stored.
             noted.store(slot.picks.load(Ordering::Relaxed), Ordering::Relaxed);
         }

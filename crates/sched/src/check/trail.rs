@@ -1,28 +1,29 @@
 //! Where a process may have been before its worker had it, and for how many picks: a note for each
 //! steal.
 //!
-//! **Problem.** What is promised is about the picks of all workers that have a process, one after
-//! the other, and a thief moves many processes without a look at any. **Rejected.** A note on each
-//! process that is stolen: the thief would have to go over them, and would be slower than the one
-//! that is checked.
+//! **Problem.** The promise is about the picks of all workers that have a process, one after the
+//! other. A thief moves many processes without a look at any. **Rejected.** A note on each process
+//! that is stolen: the thief would have to go over them, and would be slower than the thief that is
+//! to be checked.
 //!
-//! **Protocol.** A thief notes how many picks it had made, how many its victim had, and what that
-//! had noted at its own last steal. A worker steals when its deque is empty: so whatever is there
-//! and was not pushed by that worker, nor taken from the global queue, has come with its last
-//! steal, and from there the notes lead back to the one that queued it.
+//! **Protocol.** A thief notes how many picks it had made, how many its victim had made, and what
+//! the victim had noted at its own last steal. A worker steals when its deque is empty. So a
+//! process in its deque that it has neither pushed nor taken from the global queue has come with
+//! its last steal. From there the notes lead back to the worker that queued the process.
 //!
-//! The victim's notes are right for what is stolen if it has put nothing into its deque by a steal
-//! of its own between the look at them and the theft. A worker steals while its version is odd; so
-//! the thief reads that before and after. When it was odd, or is another, where the processes come
-//! from is not known, and their wait counts from the steal: fewer picks than there were, never
-//! more.
+//! The victim's notes are right for what is stolen if the victim has put nothing into its deque by
+//! a steal of its own between the thief's look at the notes and the theft. A worker steals while
+//! its version is odd, so the thief reads the victim's version before and after. When that was odd,
+//! or has changed, the thief does not know where the processes come from. Their wait then counts
+//! from the steal: fewer picks than there were, never more.
 //!
-//! A worker that takes over from one that has been relieved puts those processes on top of its own,
-//! which then are before them as well. And one that has more than enough may be relieved of one
-//! process, which the other worker runs at once, though its deque is not empty: the notes of that
-//! one alone lead back from its next pick.
+//! A worker that takes over from a relieved one puts those processes on top of its own, which then
+//! are before them as well. A worker may also take a single process from one that has more, and run
+//! it at once, though its own deque is not empty. The notes of that process lead back from the next
+//! pick.
 
-use super::{Book, Check};
+use super::Checker;
+use crate::probe::Theft;
 use ganger_sync::atomic::{AtomicU64, Ordering, fence};
 use ganger_sync::sync::lock;
 use std::sync::Arc;
@@ -34,9 +35,9 @@ const DEPTH: u32 = 8;
 pub(super) struct Stolen {
     /// How many picks it had made.
     picks: u64,
-    /// On top of how many they were put.
+    /// How many processes were below them.
     above: u64,
-    /// Where they were until then, if that is known.
+    /// Where the stolen processes were until then, if that is known.
     from: Option<Stay>,
     /// How many steals this leads back.
     depth: u32,
@@ -51,7 +52,8 @@ struct Stay {
 }
 
 /// A worker as it was just before a thief tried to steal from it.
-pub(crate) struct Glimpse(Option<(u64, Stay)>);
+#[derive(Default)]
+pub(crate) struct Observed(Option<(u64, Stay)>);
 
 /// Where a process was that a worker has taken and is about to run, if that is known.
 pub(super) struct Fetched(Option<Stay>);
@@ -68,7 +70,7 @@ pub(super) struct Queued<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) picks: u64,
-    /// How many were put before it meanwhile, at the most.
+    /// How many others were put before it meanwhile, at the most.
     pub(super) above: u64,
 }
 
@@ -110,52 +112,38 @@ impl Queued<'_> {
     }
 }
 
-impl Check {
+impl Checker {
     /// A thief is about to steal from that worker.
-    pub(crate) fn glimpse(&self, victim: usize) -> Glimpse {
-        Glimpse(self.book.as_ref().and_then(|book| {
-            let slot = &book.slots[victim];
-            // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last
-            // picks is seen.
-            let version = slot.version.load(Ordering::Acquire);
-            if version % 2 == 1 {
-                return None;
+    pub(super) fn observe(&self, victim: usize) -> Observed {
+        let slot = &self.slots[victim];
+        // Ordering: Acquire pairs with the Release in `Slot::end`: what it noted in its last picks
+        // is seen.
+        let version = slot.version.load(Ordering::Acquire);
+        if version % 2 == 1 {
+            return Observed(None);
+        }
+        let stay = Stay {
+            worker: victim,
+            // Ordering: Relaxed: the version orders it.
+            picks: slot.picks.load(Ordering::Relaxed),
+            stolen: lock(&slot.stolen).clone(),
+        };
+        Observed(Some((version, stay)))
+    }
+
+    /// The worker has stolen from the one that it has observed.
+    pub(super) fn stole(&self, worker: usize, observed: Observed, theft: Theft) {
+        match theft {
+            Theft::Half => self.note_steal(worker, 0, self.confirm(observed)),
+            Theft::One => {
+                *lock(&self.slots[worker].fetched) = Some(Fetched(self.confirm(observed)));
             }
-            let stay = Stay {
-                worker: victim,
-                // Ordering: Relaxed: the version orders it.
-                picks: slot.picks.load(Ordering::Relaxed),
-                stolen: lock(&slot.stolen).clone(),
-            };
-            Some((version, stay))
-        }))
-    }
-
-    /// The worker, whose deque was empty, has stolen from the one that it had a glimpse of.
-    pub(crate) fn steal(&self, worker: usize, glimpse: Glimpse) {
-        if let Some(book) = &self.book {
-            book.note_steal(worker, 0, book.confirm(glimpse));
+            Theft::Onto(above) => self.note_steal(worker, above as u64, None),
         }
     }
 
-    /// The worker has taken one from the one that it had a glimpse of, and is about to run it.
-    pub(crate) fn balance(&self, worker: usize, glimpse: Glimpse) {
-        if let Some(book) = &self.book {
-            *lock(&book.slots[worker].fetched) = Some(Fetched(book.confirm(glimpse)));
-        }
-    }
-
-    /// The worker has put what it has taken over on top of so many.
-    pub(crate) fn take_over(&self, worker: usize, above: usize) {
-        if let Some(book) = &self.book {
-            book.note_steal(worker, above as u64, None);
-        }
-    }
-}
-
-impl Book {
-    /// Where what has been stolen since the glimpse was, if that is known.
-    fn confirm(&self, Glimpse(seen): Glimpse) -> Option<Stay> {
+    /// Where what has been stolen since the observation was, if that is known.
+    fn confirm(&self, Observed(seen): Observed) -> Option<Stay> {
         // Ordering: Acquire pairs with the Release fence in `Slot::begin`: a thief that stole what
         // was put into the deque after that sees that the version was odd.
         fence(Ordering::Acquire);

@@ -1,12 +1,13 @@
 //! A process as the scheduler holds it: the word, the mailbox, and the part that only its runner
 //! touches.
 
-use crate::check::ProcessCheck;
-use crate::core::owned::{Core, Item};
+use crate::core::item::Item;
+use crate::core::owned::Core;
 use crate::core::shared::Shared;
 use crate::limits::room::Room;
-use crate::process::exit_slot::{Abandoned, ExitSlot, Left, Place};
-use crate::process::home::Home;
+use crate::probe::{Active, Probe};
+use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
+use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_proc_api::{ExitReason, Pid, Symbol};
 use ganger_sync::cell::UnsafeCell;
@@ -31,7 +32,8 @@ pub(crate) struct ProcessCell {
     pub(crate) exit: ExitSlot,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
-    pub(crate) check: ProcessCheck,
+    /// What the probe keeps of the process.
+    pub(crate) probe: <Active as Probe>::Process,
 }
 
 /// The part of the owner of the run token; at the end, of the owner that the exit slot names.
@@ -61,7 +63,7 @@ const _: () = {
 impl OwnedCore {
     /// With a core in it.
     #[inline(always)]
-    fn new(process: Home) -> Self {
+    fn new(process: ProcessBox) -> Self {
         let core = ManuallyDrop::new(Core::new(process));
         Self(UnsafeCell::new(Content { core }))
     }
@@ -82,7 +84,7 @@ impl OwnedCore {
     }
 }
 
-impl Place for OwnedCore {
+impl ExitStorage for OwnedCore {
     unsafe fn put(&self, reason: ExitReason) {
         // SAFETY: the caller owns the run token still, and a core is there until it has filled the
         // slot.
@@ -110,22 +112,27 @@ impl Place for OwnedCore {
 
 impl ProcessCell {
     /// A process in `Ready`; the caller owns its run token.
-    pub(crate) fn new(shared: Arc<Shared>, pid: Pid, method: Symbol, process: Home) -> Arc<Self> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        pid: Pid,
+        method: Symbol,
+        process: ProcessBox,
+    ) -> Arc<Self> {
         Arc::new(Self {
             pid,
             method,
             state: State::new(),
             room: Room::new(),
             exit: ExitSlot::new(),
-            check: ProcessCheck::new(&shared.check),
             shared,
             core: OwnedCore::new(process),
+            probe: <Active as Probe>::Process::default(),
         })
     }
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
     /// run token. What it had before is gone.
-    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: Home) {
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox) {
         // SAFETY: it is overwritten below, and nothing in between panics.
         unsafe { self.core.drop_content(self.exit.left()) };
         self.pid = pid;
@@ -224,7 +231,7 @@ impl Drop for ProcessCell {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;
@@ -234,7 +241,7 @@ mod tests {
     /// The place of a cell, whose handle goes at the last moment.
     struct Raced<'a>(&'a Task);
 
-    impl Place for Raced<'_> {
+    impl ExitStorage for Raced<'_> {
         unsafe fn put(&self, reason: ExitReason) {
             // SAFETY: as this function's.
             unsafe { self.0.core.put(reason) };
@@ -260,7 +267,7 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let home = || Home::new(Still);
+        let home = || ProcessBox::new(Still);
         let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
         let probe = Arc::new(());
         for _ in 0..2 {
@@ -282,7 +289,7 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let cell = ProcessCell::new(shared, pid, "main".into(), Home::new(Still));
+        let cell = ProcessCell::new(shared, pid, "main".into(), ProcessBox::new(Still));
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: no other thread has the process, and it is the only time.

@@ -2,10 +2,12 @@
 
 #[cfg(feature = "sim")]
 use crate::base::frames;
+use crate::core::cell::Task;
 use crate::core::pool::Cache;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::{Probe, Push};
 use ganger_deque::Worker;
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -45,10 +47,18 @@ impl LocalQueue {
     }
 
     /// The queue of the first worker of a scheduler that is not started.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn of_first(shared: &Arc<Shared>) -> Self {
         let deque = shared.take_deques().unwrap().swap_remove(0);
         Self::new(Arc::clone(shared), 0, deque)
+    }
+
+    /// Pushes a process, and wakes no worker.
+    #[inline]
+    pub(crate) fn push(&self, token: Token) {
+        let (probe, push) = (&self.shared.probe, Push::Own(self.index));
+        let _pushing = probe.pushing(&token.cell().probe, push, || self.deque.len());
+        self.deque.push(token);
     }
 
     /// The worker begins a turn.
@@ -87,8 +97,8 @@ impl LocalQueue {
         }
     }
 
-    /// Whether the deque may have something woken or stolen, which a process that continues would be
-    /// picked before.
+    /// Whether the deque may have something woken or stolen, which a process that continues would
+    /// be picked before.
     #[inline]
     pub(crate) fn has_woken(&self) -> bool {
         if self.below_woken.get() == usize::MAX {
@@ -169,7 +179,15 @@ pub(crate) fn with_any<R>(f: impl FnOnce(Option<&LocalQueue>) -> R) -> R {
     f(unsafe { CURRENT.get().as_ref() })
 }
 
-#[cfg(all(test, not(loom)))]
+/// The process whose turn this thread is in, if it is a worker, and the process is in the registry.
+pub(crate) fn own_process() -> Option<Task> {
+    with_any(|queue| {
+        let LocalQueue { shared, index, .. } = queue?;
+        shared.find(shared.running_on(*index)?)
+    })
+}
+
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

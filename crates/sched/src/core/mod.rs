@@ -6,16 +6,16 @@
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`.
 
 pub(crate) mod cell;
-pub(crate) mod lanes;
+pub(crate) mod item;
 pub(crate) mod local;
 pub(crate) mod names;
-pub(crate) mod nodes;
 pub(crate) mod owned;
 pub(crate) mod pool;
 pub(crate) mod registry;
 pub(crate) mod report_queue;
 pub(crate) mod shared;
-pub(crate) mod shown;
+pub(crate) mod side_queues;
+pub(crate) mod step_events;
 pub(crate) mod threads;
 pub(crate) mod token;
 pub(crate) mod turns;

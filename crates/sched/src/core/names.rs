@@ -31,21 +31,21 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
 use ganger_sync::sync::{Mutex, lock};
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{HashMap, HashSet};
 
 /// See the head of this file.
 pub(crate) struct Names {
     /// The process of each name. Changed under the lock of `of`, and read without.
     holders: DashMap<Box<str>, Pid>,
     /// The names of each process that knows that it may have some.
-    of: Mutex<FxHashMap<Pid, FxHashSet<Box<str>>>>,
+    of: Mutex<HashMap<Pid, HashSet<Box<str>>>>,
 }
 
 impl Names {
     pub(crate) fn new() -> Self {
         Self {
             holders: DashMap::new(),
-            of: Mutex::new(FxHashMap::default()),
+            of: Mutex::new(HashMap::new()),
         }
     }
 
@@ -141,4 +141,31 @@ impl Shared {
 fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameError {
     let name = name.into();
     RegisterNameError { name, pid, kind }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use ganger_proc_api::HostName;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn each_table_of_names_has_keys_of_its_own() {
+        let host = HostName::new("test").unwrap();
+        let hashes = || {
+            let names = Names::new();
+            let mut of = lock(&names.of);
+            let of_one = of.entry(Pid::new(host, 1)).or_default();
+            [
+                of_one.hasher().hash_one("name"),
+                names.holders.hasher().hash_one("name"),
+                of.hasher().hash_one("name"),
+            ]
+        };
+        let (one, other) = (hashes(), hashes());
+        assert!(
+            one.iter().zip(&other).all(|(a, b)| a != b),
+            "{one:?} {other:?}"
+        );
+    }
 }

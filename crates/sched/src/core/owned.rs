@@ -4,45 +4,35 @@
 use crate::base::contain::{discard, discard_each};
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
-use crate::core::lanes::{Aside, Share};
-use crate::core::shown::Shown;
+use crate::core::item::Item;
+use crate::core::side_queues::{BatchPlan, SideQueues};
+use crate::core::step_events::StepEvents;
 use crate::core::watchers::{Watch, Watchers};
-use crate::process::home::Home;
 use crate::process::outstanding::Outstanding;
+use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{Event, Lent, Pid, Process, UpgradeRequest};
+use ganger_proc_api::{Event, EventCursor, Pid, Process, UpgradeRequest};
 use std::mem;
-
-/// What a mailbox holds.
-pub(crate) enum Item {
-    /// What a step sees.
-    Event(Event),
-    /// A request to put another process in this one's place.
-    Upgrade(Box<UpgradeRequest>),
-    /// A request for the list of monitors.
-    Watch(Box<Watch>),
-    /// Nothing: it just wakes the process.
-    Nudge,
-}
-
-// An event is moved out of the mailbox as it is: nothing is written beside it.
-const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 
 #[derive(Default)]
 pub(crate) struct Core {
     /// None once the process has ended.
-    pub(crate) process: Option<Home>,
+    pub(crate) process: Option<ProcessBox>,
     /// Taken out of the mailbox, not yet shown to a step; no system events.
     pub(crate) pending: Batch<Item>,
     /// None when there is nothing in it. A thin pointer, because almost no process needs it.
-    aside: Option<Box<Aside>>,
+    aside: Option<Box<SideQueues>>,
     pub(crate) yields: Outstanding,
     /// A reference to the process itself, for its next completer: a handler that answers at once
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
     /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
     pub(crate) must_step: bool,
+    /// So many answers of this turn have come before their handlers returned, and nothing else is
+    /// pending. Their yields are not among `yields`: they are outstanding as long as they count
+    /// here.
+    answers: u32,
 }
 
 /// What the next step is about.
@@ -59,7 +49,7 @@ pub(crate) enum Gathered {
 impl Core {
     /// The core of a process that has not had a step. Inlined into the place where it stays.
     #[inline(always)]
-    pub(crate) fn new(process: Home) -> Self {
+    pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
             process: Some(process),
             must_step: true,
@@ -68,9 +58,10 @@ impl Core {
     }
 
     /// Moves what has arrived into `pending`. One RMW when there is something, none otherwise.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn receive(&mut self, state: &State<Item>) {
         if state.has_events() {
+            self.expect_answers();
             let arrived = state.drain();
             if state.may_hold_system() {
                 self.part(arrived);
@@ -78,6 +69,20 @@ impl Core {
                 self.pending.append(arrived);
             }
         }
+    }
+
+    /// As [`receive`](Self::receive), where nothing has arrived as a rule.
+    #[inline]
+    pub(crate) fn receive_rare(&mut self, state: &State<Item>) {
+        if state.has_events() {
+            self.receive_apart(state);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn receive_apart(&mut self, state: &State<Item>) {
+        self.receive(state);
     }
 
     /// As `receive`, where system events may be among what has arrived.
@@ -95,6 +100,43 @@ impl Core {
     #[inline]
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// A handler has answered a yield before it returned: the answer is the last arrived item.
+    #[inline]
+    pub(crate) fn push_answer(&mut self, token: u64, answer: Single<Item>) {
+        if self.has_answers_alone() {
+            self.answers += 1;
+        } else {
+            self.yields.insert(token);
+        }
+        self.pending.append(answer.into_batch());
+    }
+
+    /// Whether nothing is pending but answers of this turn.
+    #[inline]
+    pub(crate) fn has_answers_alone(&self) -> bool {
+        self.pending.len() == self.answers as usize
+    }
+
+    /// The answers are not for the next step of this turn alone: their yields are outstanding like
+    /// all others.
+    #[inline]
+    pub(crate) fn expect_answers(&mut self) {
+        if self.answers > 0 {
+            self.expect_each_answer();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_each_answer(&mut self) {
+        self.answers = 0;
+        for item in &self.pending {
+            if let Item::Event(Event::Completion(answer)) = item {
+                self.yields.insert(answer.token());
+            }
+        }
     }
 
     /// Carries out a request for the list of monitors. Returns how much of a batch that costs.
@@ -122,10 +164,18 @@ impl Core {
         mut limit: usize,
         counters: &Counters,
     ) -> Gathered {
+        if self.answers > 0 {
+            let answers = self.answers as usize;
+            if answers <= limit && self.aside.is_none() {
+                self.answers = 0;
+                return Gathered::Step(answers);
+            }
+            self.expect_answers();
+        }
         if self.aside.is_some() {
             match self.gather_system(state, limit) {
-                Share::Upgrade(request) => return Gathered::Upgrade(request),
-                Share::Room(room) => limit = room,
+                BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
+                BatchPlan::Room(room) => limit = room,
             }
         }
         let mut events = 0;
@@ -148,9 +198,9 @@ impl Core {
     /// The system lane's share of a batch.
     #[cold]
     #[inline(never)]
-    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> Share {
+    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> BatchPlan {
         let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
-            return Share::Room(limit);
+            return BatchPlan::Room(limit);
         };
         let waiting = aside.system.len();
         let share = aside.share(limit, !self.pending.is_empty());
@@ -160,7 +210,7 @@ impl Core {
         }
         if taken > 0 {
             state.take_system(taken);
-            self.must_step |= matches!(share, Share::Room(_));
+            self.must_step |= matches!(share, BatchPlan::Room(_));
         }
         share
     }
@@ -208,31 +258,24 @@ impl Core {
         }
     }
 
-    /// A handler has answered a yield before it returned: the answer is the last arrived item.
+    /// A cursor over the new events of the next step, as many as have been gathered.
     #[inline]
-    pub(crate) fn push_answer(&mut self, token: u64, answer: Single<Item>) {
-        self.yields.insert(token);
-        self.pending.append(answer.into_batch());
-    }
-
-    /// Lends the new events of the next step, as many as have been gathered.
-    #[inline]
-    pub(crate) fn lend(&self, events: usize) -> Lent {
+    pub(crate) fn cursor(&self, events: usize) -> EventCursor {
         // SAFETY: `pending` begins with so many events, in their order, in nodes, which are links.
         // (Under loom they are not, and the step does not go by them.) They are this step's.
-        // `Shown` lends the others when it changes the list.
-        unsafe { Lent::new(self.pending.links().cast(), events) }
+        // `StepEvents` sets the cursor again when it changes the list.
+        unsafe { EventCursor::new(self.pending.links().cast(), events) }
     }
 
     /// The process, with the events of its next step.
     #[inline]
-    pub(crate) fn shown<'a>(
+    pub(crate) fn begin_step<'a>(
         &'a mut self,
-        lent: &'a Lent,
-    ) -> Option<(&'a mut dyn Process, Shown<'a>)> {
+        cursor: &'a EventCursor,
+    ) -> Option<(&'a mut dyn Process, StepEvents<'a>)> {
         let process = self.process.as_deref_mut()?;
-        let shown = Shown::new(&mut self.aside, &mut self.pending, lent);
-        Some((process, shown))
+        let events = StepEvents::new(&mut self.aside, &mut self.pending, cursor);
+        Some((process, events))
     }
 
     /// Keeps what a step left of its new events, for the steps after it.
@@ -253,6 +296,7 @@ impl Core {
     /// The process has been replaced: what its predecessor had asked for is none of its business.
     pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
+        self.answers = 0;
         let is_completion = |item: &Item| matches!(item, Item::Event(Event::Completion(_)));
         let Some(aside) = &mut self.aside else {
             return;
@@ -278,15 +322,5 @@ impl Core {
     }
 }
 
-/// How many of these are messages, and how many completions.
-pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
-    let items = items.iter().map(|item| match item {
-        Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
-        Item::Event(Event::Completion(_)) => (0, 1),
-        _ => (0, 0),
-    });
-    items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-}
-
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

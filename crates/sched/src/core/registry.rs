@@ -9,7 +9,6 @@ use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use ganger_proc_api::Symbol;
 use ganger_slots::{FIRST_ID, Slots};
-use rustc_hash::FxBuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ const SHARDS: usize = 32;
 
 pub(crate) struct Registry {
     counted: Slots<Task>,
-    chosen: DashMap<u64, Chosen, FxBuildHasher>,
+    chosen: DashMap<u64, Chosen>,
 }
 
 enum Chosen {
@@ -35,8 +34,7 @@ impl Registry {
     pub(crate) fn new() -> Self {
         Self {
             counted: Slots::new(),
-            // Not as many shards as the machine has cores ask for: their order is that of `all`.
-            chosen: DashMap::with_hasher_and_shard_amount(FxBuildHasher, SHARDS),
+            chosen: DashMap::with_shard_amount(SHARDS),
         }
     }
 
@@ -111,16 +109,55 @@ impl Registry {
         self.counted.read(id, f)
     }
 
-    /// All visible processes, one after the other. Those that start or end meanwhile may or may not
-    /// be among them.
+    /// All visible processes, one after the other, chosen ids first and in their order. Those that
+    /// start or end meanwhile may or may not be among them. O(n log n) in the chosen ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = Task> {
         let chosen = self.chosen.iter().filter_map(|entry| match entry.value() {
             Chosen::Process(task) => Some(Arc::clone(task)),
             Chosen::Reserved => None,
         });
         // Collected, so that no guard is held while the caller looks at a process.
-        let chosen: Vec<_> = chosen.collect();
+        let mut chosen: Vec<_> = chosen.collect();
+        // The order of the map differs from run to run, and a simulation repeats from its seed.
+        chosen.sort_unstable_by_key(|task| task.pid.id());
         let counted = self.counted.ids().filter_map(|id| self.counted.get(id));
         chosen.into_iter().chain(counted)
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use crate::Scheduler;
+    use crate::still::Still;
+    use ganger_proc_api::Pid;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn each_table_of_chosen_ids_has_a_key_of_its_own() {
+        let hashes = || {
+            let registry = Registry::new();
+            [1, 2, 3].map(|id: u64| registry.chosen.hasher().hash_one(id))
+        };
+        assert_ne!(hashes(), hashes());
+    }
+
+    #[test]
+    fn chosen_ids_are_listed_in_their_order() {
+        let scheduler = Scheduler::builder().workers(1).build().unwrap();
+        let ids = [900, 7, 64, 1, 33, 500, 2, 4_000_000_000];
+        for id in ids {
+            let pid = Pid::new(scheduler.host_name(), id);
+            drop(scheduler.submit_as(pid, Still, "main", ()).unwrap());
+        }
+        let counted = scheduler.submit(Still, "main", ()).unwrap().pid().id();
+        let mut expected = ids.to_vec();
+        expected.sort_unstable();
+        expected.push(counted);
+        let listed = scheduler.shared.registry.all();
+        assert_eq!(
+            listed.map(|task| task.pid.id()).collect::<Vec<_>>(),
+            expected
+        );
     }
 }

@@ -104,7 +104,7 @@ impl Reports {
     }
 
     /// How many reports wait.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.0).pending.len()
     }
@@ -125,7 +125,7 @@ impl Reports {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::base::long_steps::{LongStep, LongStepKind};

@@ -1,11 +1,9 @@
 //! What all workers and all callers of a scheduler share.
 
-use crate::accounts::Accounts;
 use crate::base::clock::CoarseTime;
 use crate::base::config::Config;
 use crate::base::long_steps::LongSteps;
 use crate::base::stats::{AllCounters, Counters};
-use crate::check::Check;
 use crate::core::cell::Task;
 use crate::core::local;
 use crate::core::local::LocalQueue;
@@ -20,6 +18,8 @@ use crate::core::worker_slots::WorkerSlots;
 use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
 use crate::limits::waiters::Waiters;
+use crate::limits::waiting_steps::WaitingSteps;
+use crate::probe::{Active, Probe, Push, Scheduler};
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
 use crate::queues::idle::Idle;
@@ -30,6 +30,8 @@ use ganger_os::{Pins, Sampler};
 use ganger_proc_api::{HostName, Message, NodeName, Pid};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::{CachePadded, ShardedCount, WaitableCount, sync};
+#[cfg(feature = "check")]
+use std::any::Any;
 use std::sync::Arc;
 
 pub(crate) struct Shared {
@@ -53,8 +55,7 @@ pub(crate) struct Shared {
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
-    pub(crate) check: Check,
-    pub(crate) accounts: Accounts,
+    pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
     pub(crate) reports: Arc<Reports>,
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) threads: WaitableCount,
     /// The senders that wait for room in mailboxes, where these have a limit.
     pub(crate) waiters: Option<Waiters<Message>>,
+    /// The steps of its processes that wait for room in whichever mailboxes.
+    pub(crate) waiting_steps: WaitingSteps,
     pub(crate) shutdown: Progress,
     pub(crate) stopper: Stopper,
     /// Has what is queued after the halt ended, for a thread that has queued something.
@@ -120,8 +123,7 @@ impl Shared {
             urgent: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
-            check: Check::new(&config, slots),
-            accounts: Accounts::new(),
+            probe: Active::new(&config, slots),
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),
             reports: Arc::default(),
@@ -140,6 +142,7 @@ impl Shared {
             unstarted: sync::Mutex::new(Some(deques)),
             served: AtomicBool::new(false),
             waiters: config.mailbox_limit.map(Waiters::new),
+            waiting_steps: WaitingSteps::default(),
             config,
         })
     }
@@ -228,6 +231,24 @@ impl Shared {
         self.counters.of(self.own_index())
     }
 
+    /// Pushes a process into the global queue, and wakes no worker.
+    #[inline]
+    pub(crate) fn push_global(&self, push: Push, token: Token) {
+        let process = &token.cell().probe;
+        let _pushing = self.probe.pushing(process, push, || self.global.len());
+        self.global.push(token);
+    }
+
+    /// Pushes a process into the urgent lane, and wakes no worker.
+    #[inline]
+    fn push_urgent(&self, token: Token) {
+        let process = &token.cell().probe;
+        let _pushing = self
+            .probe
+            .pushing(process, Push::Urgent, || self.urgent.len());
+        self.urgent.push(token);
+    }
+
     /// Queues a process whose run token the caller owns: in the deque of the worker that runs on
     /// this thread, or else in the global queue. Wakes a worker if one should look.
     #[inline]
@@ -247,8 +268,8 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on a thread that is no worker.
     #[inline(never)]
     fn schedule_from_outside(self: &Arc<Self>, token: Token) {
-        let _pushing = self.check.begin_push(|| None);
-        self.check.push_global(&self.global, token);
+        let _waking = self.probe.waking(|| None);
+        self.push_global(Push::Global, token);
         self.idle.notify_from_outside();
         self.end_after_halt();
     }
@@ -261,8 +282,8 @@ impl Shared {
         if below > 0 {
             return self.schedule_beside(queue, token);
         }
-        let _pushing = self.check.begin_push(|| Some(queue.index));
-        self.check.push(queue, token);
+        let _waking = self.probe.waking(|| Some(queue.index));
+        queue.push(token);
         // This worker takes it itself, as soon as its step is over.
         self.idle.defer();
     }
@@ -270,17 +291,17 @@ impl Shared {
     /// As [`schedule_here`](Self::schedule_here), where there are others.
     #[inline(never)]
     fn schedule_beside(&self, queue: &LocalQueue, token: Token) {
-        let _pushing = self.check.begin_push(|| Some(queue.index));
+        let _waking = self.probe.waking(|| Some(queue.index));
         queue.note_woken();
-        self.check.push(queue, token);
+        queue.push(token);
         self.idle.notify();
     }
 
     /// Queues a process before all others: a system event has woken it, and the caller owns its
     /// run token. Wakes a worker if one should look.
     pub(crate) fn schedule_urgent(self: &Arc<Self>, token: Token) {
-        let _pushing = self.check.begin_push(|| self.own_index());
-        self.check.push_urgent(&self.urgent, token);
+        let _waking = self.probe.waking(|| self.own_index());
+        self.push_urgent(token);
         self.idle.notify_from_outside();
         self.end_after_halt();
     }
@@ -301,8 +322,8 @@ impl Shared {
     pub(crate) fn requeue_urgent(self: &Arc<Self>, token: Token) {
         match self.own_index() {
             Some(worker) => {
-                self.check.begin_pick(worker);
-                self.check.push_urgent(&self.urgent, token);
+                self.probe.looking(worker);
+                self.push_urgent(token);
             }
             None => self.schedule_urgent(token),
         }
@@ -316,8 +337,8 @@ impl Shared {
         match queue {
             Some(queue) if queue.has_woken() => self.requeue_behind(queue, token),
             Some(queue) => {
-                self.check.begin_pick(queue.index);
-                self.check.push(queue, token);
+                self.probe.looking(queue.index);
+                queue.push(token);
             }
             None => self.schedule(token),
         }
@@ -327,8 +348,8 @@ impl Shared {
     /// global queue the process does not keep them waiting.
     #[inline(never)]
     fn requeue_behind(&self, queue: &LocalQueue, token: Token) {
-        self.check.begin_pick(queue.index);
-        self.check.push_global(&self.global, token);
+        self.probe.looking(queue.index);
+        self.push_global(Push::Global, token);
         self.idle.notify_from_outside();
     }
 
@@ -346,7 +367,18 @@ impl Shared {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+impl Scheduler for Arc<Shared> {}
+
+impl Shared {
+    /// The scheduler that a probe is told of.
+    #[cfg(feature = "check")]
+    pub(crate) fn of(scheduler: &dyn Scheduler) -> &Arc<Self> {
+        let shared = (scheduler as &dyn Any).downcast_ref();
+        shared.unwrap_or_else(|| unreachable!("there is one kind"))
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use crate::Scheduler;

@@ -37,7 +37,7 @@ impl Token {
     }
 
     /// The process, to be looked at while it is queued.
-    #[cfg(any(feature = "check", all(test, not(loom))))]
+    #[inline]
     pub(crate) fn cell(&self) -> &ProcessCell {
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps alive.
         unsafe { self.0.as_ref() }

@@ -16,7 +16,7 @@ const NOTHING: u64 = u64::MAX;
 pub(crate) struct Turns {
     of_workers: Box<[CachePadded<AtomicU64>]>,
     /// On other threads, which happens in a shutdown only.
-    elsewhere: Mutex<Vec<u64>>,
+    off_workers: Mutex<Vec<u64>>,
 }
 
 impl Turns {
@@ -24,7 +24,7 @@ impl Turns {
         let none = |_| CachePadded::new(AtomicU64::new(NOTHING));
         Self {
             of_workers: (0..slots).map(none).collect(),
-            elsewhere: Mutex::new(Vec::new()),
+            off_workers: Mutex::new(Vec::new()),
         }
     }
 
@@ -39,8 +39,8 @@ impl Turns {
                 Running::Worker(place)
             }
             None => {
-                lock(&self.elsewhere).push(pid.id());
-                Running::Elsewhere(&self.elsewhere, pid.id())
+                lock(&self.off_workers).push(pid.id());
+                Running::OffWorker(&self.off_workers, pid.id())
             }
         }
     }
@@ -57,7 +57,7 @@ impl Turns {
         let mut ids: Vec<_> = (0..self.of_workers.len())
             .filter_map(|worker| self.on(worker))
             .collect();
-        ids.extend_from_slice(&lock(&self.elsewhere));
+        ids.extend_from_slice(&lock(&self.off_workers));
         ids
     }
 }
@@ -65,7 +65,7 @@ impl Turns {
 /// See [`Turns::begin`].
 pub(crate) enum Running<'a> {
     Worker(&'a AtomicU64),
-    Elsewhere(&'a Mutex<Vec<u64>>, u64),
+    OffWorker(&'a Mutex<Vec<u64>>, u64),
 }
 
 impl Drop for Running<'_> {
@@ -73,7 +73,7 @@ impl Drop for Running<'_> {
         match self {
             // Ordering: Relaxed: for reports, and for a guess at how much a worker has.
             Self::Worker(place) => place.store(NOTHING, Ordering::Relaxed),
-            Self::Elsewhere(ids, mine) => {
+            Self::OffWorker(ids, mine) => {
                 let mut ids = lock(ids);
                 if let Some(at) = ids.iter().position(|id| id == mine) {
                     ids.swap_remove(at);
@@ -84,7 +84,7 @@ impl Drop for Running<'_> {
 }
 
 /// Where processes have their turns.
-pub(crate) trait Turning<'a>: Copy {
+pub(crate) trait TurnPlace<'a>: Copy {
     /// What there is of a turn on its thread's stack.
     type Guard;
 
@@ -134,7 +134,7 @@ impl<'a> OnWorker<'a> {
     }
 }
 
-impl<'a> Turning<'a> for OnWorker<'a> {
+impl<'a> TurnPlace<'a> for OnWorker<'a> {
     type Guard = ();
 
     #[inline]
@@ -173,7 +173,7 @@ pub(crate) struct OffWorker<'a> {
     pub(crate) handlers: &'a OwnHandlers,
 }
 
-impl<'a> Turning<'a> for OffWorker<'a> {
+impl<'a> TurnPlace<'a> for OffWorker<'a> {
     type Guard = Running<'a>;
 
     fn queue(self) -> Option<&'a LocalQueue> {

@@ -1,4 +1,4 @@
-//! The monitors of a process, which are told when it ends.
+//! The monitors of a process, which are told when it ends; and calls that are made then.
 //!
 //! **Problem.** Any process may monitor any other, while the target waits, runs or ends. Each
 //! monitor gives one notice, in every order of events. A process without monitors must not pay
@@ -30,19 +30,20 @@
 //!
 //! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
 //! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
-//! monitors were alive at once, or [`SWEEP`] if that is more.
+//! monitors were alive at once, or [`SWEEP`] if that is more. The same holds of calls, and of those
+//! that have been taken back.
 
-use crate::base::contain::discard;
+use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::owned::Item;
+use crate::core::item::Item;
 use crate::core::shared::Shared;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
-use rustc_hash::FxHashSet;
+use ganger_proc_api::{EndCall, Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
+use std::collections::HashSet;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Shorter lists are not swept for ended monitors.
 const SWEEP: usize = 32;
@@ -57,6 +58,8 @@ pub(crate) enum Watch {
     /// The process with that [key](ProcessCell::key) takes back its monitors with that tag. The
     /// key is used because another process may have the PID by now.
     End { watcher: u64, tag: Tag },
+    /// A call is to be made, unless it has been taken back.
+    Call(Weak<EndCall>),
     /// It may have names: see `names.rs`.
     Named,
 }
@@ -76,6 +79,9 @@ pub(crate) struct Watchers {
     list: Vec<Watcher>,
     /// The list length from which it is swept.
     sweep: usize,
+    calls: Vec<Weak<EndCall>>,
+    /// The number of calls from which they are swept.
+    sweep_calls: usize,
     /// Whether the process may have names, which are free before a monitor is told.
     is_named: bool,
 }
@@ -113,9 +119,14 @@ impl Shared {
     /// Puts that into the process with that PID, also while the process ends. Gives it back when
     /// there is no such process.
     fn watch(&self, target: Pid, watch: Watch) -> Result<(), Watch> {
-        let Some(found) = self.find(target) else {
-            return Err(watch);
-        };
+        match self.find(target) {
+            Some(found) => self.watch_found(&found, watch),
+            None => Err(watch),
+        }
+    }
+
+    /// As [`watch`](Self::watch), for that process.
+    fn watch_found(&self, found: &Task, watch: Watch) -> Result<(), Watch> {
         let mut refused = match found.push_watch(watch) {
             Ok(()) => return Ok(()),
             Err(refused) => Some(refused),
@@ -144,11 +155,11 @@ impl Watcher {
 
 impl Watchers {
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && !self.is_named
+        self.list.is_empty() && self.calls.is_empty() && !self.is_named
     }
 
-    /// Carries out a request from the mailbox. O(1); O(n) in the monitors for a take-back and for a
-    /// sweep. Returns how many events of a batch that counts for.
+    /// Carries out a request from the mailbox. O(1); O(n) in the monitors for a take-back, and in
+    /// these or the calls for a sweep. Returns how many events of a batch that counts for.
     pub(crate) fn apply(&mut self, watch: Watch, counters: &Counters) -> usize {
         let looked_at = match watch {
             Watch::Begin(watcher) => {
@@ -166,6 +177,17 @@ impl Watchers {
                 let before = self.list.len();
                 self.leave_out(counters, |it| it.task.key() == watcher && it.tag == tag);
                 before
+            }
+            Watch::Call(call) => {
+                let before = self.calls.len();
+                self.calls.push(call);
+                if before < self.sweep_calls {
+                    0
+                } else {
+                    self.calls.retain(|call| call.strong_count() > 0);
+                    self.sweep_calls = SWEEP.max(2 * self.calls.len());
+                    before
+                }
             }
             Watch::Named => {
                 self.is_named = true;
@@ -209,7 +231,7 @@ impl Watchers {
     /// As [`apply`](Self::apply), for many, in their order. O(n) in them and in the monitors.
     fn apply_each(&mut self, watches: impl DoubleEndedIterator<Item = Watch>, counters: &Counters) {
         // From the end: so a take-back is known before the monitor that it removes.
-        let (mut begun, mut taken_back) = (Vec::new(), FxHashSet::default());
+        let (mut begun, mut taken_back) = (Vec::new(), HashSet::new());
         for watch in watches.rev() {
             match watch {
                 Watch::Begin(it) if !taken_back.contains(&(it.task.key(), it.tag)) => {
@@ -219,6 +241,7 @@ impl Watchers {
                 Watch::End { watcher, tag } => {
                     taken_back.insert((watcher, tag));
                 }
+                Watch::Call(call) => self.calls.push(call),
                 Watch::Named => self.is_named = true,
             }
         }
@@ -235,7 +258,7 @@ impl Watchers {
     }
 
     /// The process is gone. Tells all its monitors, also those that came after its mailbox was
-    /// closed. O(n).
+    /// closed, and then makes the calls. O(n).
     #[cold]
     #[inline(never)]
     pub(crate) fn tell(
@@ -247,13 +270,15 @@ impl Watchers {
         let mut this = this.map_or_else(Self::default, |this| *this);
         let late = task.shared.late.take(task.key());
         this.apply_each(late.into_iter(), counters);
-        if this.list.is_empty() {
-            return;
+        if !this.list.is_empty() {
+            let cause = cause();
+            for watcher in this.list {
+                let task = watcher.tell(cause.clone());
+                discard(task.pid, counters, task);
+            }
         }
-        let cause = cause();
-        for watcher in this.list {
-            let task = watcher.tell(cause.clone());
-            discard(task.pid, counters, task);
+        for call in this.calls.iter().filter_map(Weak::upgrade) {
+            contain_and_report("on_end", task.pid, counters, move || call.call());
         }
     }
 }
@@ -268,11 +293,17 @@ impl ProcessCell {
         }
     }
 
+    /// Has a call made when the process has ended. `false` when it has ended already.
+    pub(crate) fn call_at_end(self: &Task, call: Weak<EndCall>) -> bool {
+        let watch = Watch::Call(call);
+        self.shared.watch_found(self, watch).is_ok()
+    }
+
     /// Tells the process that another one has ended, unless it has ended itself.
     fn notify_of_exit(self: &Arc<Self>, notice: ExitNotice) {
         let _ended = self.push_system(Item::Event(Event::Exit(Box::new(notice))));
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

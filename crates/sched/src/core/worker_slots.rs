@@ -140,7 +140,7 @@ impl WorkerSlots {
         &self.slots[index]
     }
 
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(ganger_loom)))]
     pub(crate) fn refuse_threads(&self, refuses: bool) {
         // Ordering: Relaxed: a thread that reads it late only grants another thread.
         self.refuses_threads.store(refuses, Ordering::Relaxed);
@@ -303,5 +303,5 @@ impl Drop for Announced<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

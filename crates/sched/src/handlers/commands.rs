@@ -265,10 +265,10 @@ impl fmt::Debug for CommandRegistry {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod model;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::{BoxError, Command, Completer};

@@ -1,9 +1,10 @@
 //! Limits of mailboxes: the room of one mailbox, and the senders that wait for room.
 //!
 //! **What it promises.** A mailbox takes no more than its limit, and senders that wait are served
-//! in order (P13).
+//! in order, until the process ends, the scheduler stops, or their own process is to end (P13).
 //!
 //! **What it may import.** `base`, `handlers`.
 
 pub(crate) mod room;
 pub(crate) mod waiters;
+pub(crate) mod waiting_steps;

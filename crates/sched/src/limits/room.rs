@@ -47,8 +47,8 @@ pub(crate) enum Taken {
     Place,
     /// Nothing yet: it has to wait, and is counted upon to do so.
     Wait,
-    /// Nothing for ever: the process has ended.
-    Closed,
+    /// Nothing: the process has ended, or no sender waits any more.
+    Refused,
 }
 
 /// The duty of a worker that has given places back.
@@ -106,11 +106,11 @@ impl Room {
     /// Takes a place if there is one and no sender waits; otherwise sets `HAS_WAITERS`. The caller
     /// holds the lock of the waiters.
     pub(crate) fn take_or_wait(&self, limit: usize) -> Taken {
-        let mut taken = Taken::Closed;
+        let mut taken = Taken::Refused;
         let take = |word: u64| {
             let next;
             (taken, next) = if word & CLOSED != 0 {
-                (Taken::Closed, word)
+                (Taken::Refused, word)
             } else if word & HAS_WAITERS == 0 && has_room(word, limit) {
                 (Taken::Place, word + MESSAGE)
             } else {
@@ -124,6 +124,15 @@ impl Room {
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         taken
+    }
+
+    /// Takes a place if there is one and no sender waits. The caller does not wait.
+    pub(crate) fn take_or_refuse(&self, limit: usize) -> Taken {
+        if self.take(limit) {
+            Taken::Place
+        } else {
+            Taken::Refused
+        }
     }
 
     /// Takes a place for the first waiter, if there is one. The caller holds the lock of the
@@ -202,7 +211,7 @@ fn has_room(word: u64, limit: usize) -> bool {
     messages(word) < limit as u64
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
 
@@ -273,7 +282,7 @@ mod tests {
         let room = Room::new();
         assert!(!room.close() && room.is_closed());
         assert!(!room.take(1) && !room.take_for_waiter(1) && !room.take_control(1));
-        assert_eq!(room.take_or_wait(1), Taken::Closed);
+        assert_eq!(room.take_or_wait(1), Taken::Refused);
         let awaited = Room::new();
         assert_eq!(awaited.take_or_wait(0), Taken::Wait);
         assert!(awaited.close());

@@ -23,7 +23,11 @@
 //!    it wakes the sender of the message.
 //! 3. *End*: it closes the mailbox, closes the room, and wakes all waiters
 //!    ([`close`](Waiters::close)). Their messages stay in the table until the waiters take them.
-//! 4. *Waiter that is woken, or gives up*, under the lock: if its message is in the table, the
+//! 4. *Stop*, under each lock: it marks the stripe, so that no further sender waits there
+//!    ([`stop`](Waiters::stop)). Then it wakes all waiters, without a lock
+//!    ([`wake_all`](Waiters::wake_all)). Until a waiter has taken its message back, a giver may
+//!    still accept it.
+//! 5. *Waiter that is woken, or gives up*, under the lock: if its message is in the table, the
 //!    waiter may take it back unsent ([`leave`](Waiters::leave), [`poll`](Waiters::poll)). If not,
 //!    the mailbox has accepted the message.
 //!
@@ -39,10 +43,12 @@
 //! room can have that address.
 
 use crate::limits::room::{Room, Taken};
+use ganger_proc_api::SendErrorKind;
 use ganger_sync::sync::{Mutex, lock};
 use ganger_sync::{CachePadded, sized};
 use std::collections::BTreeMap;
 use std::mem;
+use std::ops::RangeInclusive;
 use std::ptr;
 use std::task::Waker;
 
@@ -59,8 +65,13 @@ pub(crate) struct Waiters<T> {
 struct Stripe<T> {
     next_ticket: u64,
     /// By address of the room, and by ticket.
-    entries: BTreeMap<(usize, u64), Entry<T>>,
+    entries: BTreeMap<Key, Entry<T>>,
+    /// No further sender waits, because the scheduler stops.
+    is_stopped: bool,
 }
+
+/// The address of a room, and a ticket.
+type Key = (usize, u64);
 
 struct Entry<T> {
     item: T,
@@ -82,8 +93,8 @@ pub(crate) enum Entered<T> {
     Place(Left<T>),
     /// It waits, and the table has the message.
     Waiting(Ticket),
-    /// The process has ended.
-    Closed(Left<T>),
+    /// The process has ended, or the scheduler stops.
+    Refused(SendErrorKind, Left<T>),
 }
 
 /// The state of a waiter.
@@ -93,8 +104,8 @@ pub(crate) enum Look<T> {
     Waiting,
     /// The message has been accepted.
     Accepted,
-    /// The process has ended.
-    Closed(Left<T>),
+    /// The process has ended, or the scheduler stops.
+    Refused(SendErrorKind, Left<T>),
 }
 
 impl<T> Waiters<T> {
@@ -104,6 +115,7 @@ impl<T> Waiters<T> {
             CachePadded::new(Mutex::new(Stripe {
                 next_ticket: 0,
                 entries: BTreeMap::new(),
+                is_stopped: false,
             }))
         };
         Self {
@@ -113,11 +125,16 @@ impl<T> Waiters<T> {
     }
 
     /// Takes a place, or puts the message into the table. `waker` is woken when the mailbox has
-    /// accepted the message or the process has ended. The waiter keeps the room alive, and gives
-    /// the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
+    /// accepted the message, the process has ended, or the scheduler stops. The waiter keeps the
+    /// room alive, and gives the ticket back to [`leave`](Self::leave) or to [`poll`](Self::poll).
     pub(crate) fn enter(&self, room: &Room, item: T, waker: Waker) -> Entered<T> {
         let mut stripe = lock(self.stripe(room));
-        match room.take_or_wait(self.limit) {
+        let taken = if stripe.is_stopped {
+            room.take_or_refuse(self.limit)
+        } else {
+            room.take_or_wait(self.limit)
+        };
+        match taken {
             Taken::Wait => {
                 let ticket = stripe.next_ticket;
                 stripe.next_ticket += 1;
@@ -125,14 +142,8 @@ impl<T> Waiters<T> {
                 stripe.entries.insert((key(room), ticket), entry);
                 Entered::Waiting(Ticket(ticket))
             }
-            taken => {
-                drop(stripe);
-                if taken == Taken::Place {
-                    Entered::Place((item, waker))
-                } else {
-                    Entered::Closed((item, waker))
-                }
-            }
+            Taken::Place => Entered::Place((item, waker)),
+            Taken::Refused => Entered::Refused(refusal(room), (item, waker)),
         }
     }
 
@@ -140,16 +151,16 @@ impl<T> Waiters<T> {
     /// previous waker is in its place.
     pub(crate) fn poll(&self, room: &Room, ticket: &Ticket, waker: &mut Waker) -> Look<T> {
         let mut stripe = lock(self.stripe(room));
-        let Some(entry) = stripe.entries.get_mut(&(key(room), ticket.0)) else {
-            return Look::Accepted;
-        };
-        if room.is_closed() {
+        if room.is_closed() || stripe.is_stopped {
             drop(stripe);
             return match self.leave(room, ticket) {
-                Some(left) => Look::Closed(left),
+                Some(left) => Look::Refused(refusal(room), left),
                 None => Look::Accepted,
             };
         }
+        let Some(entry) = stripe.entries.get_mut(&(key(room), ticket.0)) else {
+            return Look::Accepted;
+        };
         mem::swap(&mut entry.waker, waker);
         Look::Waiting
     }
@@ -190,22 +201,29 @@ impl<T> Waiters<T> {
         if !room.close() {
             return;
         }
-        let mut from = 0;
-        // The room is closed to new waiters, so this loop ends.
-        while let Some((ticket, waker)) = self.take_waker(room, from) {
-            wake(waker);
-            from = ticket + 1;
-        }
+        // The room is closed to new waiters.
+        let all = (key(room), 0)..=(key(room), u64::MAX);
+        wake_each(self.stripe(room), all, &mut wake);
     }
 
-    fn take_waker(&self, room: &Room, from: u64) -> Option<(u64, Waker)> {
-        let mut stripe = lock(self.stripe(room));
-        let mut rest = stripe
-            .entries
-            .range_mut((key(room), from)..=(key(room), u64::MAX));
-        let (&(_, ticket), entry) = rest.next()?;
-        let waker = mem::replace(&mut entry.waker, Waker::noop().clone());
-        Some((ticket, waker))
+    /// The scheduler stops: no further sender waits. Returns whether senders wait already, which
+    /// the caller has to [wake](Self::wake_all).
+    #[must_use]
+    pub(crate) fn stop(&self) -> bool {
+        let mut do_wait = false;
+        for stripe in &self.stripes {
+            let mut stripe = lock(stripe);
+            stripe.is_stopped = true;
+            do_wait |= !stripe.entries.is_empty();
+        }
+        do_wait
+    }
+
+    /// After a [`stop`](Self::stop): calls `wake` with the waker of each waiter.
+    pub(crate) fn wake_all(&self, mut wake: impl FnMut(Waker)) {
+        for stripe in &self.stripes {
+            wake_each(stripe, (0, 0)..=(usize::MAX, u64::MAX), &mut wake);
+        }
     }
 
     fn stripe(&self, room: &Room) -> &Mutex<Stripe<T>> {
@@ -219,6 +237,34 @@ impl<T> Stripe<T> {
     fn first(&self, room: &Room) -> Option<(usize, u64)> {
         let mut all = self.entries.range((key(room), 0)..=(key(room), u64::MAX));
         all.next().map(|(key, _)| *key)
+    }
+}
+
+/// Calls `wake`, without the lock, with the waker of each waiter with such a key. There come no
+/// more of them, so that this ends.
+fn wake_each<T>(
+    stripe: &Mutex<Stripe<T>>,
+    mut keys: RangeInclusive<Key>,
+    wake: &mut impl FnMut(Waker),
+) {
+    let take_waker = |keys| {
+        let mut stripe = lock(stripe);
+        let (&key, entry) = stripe.entries.range_mut(keys).next()?;
+        let waker = mem::replace(&mut entry.waker, Waker::noop().clone());
+        Some((key, waker))
+    };
+    while let Some(((room, ticket), waker)) = take_waker(keys.clone()) {
+        wake(waker);
+        keys = (room, ticket + 1)..=*keys.end();
+    }
+}
+
+/// Why a sender does not wait, where it is refused.
+fn refusal(room: &Room) -> SendErrorKind {
+    if room.is_closed() {
+        SendErrorKind::Closed
+    } else {
+        SendErrorKind::Stopping
     }
 }
 

@@ -1,6 +1,6 @@
 //! The exit reason on its way: the worker against the handle.
 
-use crate::process::exit_slot::{Abandoned, ExitSlot, Place};
+use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage};
 use ganger_proc_api::ExitReason;
 use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
@@ -24,13 +24,13 @@ struct Told {
 
 struct Shelf(UnsafeCell<Option<ExitReason>>);
 
-// SAFETY: the cells are reached by the thread that has learnt of their last user through the slot
-// alone, which is what the models check.
+// SAFETY: a thread reaches the cells only after it has learnt through the slot that the other side
+// is done with them, which is what the models check.
 unsafe impl Sync for Told {}
 // SAFETY: as above.
 unsafe impl Send for Told {}
 
-impl Place for Shelf {
+impl ExitStorage for Shelf {
     unsafe fn put(&self, reason: ExitReason) {
         // SAFETY: as this function's.
         self.0.with_mut(|place| unsafe { *place = Some(reason) });
@@ -71,7 +71,7 @@ impl Told {
         self.before.with(|before| assert_eq!(unsafe { *before }, 7));
     }
 
-    /// What a worker does, as `finish` does it; whether the handle has the reason, and the
+    /// Fills the slot as `finish` does. Returns whether the handle has the reason then, and the
     /// reference.
     fn end(&self) -> bool {
         // SAFETY: each model has one worker.
@@ -98,7 +98,7 @@ impl Told {
         unsafe { self.slot.take(&self.place) }
     }
 
-    /// Whether the handle has the reference then.
+    /// Drops the handle. Returns whether the handle has the reference then.
     fn abandon(&self) -> bool {
         // SAFETY: as above.
         let abandoned = unsafe { self.slot.abandon(&self.place) };
@@ -117,7 +117,7 @@ fn who_waits_gets_the_reason() {
         };
         let token = std::sync::Arc::new(Token(Parker::new()));
         let waker = Waker::from(std::sync::Arc::clone(&token));
-        // A wake-up that gets lost leaves it waiting for ever, which loom reports.
+        // A wake-up that gets lost leaves this thread waiting for ever, which loom reports.
         while told.poll(&waker).is_pending() {
             token.0.park();
         }
@@ -178,7 +178,8 @@ fn who_finds_the_reason_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that drops a reason sees what was done by the thread that did not want it.
+/// The worker that gets the reason back sees what the handle's owner did before it dropped the
+/// handle.
 // pins: P12
 #[test]
 fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
@@ -198,11 +199,11 @@ fn who_gets_the_reason_back_sees_what_the_handles_owner_did() {
     });
 }
 
-/// A `Told` that only the owner named by the slot uses.
+/// A `Told` in memory that the slot leaves to one of the two sides.
 #[derive(Clone, Copy)]
 struct Loose(*const Told);
 
-// SAFETY: it is reached by a side that has not given it up, which is what the model checks.
+// SAFETY: a side reaches it as long as it has not given it up, which is what the model checks.
 unsafe impl Send for Loose {}
 
 impl Loose {
@@ -211,7 +212,7 @@ impl Loose {
         unsafe { &*self.0 }
     }
 
-    /// Frees it. Loom finds a concurrent reader, for this is a write beside their read.
+    /// Frees it. Loom finds a side that reads at the same time, because this is a write.
     fn free(self) {
         self.told().write();
         // SAFETY: a box, which the slot has left to the caller.
@@ -227,8 +228,7 @@ impl Loose {
     }
 }
 
-/// The worker's look at the slot is its last one, and so is the handle's: one of the two has the
-/// memory then.
+/// Each side looks at the slot for the last time, and one of the two has the memory then.
 // pins: P12
 #[test]
 fn the_memory_goes_with_who_has_the_reference() {

@@ -232,17 +232,18 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
         let woken = idle.sleep(2, false, || false, || false, race);
         assert_eq!(woken, Woken::Notified);
     };
-    #[cfg(loom)]
+    #[cfg(ganger_loom)]
     ganger_sync::fence::without_light(|| model::check(3, body));
-    #[cfg(not(loom))]
+    #[cfg(not(ganger_loom))]
     model::check(3, body);
 }
 
-/// A worker in a step without an end pushes to its own deque, and looks which workers are awake
-/// before any can see the push: its light fence is a compiler fence. The last searcher does not see
-/// it either. So it is left to the worker that falls asleep, whose heavy fence brings it to light.
+/// A worker in a step without an end pushes to its own deque. It looks which workers are awake
+/// before any of them can see the push, because its light fence is a compiler fence. The last
+/// searcher does not see the push either. So the push is left to the worker that falls asleep,
+/// whose heavy fence brings it to light.
 // pins: G2
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 #[test]
 fn a_push_that_only_a_heavy_fence_brings_to_light() {
     use ganger_sync::fence;
@@ -282,8 +283,8 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
                     searching.end_search(|| is_seen(&stealer));
                 }
             });
-            // Were it to sleep beside what it has brought to light, it would do so for ever, which
-            // loom reports.
+            // A sleep beside what this worker has brought to light would last for ever, which loom
+            // reports.
             let stays_awake = || is_seen(&deque);
             let mut searching = false;
             while !is_seen(&deque) {
@@ -296,8 +297,7 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
     });
 }
 
-/// A push that is left to the worker which has made it, against the monitor, which is about to
-/// sleep.
+/// A worker leaves its push to itself while the monitor is about to sleep.
 // pins: G2
 #[test]
 fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
@@ -306,9 +306,9 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
         let monitor = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                // Were it not roused, it would sleep for ever, which loom reports.
+                // A monitor that is not roused sleeps for ever, which loom reports.
                 while !pool.has_work() {
-                    pool.idle.doze(|| pool.has_work(), || ());
+                    pool.idle.monitor_sleep(|| pool.has_work(), || ());
                 }
             })
         };

@@ -1,10 +1,11 @@
 //! System events among others: senders of both kinds against the worker.
 //!
-//! The worker shows what it has drained as `core/owned.rs` does it: the system lane first. The
-//! thread that wakes the process with what is no system event hands that over without the mailbox,
-//! as `cell.rs` does it. Checked in every interleaving: a drain that takes a system event out knows
-//! of it, so that none is ever in the other lane; each is shown once, those of one sender in their
-//! order; the count is back at none in the end; and a worker that parks leaves nothing.
+//! The worker shows what it has drained as `core/owned.rs` does it: the system lane first. A sender
+//! that wakes the process hands its event over without the mailbox, as `cell.rs` does it, unless
+//! that is a system event. Checked in every interleaving:
+//! - A drain that takes a system event out knows of it, so that none is ever in the other lane.
+//! - Each event is shown once, and those of one sender in their order.
+//! - The count is back at none in the end, and a worker that parks leaves nothing.
 
 use crate::process::state::{Begin, Leave, State, Waiting, Wake};
 use ganger_sync::cell::UnsafeCell;
@@ -68,7 +69,7 @@ impl Process {
             match leave {
                 Leave::Parked => return,
                 Leave::Requeue | Leave::RequeueUrgent => {}
-                Leave::Terminate => unreachable!("nobody terminates it"),
+                Leave::Terminate => unreachable!("no thread terminates it"),
             }
         }
     }
@@ -155,7 +156,7 @@ fn two_senders_of_system_events_against_the_worker() {
     model(2, &[&[1, SYSTEM], &[SYSTEM + 1, 2]]);
 }
 
-/// What a sender had finished sending when a turn began is shown by that turn before what waits.
+/// A system event that was sent before a turn began is the first that the turn shows.
 // pins: P4, P10
 #[test]
 fn what_was_sent_before_a_turn_is_shown_first() {

@@ -5,7 +5,7 @@ use ganger_slots::Slots;
 use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 
-/// The table of processes, of which there is one, with the key 1; and what comes late.
+/// The table of processes, which has one with the key 1; and what comes late.
 type Tables = (Slots<Arc<u64>>, Late<u32>);
 
 /// Puts something there, if the process is there; says whether it was.

@@ -1,10 +1,10 @@
 //! The urgent lane: nothing is left there beside a sleeper.
 //!
-//! Workers look and sleep as `worker/mod.rs` does it. A process in the lane is pushed by a thread
-//! outside, which notifies; or by its worker, which does not, because it looks there next, and
-//! notifies when it leaves something there. A worker that takes a process that is not the last
-//! works on it until the last has been taken: a wake-up that is lost leaves a process and its taker
-//! waiting for ever, which loom reports.
+//! Workers look and sleep as `worker/mod.rs` does it. A thread outside that pushes a process into
+//! the lane notifies. A worker that pushes one does not: it looks there next, and notifies when it
+//! leaves something there. A worker that takes a process that is not the last works on it until the
+//! last has been taken. So a wake-up that is lost leaves a process and its taker waiting for ever,
+//! which loom reports.
 
 use crate::queues::idle::{Idle, Woken};
 use ganger_mpsc::Injector;

@@ -1,10 +1,11 @@
 //! Waiting for room: senders that wait, that do not, and that give up, against the process that
-//! makes room and that ends. A wake-up that is lost leaves a sender waiting for ever, which loom
-//! reports.
+//! makes room and that ends, the stop of the scheduler, and the canceller of the sender. A
+//! wake-up that is lost leaves a sender waiting for ever, which loom reports.
 
 use crate::limits::room::{Given, MESSAGE, Room};
 use crate::limits::waiters::{Entered, Look, Ticket, Waiters};
-use ganger_sync::atomic::{AtomicUsize, Ordering};
+use crate::limits::waiting_steps::WaitingSteps;
+use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{Parker, model, thread};
@@ -18,19 +19,19 @@ impl Wake for Token {
     }
 }
 
-/// A mailbox as far as counting goes, of one process.
+/// The mailbox of one process, as far as counting goes.
 struct Mailbox {
     room: Room,
     waiters: Waiters<usize>,
-    /// The sum of what has been pushed, when it was and when it is not closed.
+    /// The sum of the items that have been pushed, and [`CLOSED`] once the mailbox is closed.
     pushed: AtomicUsize,
 }
 
-/// Beside what has been pushed.
+/// More than the sum of all items.
 const CLOSED: usize = 1 << 16;
 
 impl Mailbox {
-    /// For one message, and full.
+    /// A mailbox for one message, which has one.
     fn full() -> Arc<Self> {
         Self::filled(1, 1)
     }
@@ -76,6 +77,13 @@ impl Mailbox {
         self.waiters.close(&self.room, Waker::wake);
     }
 
+    /// What a stop does, as `end_waits` does it.
+    fn stop(&self) {
+        if self.waiters.stop() {
+            self.waiters.wake_all(Waker::wake);
+        }
+    }
+
     fn try_send(&self, limit: usize, item: usize) -> bool {
         self.room.take(limit) && self.push(item)
     }
@@ -83,7 +91,7 @@ impl Mailbox {
     fn enter(&self, item: usize, waker: Waker) -> Result<bool, Ticket> {
         match self.waiters.enter(&self.room, item, waker) {
             Entered::Place((item, _)) => Ok(self.push(item)),
-            Entered::Closed(_) => Ok(false),
+            Entered::Refused(..) => Ok(false),
             Entered::Waiting(ticket) => Err(ticket),
         }
     }
@@ -112,7 +120,7 @@ impl Mailbox {
             match self.waiters.poll(&self.room, &ticket, &mut waker) {
                 Look::Waiting => token.0.park(),
                 Look::Accepted => return true,
-                Look::Closed(_) => return false,
+                Look::Refused(..) => return false,
             }
         }
     }
@@ -148,8 +156,8 @@ fn one_waits_for_room() {
     }
 }
 
-/// A sender that learns that its message has been accepted may send the next one, which must not be
-/// the first.
+/// A sender that learns that its message has been accepted may send the next one, which must not
+/// overtake the first.
 // pins: P4, R4
 #[test]
 fn what_has_been_accepted_is_in_the_mailbox() {
@@ -185,7 +193,7 @@ fn two_wait_for_room_that_comes_one_after_the_other() {
         let mailbox = Mailbox::full();
         let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
         mailbox.make_room(1);
-        // The next message is there when the first of them has been accepted.
+        // The sender's next message may come once its first has been accepted.
         while mailbox.room.snapshot().0 == 0 {
             thread::yield_now();
         }
@@ -229,6 +237,64 @@ fn one_waits_when_the_process_ends() {
             assert_eq!(mailbox.pushed(), 0);
         });
     }
+}
+
+// pins: P13
+#[test]
+fn two_wait_when_the_scheduler_stops() {
+    model::check(3, || {
+        let mailbox = Mailbox::full();
+        let senders = [
+            spawn(&mailbox, |mailbox| mailbox.send(1)),
+            spawn(&mailbox, |mailbox| mailbox.send_as_task(2)),
+        ];
+        mailbox.stop();
+        assert!(senders.into_iter().all(|sender| !sender.join().unwrap()));
+        assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (0, (1, false)));
+    });
+}
+
+// pins: P13
+#[test]
+fn one_waits_when_room_and_a_stop_come() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(3, move || {
+            let mailbox = Mailbox::full();
+            let sender = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            let stop = spawn(&mailbox, Mailbox::stop);
+            mailbox.make_room(1);
+            stop.join().unwrap();
+            let sent = usize::from(sender.join().unwrap());
+            // Accepted, or back.
+            assert_eq!(mailbox.pushed(), sent);
+            assert_eq!(mailbox.room.snapshot(), (sent as u64, false));
+        });
+    }
+}
+
+/// The step waits for nothing else: without a wake-up it would sleep for ever.
+// pins: P9, P10, P13
+#[test]
+fn a_step_waits_when_its_process_is_cancelled() {
+    model::check(5, || {
+        let steps = Arc::new(WaitingSteps::default());
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let step = {
+            let (steps, is_cancelled) = (Arc::clone(&steps), Arc::clone(&is_cancelled));
+            thread::spawn(move || {
+                let token = std::sync::Arc::new(Token(Parker::new()));
+                let _waits = steps.enter(7, Waker::from(std::sync::Arc::clone(&token)));
+                // Ordering: Relaxed, less than the real mark: the fence orders it.
+                if !is_cancelled.load(Ordering::Relaxed) {
+                    token.0.park();
+                }
+            })
+        };
+        // Ordering: Relaxed, as above.
+        is_cancelled.store(true, Ordering::Relaxed);
+        steps.wake(7);
+        step.join().unwrap();
+    });
 }
 
 // pins: P13

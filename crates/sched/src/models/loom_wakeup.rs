@@ -1,8 +1,8 @@
 //! The state of a process: senders, completers and terminators against the worker.
 //!
-//! A process that counts what it is sent. The thread that owes its queueing runs it at once, which
-//! stands for a queue that hands it to some worker. Checked in every interleaving: one runner at a
-//! time (the count is in a cell that loom watches), nothing sent is lost, one end.
+//! A process counts what it is sent. The thread that has to queue the process runs it at once,
+//! which stands for a queue that hands it to some worker. Checked in every interleaving: one runner
+//! at a time (the count is in a cell that loom watches), nothing sent is lost, one end.
 
 use crate::process::state::{Begin, Leave, ProcessState, State, Waiting, Wake};
 use ganger_sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use ganger_sync::sync::Arc;
 use ganger_sync::{model, thread};
 use std::mem;
 
-/// What says nothing: see `State::terminate`.
+/// An item that says nothing: see `State::terminate`.
 const NUDGE: u32 = 0;
 
 struct Process {
@@ -22,15 +22,14 @@ struct Process {
 /// A state, and something that is written before a mark is set in it.
 struct Marked(State<u32>, UnsafeCell<u32>);
 
-// SAFETY: the cell is read by the thread that has found the mark alone, which is what the models
-// check.
+// SAFETY: only the thread that has found the mark reads the cell, which is what the models check.
 unsafe impl Sync for Marked {}
 // SAFETY: as above.
 unsafe impl Send for Marked {}
 
 #[derive(Default, Clone, Copy)]
 struct Core {
-    /// Put there by the thread that woke the process.
+    /// The item of the thread that woke the process.
     pending: u32,
     handled: u32,
     dropped: u32,
@@ -43,7 +42,7 @@ unsafe impl Sync for Process {}
 unsafe impl Send for Process {}
 
 impl Process {
-    /// `Ready`, and not queued: the caller owns the run token.
+    /// A process that is `Ready` and not queued: the caller owns the run token.
     fn new() -> Arc<Self> {
         let core = UnsafeCell::new(Core::default());
         Arc::new(Self {
@@ -57,7 +56,7 @@ impl Process {
         self.core.with_mut(|core| f(unsafe { &mut *core }))
     }
 
-    /// What a worker does, as `Runner::run` does it.
+    /// Gives the process turns until it parks or ends, as a worker does.
     fn run(&self) {
         loop {
             if self.state.begin() == Begin::Terminate {
@@ -87,7 +86,7 @@ impl Process {
         });
     }
 
-    /// What a sender does; returns whether the item was taken.
+    /// Sends one item. Returns whether it was taken.
     fn send(&self) -> bool {
         if self.state.unpark() {
             self.core(|core| core.pending += 1);
@@ -101,7 +100,7 @@ impl Process {
         self.settle(wake.ok_or(NUDGE))
     }
 
-    /// It has ended once, and what it took it has handled or dropped.
+    /// The process has ended once, and has handled or dropped what it took.
     fn assert_ended_with(&self, taken: u32) {
         let Core {
             pending,
@@ -200,7 +199,25 @@ fn two_terminators_against_the_worker() {
     });
 }
 
-/// What the terminator or canceller of a process did before is seen by the thread that finds it so.
+/// The first terminator is suspended after its mark, for good: the second one ends the process.
+// pins: G2, P9
+#[test]
+fn a_terminator_relies_on_none_that_is_suspended() {
+    model::check(4, || {
+        let process = Process::new();
+        let terminators = spawn(&process, |process| {
+            process.state.mark_terminated();
+            // The process may have ended for the first one.
+            process.terminate();
+        });
+        process.run();
+        terminators.join().unwrap();
+        process.assert_ended_with(0);
+    });
+}
+
+/// A thread that finds a process terminated or cancelled sees what the terminator or canceller did
+/// before.
 // pins: P9, P10
 #[test]
 fn who_finds_a_mark_sees_what_was_done_before_it() {
@@ -228,8 +245,8 @@ fn who_finds_a_mark_sees_what_was_done_before_it() {
     }
 }
 
-/// The worker that completes a process may learn no earlier that it was to be terminated, and of
-/// the second no earlier than that the first has done so.
+/// The worker that completes a process may learn only then that it was to be terminated, and sees
+/// what each of two terminators did before.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
@@ -256,8 +273,8 @@ fn who_completes_what_was_terminated_sees_what_was_done_before_that() {
     });
 }
 
-/// The same of a third, which relies on the nudges of the others, also where these come between the
-/// worker's look at the marks and the close.
+/// The same of a third terminator. It relies on the nudges of the others, also where these come
+/// between the worker's look at the marks and the close.
 // pins: P9
 #[test]
 fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
@@ -266,7 +283,7 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
             let state = Arc::new(State::new());
             let before = Arc::new(AtomicU32::new(0));
             let twice = |state: &State<u32>| {
-                // The first may come too late.
+                // Even the first of the two may come too late.
                 let _told = [(); 2].map(|()| state.terminate(NUDGE));
             };
             let others = if is_late {
@@ -295,8 +312,8 @@ fn who_completes_what_was_terminated_sees_what_a_third_did_before() {
     }
 }
 
-/// Whose process ends by itself at the same time. A message in its mailbox is no nudge, and a nudge
-/// may have been taken out before the end.
+/// The process ends by itself at the same time. A message in its mailbox is no nudge, and the
+/// worker may have taken a nudge out before the end.
 // pins: P9
 #[test]
 fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
@@ -321,7 +338,7 @@ fn terminators_are_told_whether_the_process_has_ended_for_one_of_them() {
     }
 }
 
-/// As before, when a sender comes that need not push a nudge any more.
+/// The same, with a third terminator, which need not push a nudge any more.
 // pins: P9
 #[test]
 fn a_third_terminator_is_told_what_the_others_have_seen_to() {
@@ -340,7 +357,7 @@ fn a_third_terminator_is_told_what_the_others_have_seen_to() {
     });
 }
 
-/// A thread that has seen that a process has ended does nothing to it, and is told so.
+/// A thread that has seen that a process has ended can't terminate it, and is told so.
 // pins: P9
 #[test]
 fn what_is_seen_to_have_ended_can_not_be_terminated_any_more() {

@@ -2,11 +2,12 @@
 //! wait.
 //!
 //! Workers end steps and retire as `worker/mod.rs` does it, on loom's threads. A thread that the
-//! system would start is one of these, or is only counted. Checked: at any moment as many workers
-//! are active as were asked for, each in a place of its own. A spare that becomes active knows its
-//! place. A spare that leaves does not become active, and its slot is free once. No thread waits
-//! after the halt. A lost wake-up leaves a spare waiting for ever, and the model for the spare,
-//! which loom reports.
+//! system would start is one of these, or is only counted. A lost wake-up leaves a spare waiting
+//! for ever, and the model for the spare, which loom reports. Checked:
+//! - At any moment as many workers are active as were asked for, each in a place of its own.
+//! - A spare that becomes active knows its place.
+//! - A spare that leaves does not become active, and its slot is free once.
+//! - No thread waits after the halt.
 
 use crate::core::token::Token;
 use crate::core::worker_slots::{Next, WorkerSlots};
@@ -42,7 +43,7 @@ struct Notes {
 }
 
 impl World {
-    /// With as many workers, and free slots up to `slots`.
+    /// A world with so many workers, and free slots up to `slots`.
     fn new(workers: usize, slots: usize) -> Arc<Self> {
         let worker_slots = WorkerSlots::new(workers, slots, None);
         worker_slots.set_free((workers..slots).map(|slot| (slot, Deque::new())));
@@ -84,7 +85,7 @@ impl World {
         is_replaced
     }
 
-    /// As `replace`, where the threads that the system starts never come to anything.
+    /// As `replace`, but a thread that would be started is only counted.
     fn replace_alone(&self, index: usize) -> bool {
         self.replace(index, |slot, _| self.come(slot))
     }
@@ -146,7 +147,7 @@ impl World {
     }
 }
 
-/// A thread that does that in the world.
+/// Starts a thread that does `run` in the world.
 fn spawn(
     world: &Arc<World>,
     run: impl FnOnce(&Arc<World>) -> bool + Send + 'static,
@@ -155,8 +156,8 @@ fn spawn(
     thread::spawn(move || run(&world))
 }
 
-/// The monitor replaces a worker, whose step ends. The spare that has come is about to block: so
-/// the first is called back if it waits by then.
+/// The monitor replaces a worker, whose step ends. The spare that has come is about to block, so
+/// the worker is called back if it waits by then.
 // pins: G6
 #[test]
 fn a_worker_that_is_relieved_and_called_back() {
@@ -199,7 +200,8 @@ fn two_relieve_the_same_worker() {
     });
 }
 
-/// Slot `spare` has had a thread, whose place worker 0 has taken again: it comes out of its step.
+/// A thread in slot `spare` has taken the place of worker 0, which has taken it back since. The
+/// thread is to stand down after its step.
 fn with_a_spare_replaced(world: &World, spare: usize) {
     assert!(world.replace_alone(0));
     assert_eq!(world.notes().spawned.pop(), Some(spare));
@@ -208,7 +210,7 @@ fn with_a_spare_replaced(world: &World, spare: usize) {
     world.come(0);
 }
 
-/// A spare that is not needed for as long as it waits; whether it has left.
+/// A spare waits and is not needed. Returns whether it has left.
 fn wait_in_vain(world: &World, spare: usize) -> bool {
     let leaves = !world.end_step(spare, Duration::ZERO);
     if leaves {
@@ -218,7 +220,7 @@ fn wait_in_vain(world: &World, spare: usize) -> bool {
     leaves
 }
 
-/// Two workers are replaced when there is one spare, which is about to leave.
+/// Two workers are replaced while the only spare is about to leave.
 // pins: G6
 #[test]
 fn a_spare_that_leaves_against_two_who_need_it() {
@@ -238,7 +240,7 @@ fn a_spare_that_leaves_against_two_who_need_it() {
             "on duty and gone, or neither"
         );
         assert_eq!(world.worker_slots.spares(), replaced);
-        // The slot's next thread can take a place that no spare has, once.
+        // A slot that is free serves one more replacement, and no second one.
         let more = [0, 1].map(|index| world.replace_alone(index));
         let free = usize::from(has_left) - spawned;
         assert_eq!(more.into_iter().filter(|&it| it).count(), free);

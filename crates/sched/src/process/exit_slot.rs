@@ -1,16 +1,16 @@
 //! Where a process's exit reason waits for its handle.
 //!
 //! **Problem.** Every process has a slot, and few slots are ever read. So the slot is one word. The
-//! worker puts the reason into memory that the ended process no longer needs ([`Place`]). Memory of
-//! its own would be allocated by the worker and freed by the handle, which general allocators do
-//! slowly.
+//! worker puts the reason into memory that the ended process no longer needs ([`ExitStorage`]).
+//! Memory of its own would be allocated by the worker and freed by the handle, which general
+//! allocators do slowly.
 //!
 //! **The handle is not counted in the process's reference count.** That would cost two
 //! read-modify-writes beside those of the slot, on memory that another core has by then. The
 //! registry's reference keeps the cell while the process lives. At the end this reference passes
 //! through the slot to the handle, with the reason. Without a handle it stays with the worker.
 //!
-//! | word | changed by | owner and content of the place |
+//! | word | changed by | owner and content of the storage |
 //! |---|---|---|
 //! | `EMPTY`, a waker | worker (`fill`), handle (`poll`, `abandon`) | the worker: the process |
 //! | `FULL` | the handle (`take`, `poll`, `abandon`) | the handle: the reason |
@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// The process lives, and the handle does not wait.
 const EMPTY: Word = Word(ptr::null_mut());
-/// The reason is in its place.
+/// The reason is in its storage.
 const FULL: Word = Word(ptr::without_provenance_mut(2));
 /// The reason has been taken.
 const TAKEN: Word = Word(ptr::without_provenance_mut(4));
@@ -47,15 +47,15 @@ const IS_WAKER: usize = 1;
 const _: () = assert!(align_of::<Waker>() > IS_WAKER);
 
 /// The memory that the reason is put into.
-pub(crate) trait Place {
+pub(crate) trait ExitStorage {
     /// Puts the reason in.
     ///
     /// # Safety
-    /// The caller owns the place: it is the worker that ends the process, and has not filled the
+    /// The caller owns the storage: it is the worker that ends the process, and has not filled the
     /// slot.
     unsafe fn put(&self, reason: ExitReason);
 
-    /// Takes the reason out again, and restores a place without a reason.
+    /// Takes the reason out again, and restores a storage without a reason.
     ///
     /// # Safety
     /// As for [`put`](Self::put), which has been called.
@@ -64,7 +64,7 @@ pub(crate) trait Place {
     /// Takes the reason out for good.
     ///
     /// # Safety
-    /// The caller owns the place: it has the handle, the slot was `FULL`, and is `TAKEN`.
+    /// The caller owns the storage: it has the handle, the slot was `FULL`, and is `TAKEN`.
     unsafe fn take(&self) -> ExitReason;
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Abandoned {
     Ended(Option<ExitReason>),
 }
 
-/// The content of the place, when no other thread uses slot and place.
+/// The content of the storage, when no other thread uses slot and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// No reason has been put in.
@@ -141,18 +141,18 @@ impl ExitSlot {
     /// Gives the reason back when the handle has been dropped. The caller keeps the reference.
     ///
     /// # Safety
-    /// The worker that ends the process calls it once, with the slot's place, which it owns.
+    /// The worker that ends the process calls it once, with the slot's storage, which it owns.
     pub(crate) unsafe fn fill(
         &self,
-        place: &impl Place,
+        storage: &impl ExitStorage,
         reason: ExitReason,
     ) -> Result<Option<Waker>, ExitReason> {
         let mut now = self.load();
         if now == ABANDONED {
             return Err(reason);
         }
-        // SAFETY: the worker owns the place until the exchange below.
-        unsafe { place.put(reason) };
+        // SAFETY: the worker owns the storage until the exchange below.
+        unsafe { storage.put(reason) };
         loop {
             match self.exchange(now, FULL) {
                 // SAFETY: the exchange has taken it out.
@@ -161,16 +161,16 @@ impl ExitSlot {
                 Err(other) => now = other,
             }
         }
-        // SAFETY: the reason has been put there, and the worker still owns the place.
-        Err(unsafe { place.take_back() })
+        // SAFETY: the reason has been put there, and the worker still owns the storage.
+        Err(unsafe { storage.take_back() })
     }
 
     /// The handle is dropped, and the reason will not be taken. Returns what the caller must drop.
     /// Unless the process has ended, it may be gone when this returns.
     ///
     /// # Safety
-    /// The handle calls it once, with the slot's place, and does not use the slot afterwards.
-    pub(crate) unsafe fn abandon(&self, place: &impl Place) -> Abandoned {
+    /// The handle calls it once, with the slot's storage, and does not use the slot afterwards.
+    pub(crate) unsafe fn abandon(&self, storage: &impl ExitStorage) -> Abandoned {
         let mut now = self.load();
         loop {
             if now == TAKEN {
@@ -178,7 +178,7 @@ impl ExitSlot {
             }
             if now == FULL {
                 // SAFETY: the precondition is this function's own.
-                return Abandoned::Ended(unsafe { self.take(place) });
+                return Abandoned::Ended(unsafe { self.take(storage) });
             }
             match self.exchange(now, ABANDONED) {
                 // SAFETY: the exchange has taken it out.
@@ -191,15 +191,15 @@ impl ExitSlot {
     /// Takes the reason if there is one.
     ///
     /// # Safety
-    /// The handle calls it, on one thread at a time, with the slot's place.
-    pub(crate) unsafe fn take(&self, place: &impl Place) -> Option<ExitReason> {
+    /// The handle calls it, on one thread at a time, with the slot's storage.
+    pub(crate) unsafe fn take(&self, storage: &impl ExitStorage) -> Option<ExitReason> {
         if self.load() != FULL {
             return None;
         }
-        // Ordering: Relaxed: only the handle uses slot and place from here on.
+        // Ordering: Relaxed: only the handle uses slot and storage from here on.
         self.word.store(TAKEN.0, Ordering::Relaxed);
         // SAFETY: the slot was full, and the caller has the handle.
-        Some(unsafe { place.take() })
+        Some(unsafe { storage.take() })
     }
 
     /// Whether the process has ended.
@@ -217,11 +217,11 @@ impl ExitSlot {
     /// As for [`take`](Self::take).
     pub(crate) unsafe fn poll(
         &self,
-        place: &impl Place,
+        storage: &impl ExitStorage,
         context: &Context<'_>,
     ) -> Poll<ExitReason> {
         // SAFETY: the precondition is this function's own.
-        if let Some(reason) = unsafe { self.take(place) } {
+        if let Some(reason) = unsafe { self.take(storage) } {
             return Poll::Ready(reason);
         }
         let waker = Word::waker(context.waker().clone());
@@ -237,7 +237,7 @@ impl ExitSlot {
         drop(unsafe { waker.into_waker() });
         // The process has ended, during this call or before it.
         // SAFETY: the precondition is this function's own.
-        match unsafe { self.take(place) } {
+        match unsafe { self.take(storage) } {
             Some(reason) => Poll::Ready(reason),
             None => panic!("a ProcessHandle was polled after it had completed"),
         }
@@ -254,7 +254,7 @@ impl ExitSlot {
     /// As for [`take`](Self::take).
     pub(crate) unsafe fn wait(
         &self,
-        place: &impl Place,
+        storage: &impl ExitStorage,
         timeout: Option<Duration>,
     ) -> Option<ExitReason> {
         let parker = ThreadWaker::new();
@@ -262,7 +262,7 @@ impl ExitSlot {
         let context = Context::from_waker(&waker);
         loop {
             // SAFETY: the precondition is this function's own.
-            if let Poll::Ready(reason) = unsafe { self.poll(place, &context) } {
+            if let Poll::Ready(reason) = unsafe { self.poll(storage, &context) } {
                 return Some(reason);
             }
             match timeout {
@@ -270,13 +270,13 @@ impl ExitSlot {
                 Some(timeout) => {
                     parker.0.park_timeout(timeout);
                     // SAFETY: the precondition is this function's own.
-                    return unsafe { self.take(place) };
+                    return unsafe { self.take(storage) };
                 }
             }
         }
     }
 
-    /// The content of the place. No other thread uses slot and place.
+    /// The content of the storage. No other thread uses slot and storage.
     pub(crate) fn left(&mut self) -> Left {
         match self.load() {
             FULL => Left::Reason,
@@ -331,5 +331,5 @@ impl Wake for ThreadWaker {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

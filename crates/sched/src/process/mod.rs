@@ -6,6 +6,6 @@
 //! **What it may import.** `base`, `handlers`, `limits`.
 
 pub(crate) mod exit_slot;
-pub(crate) mod home;
 pub(crate) mod outstanding;
+pub(crate) mod process_box;
 pub(crate) mod state;

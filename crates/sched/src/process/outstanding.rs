@@ -125,7 +125,7 @@ impl Others {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

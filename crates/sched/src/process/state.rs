@@ -54,8 +54,10 @@
 //! mailbox closed beforehand marks nothing. Rejected: to mark, then to close. A terminator would be
 //! told that the process has ended while others still see it run.
 //!
-//! **Only the first terminator pushes a nudge**: one wakes the process, and more would take memory
-//! until a long step is over.
+//! **A terminator pushes a nudge unless one has been pushed**: one wakes the process, and more
+//! would take memory until a long step is over. A terminator says so after its push, so that no
+//! terminator relies on one that is suspended before its own. Rejected: that the first alone
+//! pushes. While it is suspended, the process would sleep, although others terminate it.
 //!
 //! The phase is for display: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being
@@ -64,6 +66,7 @@
 //! | mark | set by | decides |
 //! |---|---|---|
 //! | `terminate` | any thread, before a nudge is pushed | that no further step starts |
+//! | `nudged` | a terminator, after its push | that the next one pushes no nudge |
 //! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
 //! | `cancelled`, `shutdown` | any thread | nothing here |
 //! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
@@ -76,12 +79,13 @@ use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, Single};
 use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
-const ENDED: u32 = 1 << 1;
-const CANCELLED: u32 = 1 << 2;
-const SHUTDOWN: u32 = 1 << 3;
-/// One system event: the bits from here on are their count. 2^28 events that no step has taken
-/// would wait in 16 GiB of nodes.
-const SYSTEM: u32 = 1 << 4;
+const NUDGED: u32 = 1 << 1;
+const ENDED: u32 = 1 << 2;
+const CANCELLED: u32 = 1 << 3;
+const SHUTDOWN: u32 = 1 << 4;
+/// One system event: the bits from here on are their count. 2^27 events that no step has taken
+/// would wait in 8 GiB of nodes.
+const SYSTEM: u32 = 1 << 5;
 
 const READY: u16 = 0;
 const RUNNING: u16 = 1;
@@ -217,7 +221,8 @@ impl<T> State<T> {
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
     /// turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(ENDED | CANCELLED | SHUTDOWN) != 0
+        let marks = self.marks();
+        marks >= SYSTEM || marks & TERMINATE != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -251,6 +256,12 @@ impl<T> State<T> {
     #[inline]
     pub(crate) fn push_batch(&self, items: Batch<T>) -> Result<Wake, Batch<T>> {
         self.wake(self.mailbox.push_batch(items))
+    }
+
+    /// Puts an item that is to be pushed here into its node.
+    #[inline]
+    pub(crate) fn single(&self, item: T) -> Single<T> {
+        self.mailbox.single(item)
     }
 
     /// As [`push`](Self::push), for an item that is in its node already.
@@ -290,19 +301,27 @@ impl<T> State<T> {
         if self.is_closed() {
             return None;
         }
-        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that
-        // ends the process sees what each terminator did before. Acquire pairs with the Release in
-        // `complete`: a terminator that comes after the end finds the mailbox closed.
-        let before = self.marks.fetch_or(TERMINATE, Ordering::AcqRel);
+        let before = self.mark_terminated();
         if before & ENDED != 0 {
             return None;
         }
-        if before & TERMINATE != 0 {
-            // The first terminator wakes the process.
+        if before & NUDGED != 0 {
+            // The nudge has woken the process, or the worker finds it before the process parks.
             return Some(Wake::Noted);
         }
         // A mailbox that has been closed meanwhile needs no nudge: the mark came before the end.
-        Some(self.push(nudge).unwrap_or(Wake::Noted))
+        let wake = self.push(nudge).unwrap_or(Wake::Noted);
+        // Ordering: Relaxed: a terminator that reads it does no more, and the push orders the rest.
+        self.marks.fetch_or(NUDGED, Ordering::Relaxed);
+        Some(wake)
+    }
+
+    /// What a terminator does first: sets the mark. Returns the marks before.
+    pub(crate) fn mark_terminated(&self) -> u32 {
+        // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that
+        // ends the process sees what each terminator did before. Acquire pairs with the Release in
+        // `complete`: a terminator that comes after the end finds the mailbox closed.
+        self.marks.fetch_or(TERMINATE, Ordering::AcqRel)
     }
 
     /// `Running -> Ready`, by the worker, which keeps the run token and must queue the process.
@@ -365,6 +384,14 @@ impl<T> State<T> {
         self.marks() & TERMINATE != 0
     }
 
+    /// Whether a step of it that waits is to wait no longer: the process is to be terminated, or no
+    /// step has been told yet that it is cancelled.
+    pub(crate) fn is_called_back(&self) -> bool {
+        let marks = self.marks();
+        let is_to_be_told = marks & CANCELLED != 0 && marks >= SYSTEM;
+        (marks & TERMINATE != 0 || is_to_be_told) && !self.is_closed()
+    }
+
     /// Marks the process as cancelled.
     pub(crate) fn cancel(&self) {
         // Ordering: Release pairs with the Acquire in `marks`.
@@ -410,5 +437,5 @@ impl<T> State<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -48,7 +48,7 @@ impl fmt::Display for Named {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use ganger_proc_api::HostName;

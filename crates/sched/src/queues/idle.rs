@@ -99,7 +99,7 @@ struct Roster {
     sleepers: Mutex<SmallVec<[usize; 5]>>,
 }
 
-#[cfg(all(not(loom), target_pointer_width = "64"))]
+#[cfg(all(not(ganger_loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Roster>() <= 64);
 
 pub(crate) struct Idle {
@@ -182,8 +182,9 @@ impl Idle {
     /// As [`notify`](Self::notify), when this thread has pushed to a queue that all workers share,
     /// by a read-modify-write.
     pub(crate) fn notify_from_outside(&self) -> bool {
-        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and `doze`:
-        // either the threads that look there see the push, or the load below sees them.
+        // Pairs with the full fence in `end_search` and the heavy ones in `sleep` and
+        // `monitor_sleep`: either the threads that look there see the push, or the load below sees
+        // them.
         asymmetric::behind_rmw();
         // Ordering: Relaxed, because the fence orders it.
         self.wake_if_owed(Snapshot::from(self.roster.word.load(Ordering::Relaxed)))
@@ -194,8 +195,8 @@ impl Idle {
     /// Lock-free unless there is a sleeper to wake.
     #[inline]
     pub(crate) fn notify(&self) -> bool {
-        // Pairs with the heavy fences in `sleep` and `doze`: either the sleeper sees the push, or
-        // the load below sees the sleeper.
+        // Pairs with the heavy fences in `sleep` and `monitor_sleep`: either the sleeper sees the
+        // push, or the load below sees the sleeper.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         let mut now = Snapshot::from(self.roster.word.load(Ordering::Relaxed));
@@ -222,7 +223,7 @@ impl Idle {
             return true;
         }
         if now.unwatched {
-            self.rouse();
+            self.wake_monitor();
         }
         false
     }
@@ -231,11 +232,11 @@ impl Idle {
     /// sees to it that the monitor watches over that.
     #[inline]
     pub(crate) fn defer(&self) {
-        // Pairs with the heavy fence in `doze`.
+        // Pairs with the heavy fence in `monitor_sleep`.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
         if Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched {
-            self.rouse();
+            self.wake_monitor();
         }
     }
 
@@ -356,21 +357,21 @@ impl Idle {
 
     /// The monitor has nothing to watch: blocks it until a thread pushes something that waits,
     /// unless there is something. Calls `blocks` before.
-    pub(crate) fn doze(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
-        self.announce_doze(stay_awake);
+    pub(crate) fn monitor_sleep(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
+        self.announce_monitor_sleep(stay_awake);
         blocks();
         self.monitor.park();
     }
 
     /// Says that the monitor does not watch, until a thread pushes something that waits.
-    pub(crate) fn announce_doze(&self, stay_awake: impl FnOnce() -> bool) {
-        // Ordering: SeqCst, one order with `rouse`.
+    pub(crate) fn announce_monitor_sleep(&self, stay_awake: impl FnOnce() -> bool) {
+        // Ordering: SeqCst, one order with `wake_monitor`.
         self.roster.word.fetch_or(UNWATCHED, Ordering::SeqCst);
         // Pairs with the light fences in `notify` and `defer`: either what was pushed is seen
         // below, or the pusher sees that the monitor does not.
         asymmetric::heavy();
         if stay_awake() {
-            self.rouse();
+            self.wake_monitor();
         }
     }
 
@@ -386,27 +387,28 @@ impl Idle {
         &self.monitor
     }
 
-    /// Lets the monitor go to sleep for that long, or until [`end_nap`](Self::end_nap).
-    pub(crate) fn nap(&self, time: Duration) {
+    /// Lets the monitor go to sleep for that long, or until
+    /// [`end_monitor_wait`](Self::end_monitor_wait).
+    pub(crate) fn monitor_wait(&self, time: Duration) {
         self.monitor.park_timeout(time);
     }
 
     /// Wakes the monitor, whatever it does.
-    pub(crate) fn end_nap(&self) {
-        self.rouse();
+    pub(crate) fn end_monitor_wait(&self) {
+        self.wake_monitor();
         self.monitor.unpark();
     }
 
     /// Wakes the monitor, if it sleeps because there was nothing to watch.
     #[cold]
     #[inline(never)]
-    pub(crate) fn rouse(&self) {
-        // Ordering: SeqCst, one order with `doze`.
+    pub(crate) fn wake_monitor(&self) {
+        // Ordering: SeqCst, one order with `monitor_sleep`.
         if self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst) & UNWATCHED != 0 {
             self.monitor.unpark();
         }
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

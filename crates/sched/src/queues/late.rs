@@ -18,7 +18,7 @@
 
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use ganger_sync::sync::{Mutex, lock};
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 
 /// See the head of this file.
 pub(crate) struct Late<T> {
@@ -26,14 +26,14 @@ pub(crate) struct Late<T> {
     count: AtomicUsize,
     /// The requests in the order of their arrival, by the
     /// [key](crate::core::cell::ProcessCell::key) of their process.
-    lists: Mutex<FxHashMap<u64, Vec<T>>>,
+    lists: Mutex<HashMap<u64, Vec<T>>>,
 }
 
 impl<T> Late<T> {
     pub(crate) fn new() -> Self {
         Self {
             count: AtomicUsize::new(0),
-            lists: Mutex::new(FxHashMap::default()),
+            lists: Mutex::new(HashMap::new()),
         }
     }
 

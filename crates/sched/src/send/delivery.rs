@@ -4,10 +4,11 @@
 use crate::base::contain::discard;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::nodes;
-use crate::core::owned::Item;
+use crate::core::item;
+use crate::core::item::{Item, seen};
 use crate::core::token::Token;
 use crate::limits::room::{Given, Room};
+use crate::probe::Probe;
 use crate::process::state::Wake;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
@@ -31,10 +32,10 @@ impl ProcessCell {
             // that can be woken is in the registry.
             return Ok(Some(unsafe { self.put_first(message.into_batch()) }));
         }
-        let noted = self.shared.accounts.note_item(message.item());
+        let sent = self.shared.probe.sending(message.item().seen().into_iter());
         let pushed = self.state.push_single(message);
         if pushed.is_ok() {
-            self.shared.accounts.accept(self.pid, noted);
+            self.shared.probe.accepted(self.pid, sent);
         }
         match pushed {
             // SAFETY: that is to say that this thread owns the token; as above.
@@ -48,21 +49,21 @@ impl ProcessCell {
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
-            return Err(nodes::refused(self.no_room(), message, &self.pid));
+            return Err(item::refused(self.no_room(), message, &self.pid));
         }
         if self.state.unpark() {
             // SAFETY: this thread owns the run token.
             (self.shared).schedule(unsafe { self.put_first(message.into_batch()) });
             return Ok(());
         }
-        let noted = self.shared.accounts.note_item(message.item());
+        let sent = self.shared.probe.sending(message.item().seen().into_iter());
         match self.state.push_single(message) {
             Ok(wake) => {
-                self.shared.accounts.accept(self.pid, noted);
+                self.shared.probe.accepted(self.pid, sent);
                 self.settle(wake);
                 Ok(())
             }
-            Err(message) => Err(nodes::refused(SendErrorKind::Closed, message, &self.pid)),
+            Err(message) => Err(item::refused(SendErrorKind::Closed, message, &self.pid)),
         }
     }
 
@@ -121,7 +122,9 @@ impl ProcessCell {
     /// Asks the process to finish; `false` when it has ended.
     pub(crate) fn cancel(self: &Task, reason: CancelReason) -> bool {
         self.state.cancel();
-        self.push_system(Item::Event(Event::Cancel(reason))).is_ok()
+        let is_alive = self.push_system(Item::Event(Event::Cancel(reason))).is_ok();
+        self.call_back();
+        is_alive
     }
 
     /// Tells the process of the shutdown, unless it has been told.
@@ -143,7 +146,14 @@ impl ProcessCell {
     /// Lets no further step start; `false` when the process has ended.
     pub(crate) fn terminate(self: &Task) -> bool {
         let wake = self.state.terminate(Item::Nudge);
-        wake.map(|wake| self.settle_urgent(wake)).is_some()
+        let is_alive = wake.map(|wake| self.settle_urgent(wake)).is_some();
+        self.call_back();
+        is_alive
+    }
+
+    /// The process has been marked: its step waits for room no longer, if it does.
+    fn call_back(&self) {
+        self.shared.waiting_steps.wake(self.pid.id());
     }
 
     /// Ends its state, as the owner of the run token, and closes its mailbox: see
@@ -201,8 +211,8 @@ impl ProcessCell {
     /// This thread owns the run token, and has not queued the process.
     #[inline]
     unsafe fn put_first(self: &Task, items: Batch<Item>) -> Token {
-        let noted = self.shared.accounts.note(&items);
-        self.shared.accounts.accept(self.pid, noted);
+        let sent = self.shared.probe.sending(seen(&items));
+        self.shared.probe.accepted(self.pid, sent);
         // Nothing is pending in a process that waits, and what others push from now on comes later.
         // SAFETY: as this function's.
         unsafe { self.with_core(|core| core.pending.append(items)) };
@@ -214,9 +224,9 @@ impl ProcessCell {
     /// Puts items behind others, to a process whose token has an owner, and settles the wake-up.
     #[inline(never)]
     pub(crate) fn push_behind(self: &Task, items: Batch<Item>) -> Result<Wake, Batch<Item>> {
-        let noted = self.shared.accounts.note(&items);
+        let sent = self.shared.probe.sending(seen(&items));
         let wake = self.state.push_batch(items)?;
-        self.shared.accounts.accept(self.pid, noted);
+        self.shared.probe.accepted(self.pid, sent);
         self.settle(wake);
         Ok(wake)
     }
@@ -229,16 +239,16 @@ impl ProcessCell {
             let token = unsafe { self.put_first(answer.into_batch()) };
             return self.shared.schedule(token);
         }
-        let noted = self.shared.accounts.note_item(answer.item());
+        let sent = self.shared.probe.sending(answer.item().seen().into_iter());
         match self.state.push_single(answer) {
             Ok(wake) => {
-                self.shared.accounts.accept(self.pid, noted);
+                self.shared.probe.accepted(self.pid, sent);
                 self.settle(wake);
             }
             Err(answer) => {
                 let counters = self.shared.own_counters();
                 counters.stale_completions.bump();
-                self.shared.accounts.refuse_answer();
+                self.shared.probe.answer_refused();
                 discard(self.pid, counters, answer);
             }
         }
@@ -247,9 +257,9 @@ impl ProcessCell {
     /// Puts a system event in, always by way of the mailbox: the worker sorts it out when it
     /// leaves.
     pub(crate) fn push_system(self: &Task, item: Item) -> Result<(), Item> {
-        let noted = self.shared.accounts.note_item(&item);
+        let sent = self.shared.probe.sending(item.seen().into_iter());
         let wake = self.state.push_system(item)?;
-        self.shared.accounts.accept(self.pid, noted);
+        self.shared.probe.accepted(self.pid, sent);
         self.settle_urgent(wake);
         Ok(())
     }

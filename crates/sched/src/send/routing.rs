@@ -3,9 +3,9 @@
 use crate::base::contain::log;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
+use crate::core::item;
+use crate::core::item::Item;
 use crate::core::local;
-use crate::core::nodes;
-use crate::core::owned::Item;
 use crate::core::shared::Shared;
 use crate::send::delivery::Put;
 use ganger_mpsc::Single;
@@ -120,13 +120,13 @@ impl Shared {
     fn deliver_here(self: &Arc<Self>, package: Package) -> Result<(), SendError> {
         let id = package.target.id();
         // The message is in its node before the look-up, which the end of the process waits for.
-        let message = nodes::of_message(package.message);
+        let message = item::of_message(package.message);
         local::with_either(self, |queue| {
             match self.put(id, message) {
                 Ok(None) => {}
                 Ok(Some(token)) => self.schedule_on(queue, token),
                 Err((kind, message)) => {
-                    return Err(nodes::refused(kind, message, &package.target));
+                    return Err(item::refused(kind, message, &package.target));
                 }
             }
             Ok(())
@@ -215,5 +215,5 @@ impl Drop for Passing {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -1,13 +1,17 @@
 //! The driver decides, on this thread, what the scheduler leaves to chance.
 
+use super::{Simulation, interleave};
+use crate::core::shared::Shared;
 use crate::core::token::Token;
+use crate::probe::{Decide, Scheduler};
 use ganger_deque::Worker as Deque;
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-/// Decides.
+/// Decides what the scheduler leaves to chance.
 pub trait Driver {
-    /// One of so many; `what` says what for.
+    /// Chooses one of so many alternatives; `what` says what for.
     fn choose(&mut self, what: &'static str, of: usize) -> usize;
 
     /// Whether something goes wrong; `what` says what.
@@ -17,13 +21,11 @@ pub trait Driver {
 thread_local! {
     static DRIVER: RefCell<Option<Box<dyn Driver>>> = const { RefCell::new(None) };
     static IS_DRIVEN: Cell<bool> = const { Cell::new(false) };
-    /// Spares that are to be put to work: see [`hire`].
+    /// Spares that are to be put to work: see [`Decide::hire`].
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
-    /// The turn that is about to be run has been counted.
-    static HAS_BEGUN: Cell<bool> = const { Cell::new(false) };
+    static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
     /// What the clock of the simulation shows.
     static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
-    static BROKEN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Calls `f` with that driver for this thread, and returns the first promise that was broken
@@ -37,7 +39,7 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             IS_DRIVEN.set(false);
             DRIVER.take();
-            super::moment::forget();
+            interleave::forget();
             super::note::forget();
         }
     }
@@ -46,19 +48,9 @@ pub fn drive<R>(driver: Box<dyn Driver>, f: impl FnOnce() -> R) -> R {
         "this thread runs a simulation already"
     );
     DRIVER.replace(Some(driver));
-    BROKEN.take();
+    VIOLATION.take();
     let _leave = Leave;
     f()
-}
-
-/// Takes the deque of a spare whose thread would be started, if there is a driver: the machine has
-/// the spare work. Else gives it back.
-pub(crate) fn hire(index: usize, deque: Deque<Token>) -> Option<Deque<Token>> {
-    if !IS_DRIVEN.get() {
-        return Some(deque);
-    }
-    HIRED.with_borrow_mut(|hired| hired.push((index, deque)));
-    None
 }
 
 /// Those that have been hired since the last call.
@@ -66,80 +58,87 @@ pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }
 
-/// The next turn has been counted already, because its step has blocked before it began.
-pub(crate) fn set_begun() {
-    HAS_BEGUN.set(true);
-}
-
-/// Whether the turn that begins has been counted.
-pub(crate) fn has_begun() -> bool {
-    HAS_BEGUN.replace(false)
-}
-
-/// The first promise that has been broken since this thread has had its driver, once.
-#[must_use]
-pub fn broken() -> Option<String> {
-    BROKEN.take()
-}
-
-/// Notes what is broken, where there is a driver; returns whether there is one.
-pub(crate) fn note_broken(message: &str) -> bool {
-    if IS_DRIVEN.get() {
-        BROKEN.with_borrow_mut(|broken| {
-            broken.get_or_insert_with(|| message.to_owned());
-        });
-    }
-    IS_DRIVEN.get()
-}
-
-/// Refuses a call that would block the only thread that there is.
-///
-/// # Panics
-/// On a thread that has a driver. In a step the scheduler contains that, so it is noted as well.
-#[track_caller]
-pub(crate) fn refuse_to_block(what: &str, instead: &str) {
-    let message = format!("{what} would block the simulation for ever; use {instead}");
-    assert!(!note_broken(&message), "{message}");
-}
-
 /// The clock of the simulation shows that.
 pub(super) fn set_time(now: Duration) {
     TIME.set(now);
 }
 
-/// What it shows, if there is one.
-pub(crate) fn time() -> Option<Duration> {
-    IS_DRIVEN.get().then(|| TIME.get())
+/// The first promise that has been broken since this thread has had its driver, once.
+#[must_use]
+pub fn violation() -> Option<String> {
+    VIOLATION.take()
 }
 
-/// Whether this thread has a driver.
-pub(crate) fn is_driven() -> bool {
-    IS_DRIVEN.get()
-}
+impl Decide for Simulation {
+    fn is_driven() -> bool {
+        IS_DRIVEN.get()
+    }
 
-/// One of so many, if there is a driver.
-pub(crate) fn choose(what: &'static str, of: usize) -> Option<usize> {
-    with(|driver| driver.choose(what, of))
+    fn choose(what: &'static str, of: usize) -> Option<usize> {
+        with(|driver| driver.choose(what, of))
+    }
+
+    fn happens(what: &'static str) -> bool {
+        with(|driver| driver.happens(what)).unwrap_or(false)
+    }
+
+    fn time() -> Option<Duration> {
+        Self::is_driven().then(|| TIME.get())
+    }
+
+    fn stepping() {
+        if Self::happens("step panics") {
+            super::tell("fault: the step panics");
+            panic!("a fault of the simulation: the step panics");
+        }
+    }
+
+    fn note_violation(message: &str) -> bool {
+        if Self::is_driven() {
+            VIOLATION.with_borrow_mut(|violation| {
+                violation.get_or_insert_with(|| message.to_owned());
+            });
+        }
+        Self::is_driven()
+    }
+
+    #[track_caller]
+    fn refuse_to_block(what: &str, instead: &str) {
+        // In a step the scheduler contains the panic, so it is noted as well.
+        let message = format!("{what} would block the simulation for ever; use {instead}");
+        assert!(!Self::note_violation(&message), "{message}");
+    }
+
+    /// The machine has the spare work.
+    fn hire<D: 'static>(worker: usize, deque: D) -> Option<D> {
+        let mut deque = Some(deque);
+        if Self::is_driven()
+            && let Some(deque) = (&mut deque as &mut dyn Any).downcast_mut::<Option<Deque<Token>>>()
+            && let Some(deque) = deque.take()
+        {
+            HIRED.with_borrow_mut(|hired| hired.push((worker, deque)));
+        }
+        deque
+    }
+
+    fn begin_stop(scheduler: &dyn Scheduler, deadline: Duration) -> bool {
+        if Self::is_driven() {
+            interleave::begin_stop(Shared::of(scheduler), deadline);
+        }
+        Self::is_driven()
+    }
 }
 
 /// Whether something goes wrong; `what` says what.
 #[must_use]
 pub fn happens(what: &'static str) -> bool {
-    with(|driver| driver.happens(what)).unwrap_or(false)
+    Simulation::happens(what)
 }
 
 /// One of so many, for what a simulation has put around users' code.
 #[must_use]
 pub fn pick(of: usize) -> usize {
-    choose("user", of).unwrap_or(0)
-}
-
-/// Before each step: it may panic.
-pub(crate) fn before_step() {
-    if happens("step panics") {
-        super::tell("fault: the step panics");
-        panic!("a fault of the simulation: the step panics");
-    }
+    Simulation::choose("user", of).unwrap_or(0)
 }
 
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {

@@ -6,17 +6,14 @@
 //! [`Driver`].
 
 mod driver;
-mod moment;
+mod interleave;
 mod note;
+mod points;
 
-pub use driver::{Driver, broken, drive, happens, pick};
-pub(crate) use driver::{
-    before_step, choose, has_begun, hire, is_driven, note_broken, refuse_to_block, set_begun, time,
-};
-pub(crate) use moment::{begin_stop, moment};
-pub use moment::{offer_act, offer_upgrade};
+pub use driver::{Driver, drive, happens, pick, violation};
+pub use interleave::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
-pub(crate) use note::{begin_step, end, note_yield};
+pub(crate) use points::Simulation;
 
 use crate::api::handle::Handle;
 use crate::api::scheduler::{Scheduler, StartError};
@@ -46,7 +43,7 @@ pub enum Did {
     Looked,
     /// A look that found a process.
     Found(Pid),
-    /// Its search is over, and another is woken for what is left.
+    /// Its search is over, and another worker is woken for what is left.
     TookUp(Pid),
     /// A turn of that process.
     Ran(Pid),
@@ -58,7 +55,7 @@ pub enum Did {
     Blocked(Pid),
     /// Its place has been taken: it leaves what it has to others, and is a spare.
     StoodDown,
-    /// It takes the place of another.
+    /// It takes the place of another worker.
     CameBack,
     /// No process has needed it for a while: its thread has ended, and its slot is free.
     Retired,
@@ -106,7 +103,7 @@ impl Clock for SetClock {
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
-    /// Of the workers, and of the spares that have ever been needed.
+    /// The queues of the workers, and of the spares that have ever been needed.
     queues: &'a [OnceCell<LocalQueue>],
     workers: Vec<Simulated<'a>>,
     monitor: monitor::simulated::Simulated<'a, SetClock>,
@@ -142,7 +139,7 @@ pub fn run<R>(
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
     let spares = deques.split_off(shared.worker_slots.workers());
     shared.worker_slots.set_free(spares.into_iter());
-    shared.accounts.begin();
+    shared.probe.1.0.begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
     for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
@@ -242,16 +239,16 @@ impl Machine<'_> {
         did
     }
 
-    /// When the monitor looks next, if not only after a wake-up, or a step that blocks goes on, or
-    /// an unneeded spare ends.
+    /// When something is due next: a look of the monitor, the end of a step that blocks, or the end
+    /// of an unneeded spare. None if the monitor waits for a wake-up, and nothing else is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.workers.iter().filter_map(Simulated::next_due);
         workers.chain(self.monitor.next_look()).min()
     }
 
-    /// For how long processes may wait that no other worker is free for, until a spare takes the
-    /// place of a worker whose step blocks (G6); none when nothing waits, or no spare is left.
+    /// How long processes without a free worker may wait until a spare takes the place of a worker
+    /// whose step blocks (G6). None when nothing waits, or no spare is left.
     #[must_use]
     pub fn patience(&self) -> Option<Duration> {
         let shared = self.shared;
@@ -274,11 +271,10 @@ impl Machine<'_> {
         driver::set_time(self.now());
     }
 
-    /// Checks the promises that can be checked at this moment; returns whether that was anything:
-    /// no worker was about to look or to wake another. What is broken panics, and is
-    /// [noted](broken).
+    /// Checks the promises, if no worker is about to look or to wake another, and returns whether
+    /// that was so. A broken promise panics, and is [noted](violation).
     pub fn audit(&self) -> bool {
-        self.shared.check.audit(self.shared)
+        self.shared.probe.0.audit(self.shared)
     }
 
     /// Whether something is queued anywhere.
@@ -295,7 +291,7 @@ impl Machine<'_> {
 
     /// Whatever others do between two moves, by chance: see [`noted`].
     pub fn interfere(&mut self) {
-        moment(self.shared);
+        interleave::interleave(self.shared);
     }
 
     /// Whether a shutdown has begun, here or in the middle of a move.
@@ -312,25 +308,25 @@ impl Machine<'_> {
 
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
     pub fn begin_stop(&mut self) {
-        moment::tell_of_stop(self.shared);
+        interleave::tell_of_stop(self.shared);
     }
 
     /// The deadline that `begin_stop` has been given since the last call of this.
     #[must_use]
     pub fn take_deadline(&mut self) -> Option<Duration> {
-        moment::take_deadline()
+        interleave::take_deadline()
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
     pub fn force(&mut self) {
-        moment::force(self.shared);
+        interleave::force(self.shared);
     }
 
     /// Third part: the workers leave when nothing is queued.
     pub fn halt(&mut self) {
         self.shared.shutdown.halt();
         self.shared.idle.notify_all();
-        self.shared.idle.end_nap();
+        self.shared.idle.end_monitor_wait();
     }
 
     /// Whether all workers have left.
@@ -347,8 +343,8 @@ impl Machine<'_> {
         self.shared.report_since(&before)
     }
 
-    /// A live process that a shutdown has overlooked so far: which has not been told of it, or is
-    /// to go on though the deadline has passed.
+    /// A live process that a shutdown has overlooked so far: it has not been told of the shutdown,
+    /// or is to go on although the deadline has passed.
     #[must_use]
     pub fn overlooked(&self) -> Option<Pid> {
         let mut live = self.shared.registry.all();
@@ -382,11 +378,11 @@ impl Machine<'_> {
         (!found.is_empty()).then(|| found.join(", "))
     }
 
-    /// What the accounts of all that went into a scheduler whose workers have left do not agree
-    /// about with what it has counted, if there is something.
+    /// How the accounts differ from what a scheduler has counted whose workers have left, if they
+    /// do.
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();
-        self.shared.accounts.difference(&counted)
+        self.shared.probe.1.0.difference(&counted)
     }
 }

@@ -1,12 +1,8 @@
 //! What happens within a move, and between two, for the code that shows a run.
 
-use super::Did;
-use super::driver::is_driven;
-use super::moment::moment;
-use crate::base::contain::text_of;
-use crate::core::cell::Task;
-use crate::core::shown::Shown;
-use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Symbol, Tag};
+use super::{Did, Simulation};
+use crate::probe::Decide;
+use ganger_proc_api::{CommandId, Event, EventQueue, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -21,9 +17,9 @@ const SHOWN: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// Another thread has done that from outside of any worker.
+    /// Another thread has done this, from outside of any worker.
     Outside(Did),
-    /// A step of a process that was submitted with that method is about to see this.
+    /// A step of a process that was submitted with that method is about to see these events.
     Steps(Symbol, Given),
     /// A step has yielded such a command, with that tag.
     Yields(CommandId, Tag),
@@ -44,6 +40,12 @@ pub struct Given {
 }
 
 impl Given {
+    pub(super) fn of(events: &impl EventQueue) -> Self {
+        let mut given = Self::default();
+        events.visit(&mut |event| given.add(event));
+        given
+    }
+
     fn add(&mut self, event: &Event) {
         match event {
             Event::Cancel(_) => self.cancels += 1,
@@ -107,39 +109,15 @@ pub fn tell(text: impl Into<Box<str>>) {
     note(|| Note::Told(text.into()));
 }
 
-/// Nothing, where there is no driver.
+/// Adds a note. Does nothing where there is no driver.
 pub(super) fn note(what: impl FnOnce() -> Note) {
-    if is_driven() {
+    if Simulation::is_driven() {
         let what = what();
         NOTES.with_borrow_mut(|notes| notes.push(what));
     }
 }
 
-/// Before each step; a moment at which others may act.
-pub(crate) fn begin_step(task: &Task, shown: &Shown<'_>) {
-    note(|| {
-        let mut given = Given::default();
-        shown.visit(&mut |event| given.add(event));
-        Note::Steps(task.method, given)
-    });
-    moment(&task.shared);
-}
-
-/// A command is about to be carried out.
-pub(crate) fn note_yield(command: CommandId, tag: Tag) {
-    note(|| Note::Yields(command, tag));
-}
-
-/// A process has been closed, before it counts as ended; a moment at which others may act.
-pub(crate) fn end(task: &Task, reason: &ExitReason) {
-    note(|| {
-        let (pid, method) = (task.pid, task.method);
-        Note::Told(format!("{pid} ({method}) ended: {}", text_of(reason)).into())
-    });
-    moment(&task.shared);
-}
-
-/// For another simulation.
+/// Forgets all notes, so that another simulation may follow.
 pub(super) fn forget() {
     NOTES.take();
 }

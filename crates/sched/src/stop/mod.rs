@@ -1,7 +1,7 @@
 //! Stopping: ask, wait, force, report.
 //!
-//! 1. *Stopping*: submits are refused. The supervisor, a thread of its own, gives every process a
-//!    cancel event.
+//! 1. *Stopping*: submits are refused, and no sender waits for room. The supervisor, a thread of
+//!    its own, gives waiting senders their messages back, and every process a cancel event.
 //! 2. Workers go on until all processes have ended, or the deadline has passed.
 //! 3. *Terminating*: what is left ends at its next step boundary. The supervisor sees to that, and
 //!    has reapers end processes whose workers are all stuck.
@@ -21,7 +21,7 @@
 mod reapers;
 mod supervisor;
 
-pub(crate) use self::supervisor::{cancel_all, end_queued, terminate_all};
+pub(crate) use self::supervisor::{cancel_all, end_queued, end_waits, terminate_all};
 
 use crate::base::clock::Deadline;
 use crate::base::contain::log;
@@ -30,6 +30,7 @@ use crate::base::stats::WorkerStats;
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::core::threads;
+use crate::probe::{Decide, Decider};
 use crate::progress::fence_after_halt;
 use crate::progress::report::{StopError, StopReport};
 use crate::progress::stopper::Done;
@@ -67,8 +68,7 @@ impl Shared {
     /// has passed and a little longer, at the most.
     #[cfg_attr(feature = "sim", track_caller)]
     pub(crate) fn stop(self: &Arc<Self>, deadline: Duration) -> Result<StopReport, StopError> {
-        #[cfg(feature = "sim")]
-        crate::sim::refuse_to_block("stop", "`Rt::stop`");
+        Decider::refuse_to_block("stop", "`Rt::stop`");
         if frames::is_inside(&**self) {
             return Err(StopError::Inside);
         }
@@ -86,9 +86,8 @@ impl Shared {
 
     /// Has the scheduler stopped by a thread of its own, unless a thread is at it.
     pub(crate) fn begin_stop(self: &Arc<Self>, deadline: Duration) {
-        #[cfg(feature = "sim")]
-        if crate::sim::is_driven() {
-            return crate::sim::begin_stop(self, deadline);
+        if Decider::begin_stop(self, deadline) {
+            return;
         }
         if !self.ask_to_stop(Deadline::after(deadline)) {
             return;
@@ -153,6 +152,7 @@ impl Shared {
 
         let is_supervised = self.live.get() == 0 || supervisor::start(self);
         if !is_supervised {
+            end_waits(self);
             cancel_all(self);
         }
         if !self.live.wait(|| 0, || stopper.deadline().remaining()) {
@@ -189,6 +189,7 @@ impl Shared {
     /// deadline.
     fn force(self: &Arc<Self>) {
         self.stopper.expire();
+        end_waits(self);
         self.shutdown.begin_terminating();
         self.force_what_is_left();
         self.halt();
@@ -208,24 +209,39 @@ impl Shared {
         self.shutdown.halt();
         self.live.poke();
         self.idle.notify_all();
-        self.idle.end_nap();
+        self.idle.end_monitor_wait();
         self.worker_slots.wake_all();
     }
 }
 
-/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a worker
-/// does, and a thread that ends processes.
-#[cold]
-#[inline(never)]
-pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
-    let is_worker = local::with(shared, |_| ()).is_some();
-    if !is_worker && !frames::looks_itself(&**shared) {
-        fence_after_halt();
-        if shared.has_work() {
-            reapers::start(shared);
-        }
+/// Calls `f`, which calls users' code, on a thread of that name; on this one where the system
+/// grants no other.
+fn on_another_thread(shared: &Arc<Shared>, name: &str, f: fn(&Arc<Shared>)) {
+    if Decider::is_driven() {
+        // There is no other thread.
+        return f(shared);
+    }
+    let started = threads::spawn(threads::builder(shared, name), shared, f);
+    if started.is_err() {
+        f(shared);
     }
 }
 
-#[cfg(all(test, not(loom)))]
+/// Has what is queued after the halt ended by a reaper, unless this thread looks itself: a thread
+/// that ends processes does. So does a worker, but its step may never end.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_after_halt(shared: &Arc<Shared>) {
+    if frames::looks_itself(&**shared) {
+        return;
+    }
+    fence_after_halt();
+    if !shared.has_work() {
+        return;
+    }
+    let is_worker = local::with(shared, |_| ()).is_some();
+    reapers::start(shared, is_worker);
+}
+
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -7,7 +7,8 @@
 //!
 //! **Protocol.**
 //! 1. A *thread that queues a process* after the halt makes a full fence, and looks whether one is
-//!    queued. If so, it starts a reaper, unless there are sixteen of them.
+//!    queued. If so, it starts a reaper, unless there are sixteen of them. A worker, which looks
+//!    itself when its step is over, starts one only if there is none.
 //! 2. A *reaper* ends what is queued until nothing is. It leaves, makes a full fence, and looks
 //!    once more. If something is queued by then, it enters again.
 //! 3. The *supervisor* looks now and then. It starts a reaper when something is queued and there is
@@ -19,10 +20,9 @@
 //!
 //! Where the system refuses a thread, the one that would have started it does its work.
 
-use super::end_queued;
+use super::{end_queued, on_another_thread};
 use crate::base::contain::or_abort;
 use crate::core::shared::Shared;
-use crate::core::threads;
 use crate::progress::reaper_pool::ReaperPool;
 use std::sync::Arc;
 use std::thread;
@@ -73,24 +73,22 @@ impl Supervisor {
     }
 }
 
-/// Has what is queued after the halt ended. The caller has made a full fence.
-pub(super) fn start(shared: &Arc<Shared>) {
-    if shared.stopper.reapers.enter() {
+/// Has what is queued after the halt ended. The caller has made a full fence, and may be a worker.
+pub(super) fn start(shared: &Arc<Shared>, is_worker: bool) {
+    let reapers = &shared.stopper.reapers;
+    let has_entered = if is_worker {
+        reapers.enter_first()
+    } else {
+        reapers.enter()
+    };
+    if has_entered {
         start_entered(shared);
     }
 }
 
 /// Starts the thread of a reaper that has entered.
 fn start_entered(shared: &Arc<Shared>) {
-    #[cfg(feature = "sim")]
-    if crate::sim::is_driven() {
-        // There is no other thread.
-        return reap(shared);
-    }
-    let started = threads::spawn(threads::builder(shared, "reaper"), shared, reap);
-    if started.is_err() {
-        reap(shared);
-    }
+    on_another_thread(shared, "reaper", reap);
 }
 
 /// The work of a reaper that has entered.

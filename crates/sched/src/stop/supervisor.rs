@@ -1,21 +1,23 @@
 //! The thread that looks after a stop, so that its caller does nothing whose time grows with the
 //! number of processes.
 //!
-//! It cancels all processes, terminates what is left at the deadline, and starts reapers while
-//! something is queued that no worker takes. A process ends by calling users' code, which may not
-//! return. So the supervisor itself ends none, unless the system refuses it the thread of a reaper.
+//! It ends the waits of senders, cancels all processes, terminates what is left at the deadline,
+//! and starts reapers while something is queued that no worker takes. A process ends by calling
+//! users' code, which may not return, as a waker may. So the supervisor itself calls neither,
+//! unless the system refuses it another thread.
 
+use super::on_another_thread;
 use super::reapers::Supervisor;
 use crate::base::clock::Deadline;
-use crate::base::contain::log;
+use crate::base::contain::{contain_and_report, log};
 use crate::base::frames::{self, Frame};
 use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::core::token::Token;
-use crate::progress::fence_after_halt;
+use crate::limits::waiters::Waiters;
 use crate::turn::run::Runner;
 use ganger_deque::Steal;
-use ganger_sync::hint;
+use ganger_sync::{fence, hint};
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
@@ -46,6 +48,7 @@ fn supervise(shared: &Arc<Shared>) {
     // The caller of `stop` may be pinned.
     shared.worker_slots.unpin();
     let progress = &shared.shutdown;
+    end_waits(shared);
     cancel_all(shared);
     // Until all have ended, or there is more to do.
     let enough = || if progress.is_over() { usize::MAX } else { 0 };
@@ -74,8 +77,25 @@ fn is_nothing_left(shared: &Shared) -> bool {
     if !shared.shutdown.is_halted() {
         return false;
     }
-    fence_after_halt();
+    // Pairs with the light fence in `Shared::begin`, and does what `fence_after_halt` does.
+    fence::heavy();
     !shared.has_work()
+}
+
+/// Lets no sender wait for room any more. Those that wait are woken on another thread, because
+/// wakers are users' code, which may not return.
+pub(crate) fn end_waits(shared: &Arc<Shared>) {
+    let waiters = shared.waiters.as_ref();
+    if waiters.is_some_and(Waiters::stop) {
+        on_another_thread(shared, "waker", wake_waiters);
+    }
+}
+
+fn wake_waiters(shared: &Arc<Shared>) {
+    if let Some(waiters) = &shared.waiters {
+        let counters = shared.own_counters();
+        waiters.wake_all(|waker| contain_and_report("waker", None, counters, || waker.wake()));
+    }
 }
 
 /// Gives every process its cancel event, until there is no time for that any more.

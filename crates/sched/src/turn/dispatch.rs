@@ -4,24 +4,25 @@
 //! of going through the mailbox: an answer needs no atomic operation then, and when the handler
 //! drops its completer and returns an error, or panics, the completion says so rather than that
 //! the completer was dropped.
+//!
+//! An answer that is caught is the last of what is pending. When it is not behind anything else,
+//! the next step of the turn takes it, and its yield never goes into the set of those outstanding.
 
-mod conclude;
-
-use self::conclude::{Failure, conclude};
+use super::Turn;
+use super::conclude::Failure;
 use crate::base::contain::{contain, discard, discard_each};
 use crate::base::stats::Counters;
-use crate::core::cell::ProcessCell;
-use crate::core::cell::Task;
-use crate::core::nodes::{self, CommandResult};
-use crate::core::owned::{Core, Item};
-use crate::core::turns::Turning;
+use crate::core::cell::{ProcessCell, Task};
+use crate::core::item::{CommandResult, Item, of_completion};
+use crate::core::turns::TurnPlace;
+use crate::probe::Probe;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
-    BoxError, Command, CommandError, Completer, Handler, StepOutput, Tag, Yield,
+    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Yield,
 };
 use std::cell::Cell;
-use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::{mem, ptr};
 
 thread_local! {
     /// The innermost of the handlers' calls on this thread's stack, or null. Without a destructor:
@@ -40,8 +41,7 @@ struct Call {
 }
 
 /// What has become of a completer.
-#[derive(Default)]
-enum Answer {
+pub(super) enum Answer {
     /// It has been used: this is the answer.
     Given(Single<Item>),
     /// It has been used, and the answer has gone through the mailbox.
@@ -49,7 +49,6 @@ enum Answer {
     /// It has been dropped unused.
     Dropped,
     /// It is there, perhaps on another thread.
-    #[default]
     Later,
 }
 
@@ -59,164 +58,154 @@ enum Answer {
 /// The result is not used after the caller has returned.
 #[inline]
 unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
-    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `make` puts
+    // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `leave` puts
     // back what was there before.
     unsafe { CURRENT.get().as_ref() }
         .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
 }
 
-/// Keeps the completion when it belongs to the handler that is on this thread's stack. Otherwise
-/// the completion goes through the mailbox. So does a late answer, behind the items that the
-/// handler has already had sent to the process.
-#[inline]
-pub(crate) fn complete(task: Task, tag: Tag, token: u64, result: CommandResult) {
-    let answer = nodes::of_completion(tag, token, result);
-    // SAFETY: it is used here only.
-    match unsafe { current(&task, token) } {
-        Some(call) if !task.state.has_events() => {
-            task.shared.accounts.accept_answer(task.pid, tag, token);
-            call.settle(Answer::Given(answer), task);
+impl CompletionSink for ProcessCell {
+    /// Keeps the completion when it belongs to the handler that is on this thread's stack.
+    /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items
+    /// that the handler has already had sent to the process.
+    fn complete(self: Arc<Self>, tag: Tag, token: u64, result: CommandResult) {
+        self.shared.probe.answered();
+        // SAFETY: it is used here only.
+        match unsafe { current(&self, token) } {
+            Some(call) if !self.state.has_events() => {
+                self.shared.probe.answered_inline(self.pid, tag, token);
+                call.settle(Answer::Given(of_completion(tag, token, result)), self);
+            }
+            call => {
+                if let Some(call) = call {
+                    call.answer.set(Answer::Sent);
+                }
+                self.complete_behind(of_completion(tag, token, result));
+            }
         }
-        call => {
-            if let Some(call) = call {
-                call.answer.set(Answer::Sent);
-            }
-            task.complete_behind(answer);
+    }
+
+    /// Notes that the completer of the handler that is on this thread's stack was dropped. If the
+    /// completer is another's, the completion goes through the mailbox.
+    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        self.shared.probe.answered();
+        // SAFETY: it is used here only.
+        if let Some(call) = unsafe { current(&self, token) } {
+            return call.settle(Answer::Dropped, self);
+        }
+        self.complete_behind(of_completion(tag, token, Err(CommandError::Dropped)));
+    }
+
+    fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.state.is_unwanted()
+    }
+
+    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        self.call_at_end(call)
+    }
+}
+
+impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
+    /// Dispatches the yields in `out`, in order.
+    #[inline(always)]
+    pub(super) fn dispatch(&mut self, out: &mut StepOutput) {
+        let only = out.only_yield();
+        if only.is_some() {
+            self.apart().dispatch_one(only);
+        } else if !out.yields().is_empty() {
+            self.apart().dispatch_all(out);
         }
     }
-}
 
-/// Notes that the completer of the handler that is on this thread's stack was dropped. If the
-/// completer is another's, the completion goes through the mailbox.
-pub(crate) fn complete_dropped(task: Task, tag: Tag, token: u64) {
-    // SAFETY: it is used here only.
-    if let Some(call) = unsafe { current(&task, token) } {
-        return call.settle(Answer::Dropped, task);
+    #[inline(never)]
+    fn dispatch_all(mut self, out: &mut StepOutput) {
+        for it in out.drain_yields() {
+            self.apart().dispatch_one(&mut Some(it));
+        }
     }
-    task.complete_behind(nodes::of_completion(tag, token, Err(CommandError::Dropped)));
-}
 
-/// Dispatches the yields in `out`, in order. Returns how many answers have come before their
-/// handlers returned: these are the last of what is pending.
-#[inline]
-pub(crate) fn dispatch<'a>(
-    place: impl Turning<'a>,
-    task: &Task,
-    core: &mut Core,
-    out: &mut StepOutput,
-    counters: &Counters,
-) -> usize {
-    if out.yields().is_empty() {
-        return 0;
+    /// The yield stays where it is until the handler is called: it has just been written, and would
+    /// have to be waited for if it were moved sooner.
+    #[inline(never)]
+    fn dispatch_one(mut self, place: &mut Option<Yield>) {
+        let Some(Yield { command, tag }) = place else {
+            return;
+        };
+        let (id, tag) = (command.id, *tag);
+        self.place.count(&self.counters.yields);
+        let token = self.core.yields.number();
+        self.shared.probe.yielded(self.task.pid, id, tag, token);
+        // What has arrived before the answer stays before it.
+        self.core.receive_rare(&self.task.state);
+        let sink = self.core.cached_self_ref.take();
+        let sink = sink.unwrap_or_else(|| Arc::clone(self.task));
+        let call = Call {
+            cell: Arc::as_ptr(self.task),
+            token,
+            answer: Cell::new(Answer::Later),
+            reference: Cell::new(None),
+        };
+        let outer = CURRENT.replace(&raw const call);
+        let Some(handler) = self.place.handler(id) else {
+            discard_unhandled(Completer::new(sink, tag, token), place, self.counters);
+            (_, self.core.cached_self_ref) = call.leave(outer);
+            return self.conclude((id, tag, token), Answer::Dropped, Some(Failure::Unknown));
+        };
+        let returned = contain(move || match place.take() {
+            Some(it) => handler.handle(it.command, Completer::new(sink, tag, token)),
+            None => Ok(()),
+        });
+        let (answer, reference) = call.leave(outer);
+        self.core.cached_self_ref = reference;
+        let failure = match returned {
+            Ok(Ok(())) => {
+                if let Answer::Given(answer) = answer {
+                    return self.core.push_answer(token, answer);
+                }
+                if !matches!(answer, Answer::Dropped) {
+                    return self.core.yields.insert(token);
+                }
+                None
+            }
+            Ok(Err(error)) => Some(Failure::Error(error)),
+            Err(message) => Some(Failure::Panic(message)),
+        };
+        self.conclude((id, tag, token), answer, failure);
     }
-    dispatch_all(place, task, core, out, counters)
-}
-
-#[inline(never)]
-fn dispatch_all<'a>(
-    place: impl Turning<'a>,
-    task: &Task,
-    core: &mut Core,
-    out: &mut StepOutput,
-    counters: &Counters,
-) -> usize {
-    let dispatch_one = |it| dispatch_one(place, task, core, counters, it);
-    (out.drain_yields().map(dispatch_one))
-        .filter(|&is_answered| is_answered)
-        .count()
-}
-
-/// Says whether the answer has come before the handler returned.
-#[inline]
-fn dispatch_one<'a>(
-    place: impl Turning<'a>,
-    task: &Task,
-    core: &mut Core,
-    counters: &Counters,
-    Yield { command, tag }: Yield,
-) -> bool {
-    place.count(&counters.yields);
-    let token = core.yields.number();
-    task.shared.accounts.begin_yield(task.pid, token, tag);
-    #[cfg(feature = "sim")]
-    crate::sim::note_yield(command.id, tag);
-    // What has arrived before the answer stays before it.
-    core.receive(&task.state);
-    let sink = (core.cached_self_ref.take()).unwrap_or_else(|| Arc::clone(task));
-    let completer = Completer::new(sink, tag, token);
-    let call = Call {
-        cell: Arc::as_ptr(task),
-        token,
-        answer: Cell::new(Answer::Later),
-        reference: Cell::new(None),
-    };
-    let id = command.id;
-    let Some(handler) = place.handler(id) else {
-        call.make_none(command, completer, task, counters);
-        core.cached_self_ref = call.reference.take();
-        let (ids, failure) = ((id, tag, token), Some(Failure::Unknown));
-        return conclude(task, core, ids, Answer::Dropped, failure, counters);
-    };
-    let returned = call.make(handler, command, completer);
-    let answer = call.answer.take();
-    core.cached_self_ref = call.reference.take();
-    let failure = match returned {
-        Ok(Ok(())) => match answer {
-            Answer::Given(answer) => {
-                core.push_answer(token, answer);
-                return true;
-            }
-            Answer::Sent | Answer::Later => {
-                core.yields.insert(token);
-                return false;
-            }
-            Answer::Dropped => None,
-        },
-        Ok(Err(error)) => Some(Failure::Error(error)),
-        Err(message) => Some(Failure::Panic(message)),
-    };
-    conclude(task, core, (id, tag, token), answer, failure, counters)
 }
 
 impl Call {
-    /// Calls the handler.
-    #[inline]
-    fn make(
-        &self,
-        handler: &dyn Handler,
-        command: Command,
-        completer: Completer,
-    ) -> Result<Result<(), BoxError>, Box<str>> {
-        let outer = self.enter();
-        let returned = contain(|| handler.handle(command, completer));
-        CURRENT.set(outer);
-        returned
-    }
-
     /// The completer has been used or dropped, and leaves its reference to the process for the next
     /// one.
     #[inline]
     fn settle(&self, answer: Answer, task: Task) {
-        self.answer.set(answer);
-        self.reference.set(Some(task));
+        // There has been neither: a completer is used once.
+        mem::forget(self.answer.replace(answer));
+        mem::forget(self.reference.replace(Some(task)));
     }
 
-    /// Makes it the innermost one; returns what was that before.
+    /// The handler has returned. Gives what has become of the completer, and its reference.
     #[inline]
-    fn enter(&self) -> *const Self {
-        CURRENT.replace(self)
-    }
-
-    /// What there is to do when there is no handler.
-    #[cold]
-    #[inline(never)]
-    fn make_none(&self, command: Command, completer: Completer, task: &Task, counters: &Counters) {
-        let outer = self.enter();
-        discard(task.pid, counters, completer);
+    fn leave(self, outer: *const Self) -> (Answer, Option<Task>) {
         CURRENT.set(outer);
-        discard_each(task.pid, counters, command.payloads);
+        (self.answer.into_inner(), self.reference.into_inner())
     }
 }
 
-#[cfg(all(test, not(loom)))]
+/// What there is to do when there is no handler.
+#[cold]
+#[inline(never)]
+fn discard_unhandled(completer: Completer, place: &mut Option<Yield>, counters: &Counters) {
+    let pid = completer.pid();
+    discard(pid, counters, completer);
+    if let Some(it) = mem::take(place) {
+        discard_each(pid, counters, it.command.payloads);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -6,10 +6,11 @@ use crate::base::contain::{
 };
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
+use crate::core::item::{Item, count, seen};
 use crate::core::local;
-use crate::core::owned::{Item, count};
 use crate::core::shared::Shared;
 use crate::core::watchers::Watchers;
+use crate::probe::Probe;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitCause, ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
@@ -22,11 +23,8 @@ pub(crate) fn close(
     task: &Task,
     counters: &Counters,
 ) {
-    let closing = task.shared.accounts.closing(task.pid);
-    contain_and_report("close", task.pid, counters, || {
-        closing.close();
-        process.close();
-    });
+    task.shared.probe.closing(task.pid);
+    contain_and_report("close", task.pid, counters, || process.close());
     discard(task.pid, counters, process);
 }
 
@@ -96,17 +94,15 @@ pub(crate) fn finish(
     if !items.is_empty() || watchers.is_some() {
         Watchers::end(&mut watchers, &mut items, task, counters);
     }
-    shared.accounts.drop_rest(task.pid, &items);
+    shared.probe.dropping(task.pid, seen(&items));
     if !items.is_empty() {
         discard_events(items, task.pid, counters);
     }
     if let Some(process) = process {
         close(process, task, counters);
     }
-    #[cfg(feature = "sim")]
-    crate::sim::end(task, reason);
-
-    shared.accounts.exit(task.pid);
+    shared.probe.ended(task.pid, task.method, reason);
+    shared.probe.interleave(&task.shared);
     // Keeps the process alive until the handle, if there is one, has this reference. That holds
     // also when something below panics, so that the reference is not dropped then.
     // SAFETY: a process ends once.
@@ -145,7 +141,7 @@ pub(crate) fn finish(
     let left = unsafe { task.end(reason) };
     // Whose handle has the reason may be gone.
     let is_told = || left.is_ok() || task.exit.is_settled();
-    shared.accounts.tell(pid, is_told);
+    shared.probe.told(pid, is_told);
     match left {
         // The reference is the handle's, and the process may be gone.
         Ok(waker) => contain_and_report("waker", pid, counters, || {

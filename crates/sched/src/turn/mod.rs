@@ -5,8 +5,40 @@
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
 //! `send`.
 
-pub(crate) mod completion;
-pub(crate) mod dispatch;
+mod catch_up;
+mod conclude;
+mod dispatch;
 pub(crate) mod finish;
 pub(crate) mod run;
-pub(crate) mod upgrade;
+mod steps;
+mod upgrade;
+
+use crate::base::stats::Counters;
+use crate::core::cell::Task;
+use crate::core::owned::Core;
+use crate::core::shared::Shared;
+use ganger_proc_api::ExitReason;
+
+/// A turn of a process whose run token this thread owns.
+struct Turn<'a, P> {
+    shared: &'a Shared,
+    /// The worker, or the thread that is none.
+    place: P,
+    task: &'a Task,
+    core: &'a mut Core,
+    counters: &'a Counters,
+    /// Why the process has ended.
+    end: &'a mut Option<ExitReason>,
+}
+
+impl<P: Copy> Turn<'_, P> {
+    /// The same, for a call that is not inlined. So the turn itself stays in registers.
+    #[inline(always)]
+    fn apart(&mut self) -> Turn<'_, P> {
+        Turn {
+            core: &mut *self.core,
+            end: &mut *self.end,
+            ..*self
+        }
+    }
+}

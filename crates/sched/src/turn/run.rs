@@ -1,9 +1,7 @@
-//! One turn of one process: gather its events, step it, dispatch what it yielded, apply the outcome
-//! (`run/turn.rs`), and do what follows from that.
+//! Gives processes their turns, one at a time, and does what follows from each.
 
-mod turn;
-
-use self::turn::{Buffers, Turn};
+use super::Turn;
+use super::steps::TurnEnd;
 use crate::base::contain::{contain, discard, discard_each};
 use crate::base::frames::{self, Frame};
 use crate::base::stats::Counters;
@@ -11,11 +9,12 @@ use crate::core::cell::Task;
 use crate::core::local::LocalQueue;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
-use crate::core::turns::{OffWorker, OnWorker, Turning};
+use crate::core::turns::{OffWorker, OnWorker, TurnPlace};
 use crate::handlers::commands::OwnHandlers;
+use crate::probe::Probe;
 use crate::process::state::{Begin, Leave};
 use crate::turn::finish::finish;
-use ganger_proc_api::ExitReason;
+use ganger_proc_api::{ExitReason, StepOutput};
 use std::mem;
 use std::sync::Arc;
 
@@ -24,10 +23,13 @@ pub(crate) struct Runner<'a> {
     shared: &'a Shared,
     /// The same, for a callee that may have to keep it.
     shared_arc: &'a Arc<Shared>,
-    /// Of the worker that this thread is, if so.
-    seat: Option<OnWorker<'a>>,
+    /// If this thread is a worker.
+    on_worker: Option<OnWorker<'a>>,
     counters: &'a Counters,
-    buffers: Buffers,
+    /// What steps write to, used again and again.
+    out: StepOutput,
+    /// Why a process has ended.
+    end: Option<ExitReason>,
 }
 
 impl<'a> Runner<'a> {
@@ -36,9 +38,10 @@ impl<'a> Runner<'a> {
         Self {
             shared,
             shared_arc: shared,
-            seat: queue.map(OnWorker::new),
+            on_worker: queue.map(OnWorker::new),
             counters: shared.counters.of(queue.map(|queue| queue.index)),
-            buffers: Buffers::default(),
+            out: StepOutput::new(),
+            end: None,
         }
     }
 
@@ -49,9 +52,9 @@ impl<'a> Runner<'a> {
             let Some(token) = token.take() else {
                 return;
             };
-            match runner.seat {
-                Some(seat) => runner.turn(seat, token),
-                None => runner.turn_elsewhere(token),
+            match runner.on_worker {
+                Some(worker) => runner.turn(worker, token),
+                None => runner.turn_off_worker(token),
             }
         });
     }
@@ -71,19 +74,19 @@ impl<'a> Runner<'a> {
     fn start_afresh(&mut self) {
         let counters = self.counters;
         counters.panics.bump();
-        if let Some(seat) = self.seat {
-            seat.end_turn();
+        if let Some(worker) = self.on_worker {
+            worker.end_turn();
         }
         // Each alone: a second panic on the way out of one would end the program.
-        let Buffers { mut out, end, .. } = mem::take(&mut self.buffers);
+        let mut out = mem::take(&mut self.out);
         discard_each(None, counters, out.drain_yields());
         discard(None, counters, out.take_outcome());
-        discard(None, counters, end);
+        discard(None, counters, self.end.take());
     }
 
     #[cold]
     #[inline(never)]
-    fn turn_elsewhere(&mut self, token: Token) {
+    fn turn_off_worker(&mut self, token: Token) {
         frames::within(self.shared, Frame::Turn, || {
             let handlers = OwnHandlers::default();
             let place = OffWorker {
@@ -102,42 +105,43 @@ impl<'a> Runner<'a> {
     /// again and again whether it is one. It is in one piece with the loop that calls it: a call
     /// saves registers and prepares for a panic, which a short step feels.
     #[inline(always)]
-    pub(crate) fn turn<'b>(&mut self, place: impl Turning<'b>, token: Token) {
+    pub(crate) fn turn<'b>(&mut self, place: impl TurnPlace<'b>, token: Token) {
         let task = token.into_task();
-        task.check.begin();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
-        let buffers = &mut self.buffers;
-        #[cfg(not(feature = "sim"))]
+        shared.probe.turn_begins(&task.probe);
         place.count(&counters.turns);
-        #[cfg(feature = "sim")]
-        if !crate::sim::has_begun() {
-            place.count(&counters.turns);
-        }
-        let turn = place.begin(task.pid);
+        let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
             Begin::Terminate => {
-                buffers.end = Some(ExitReason::Terminated);
-                Turn::End
+                self.end = Some(ExitReason::Terminated);
+                TurnEnd::End
             }
-            // SAFETY: the process came from a queue, which handed its run token over, and `begin`
-            // has moved it to `Running`, which is left below. What runs inside reaches the process
-            // through its context, mailbox and state only.
-            Begin::Step => unsafe {
-                let core = task.core().as_mut();
-                buffers.turn(shared, place, &task, core, counters)
-            },
+            Begin::Step => {
+                let turn = Turn {
+                    shared,
+                    place,
+                    task: &task,
+                    // SAFETY: the process came from a queue, which handed its run token over, and
+                    // `begin` has moved it to `Running`, which is left below. What runs inside
+                    // reaches the process through its context, mailbox and state only.
+                    core: unsafe { task.core().as_mut() },
+                    counters,
+                    end: &mut self.end,
+                };
+                turn.run(&mut self.out)
+            }
         };
-        task.check.end();
+        shared.probe.turn_ends(&task.probe);
         let leave = match ends {
-            Turn::Wait(waiting) => {
+            TurnEnd::Wait(waiting) => {
                 end_if_over(shared, &task);
                 task.state.park(waiting)
             }
-            Turn::Ready => {
+            TurnEnd::Ready => {
                 end_if_over(shared, &task);
                 task.state.requeue()
             }
-            Turn::End => Leave::Terminate,
+            TurnEnd::End => Leave::Terminate,
         };
         match leave {
             Leave::Parked => {}
@@ -147,11 +151,11 @@ impl<'a> Runner<'a> {
             Leave::RequeueUrgent => arc.requeue_urgent(unsafe { Token::new(&task) }),
             Leave::Terminate => {
                 let worker = place.queue().map(|queue| queue.index);
-                let end_turn = move || place.end(turn);
-                return finish(shared, counters, &task, &mut buffers.end, worker, end_turn);
+                let end_turn = move || place.end(guard);
+                return finish(shared, counters, &task, &mut self.end, worker, end_turn);
             }
         }
-        place.end(turn);
+        place.end(guard);
     }
 }
 
@@ -165,5 +169,5 @@ fn end_if_over(shared: &Shared, task: &Task) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

@@ -28,6 +28,7 @@
 
 use super::Worker;
 use crate::core::token::Token;
+use crate::probe::{Probe, Theft};
 
 /// So many nanoseconds at least are between two looks.
 const INTERVAL: u64 = 1_000_000;
@@ -68,15 +69,15 @@ impl Worker<'_> {
         if theirs <= ours + ours / SLACK {
             return None;
         }
-        let glimpse = shared.check.glimpse(victim);
+        let observed = shared.probe.observe(victim);
         // A thief that was faster may have left it with less.
         let token = stealer.steal().success()?;
-        shared.check.balance(self.queue.index, glimpse);
+        shared.probe.stole(self.queue.index, observed, Theft::One);
         self.counters.steals.bump();
         self.counters.stolen.bump();
         Some(token)
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

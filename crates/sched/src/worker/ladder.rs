@@ -3,12 +3,12 @@
 //! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
 //! eight times before it is passed over once; its own deque, youngest first (a process that a step
 //! has just woken finds its data in the cache); the global queue (one to run, some more for its
-//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 127th pick
-//! that is not from the urgent lane, earlier where steps are long (`worker/rotation.rs`), and at the
-//! first such pick after 10 ms without one, it looks at the global queue first and takes the oldest
-//! of its own deque next, so that two processes that keep waking each other starve no third one. In
-//! place of one from the global queue, when there is none, it may be the oldest of another worker
-//! that has more (`worker/balance.rs`).
+//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 127th
+//! pick that is not from the urgent lane, earlier where steps are long (`worker/rotation.rs`), and
+//! at the first such pick after 10 ms without one, it looks at the global queue first and takes the
+//! oldest of its own deque next, so that two processes that keep waking each other starve no third
+//! one. In place of one from the global queue, when there is none, it may be the oldest of another
+//! worker that has more (`worker/balance.rs`).
 //!
 //! **The bound.** Let `R` be the rotation (127), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
@@ -19,8 +19,8 @@
 //! then, and lies there above at most `G` others: `(R + 1) * (n + G + 2)` picks in all.
 //!
 //! Those are picks of ready processes that are not urgent, and a pick is a turn, which may have
-//! several steps (`turn/run.rs`), or several turns (`turn/run/turn.rs`). Let `K` be the picks in a
-//! row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
+//! several steps (`turn/steps.rs`), or several turns (`turn/catch_up.rs`). Let `K` be the picks in
+//! a row from the urgent lane (8): while it is in use, one in `K + 1` picks of a worker is not from
 //! there, so that the process starts within `(K + 1) * (R + 1) * (n + G + 2)` picks. One that has
 //! `n` others before it in the urgent lane starts within `n + 1 + (n + 1) / K + W` picks of the `W`
 //! workers that are in no step: each passes the lane over once at the most, and then at every
@@ -28,9 +28,9 @@
 
 use super::Worker;
 use super::rotation::Due;
+use crate::base::clock::nanos;
 use crate::core::token::Token;
-#[cfg(feature = "sim")]
-use crate::sim;
+use crate::probe::{Decide, Decider, Probe, Theft};
 use ganger_deque::Steal;
 use ganger_sync::hint;
 use smallvec::SmallVec;
@@ -115,7 +115,7 @@ impl Worker<'_> {
     fn take_from_rotation(&mut self, now: u64) -> Option<Due> {
         let (queue, shared) = (self.queue, self.shared);
         let is_shorter = || queue.deque.len() < shared.global.len();
-        let clock = || shared.time.read();
+        let clock = || nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
         (self.rotation).take(now, queue.has_woken(), is_shorter, clock)
     }
 
@@ -165,7 +165,8 @@ impl Worker<'_> {
             && let Steal::Success(count) =
                 stealers[victim].steal_half_into(&self.queue.deque, usize::MAX)
         {
-            self.shared.check.take_over(self.queue.index, above);
+            let (probe, unknown) = (&self.shared.probe, Default::default());
+            probe.stole(self.queue.index, unknown, Theft::Onto(above));
             self.queue.begin_woken(above);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
@@ -220,8 +221,7 @@ impl Worker<'_> {
         if !self.searching || victims < 2 {
             return None;
         }
-        #[cfg(feature = "sim")]
-        if sim::happens("steal fails") {
+        if Decider::happens("steal fails") {
             return None;
         }
         for _ in 0..STEAL_ROUNDS {
@@ -230,10 +230,10 @@ impl Worker<'_> {
                 .chain(0..start)
                 .filter(|&v| v != self.queue.index)
             {
-                let glimpse = self.shared.check.glimpse(victim);
+                let observed = self.shared.probe.observe(victim);
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
-                    self.shared.check.steal(self.queue.index, glimpse);
+                    (self.shared.probe).stole(self.queue.index, observed, Theft::Half);
                     self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
@@ -249,13 +249,7 @@ impl Worker<'_> {
     }
 
     /// One of so many at random; `what` says what for.
-    #[cfg(not(feature = "sim"))]
-    pub(super) fn draw(&mut self, _what: &'static str, of: usize) -> usize {
-        self.random.usize(..of)
-    }
-
-    #[cfg(feature = "sim")]
     pub(super) fn draw(&mut self, what: &'static str, of: usize) -> usize {
-        sim::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
+        Decider::choose(what, of).unwrap_or_else(|| self.random.usize(..of))
     }
 }

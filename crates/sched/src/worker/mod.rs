@@ -21,6 +21,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::core::worker_slots::{Next, WorkerSlot};
+use crate::probe::Probe;
 use crate::progress::fence_after_halt;
 use crate::queues::idle::Woken;
 use crate::turn::run::Runner;
@@ -41,13 +42,13 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
     local::enter(&queue, || {
         let mut worker = Worker::new(&queue);
         let mut runner = Runner::new(&queue.shared, Some(&queue));
-        let seat = OnWorker::new(&queue);
+        let place = OnWorker::new(&queue);
         let backtraces = queue.shared.backtraces.as_ref();
         let _entered = backtraces.map(|it| it.enter(index));
         if or_abort(|| worker.begin()) == Next::Active {
             let mut turns = |runner: &mut Runner<'_>| {
                 while let Some(token) = or_abort(|| worker.next_while_active()) {
-                    runner.turn(seat, token);
+                    runner.turn(place, token);
                 }
             };
             or_abort(|| runner.contain_turns(&mut turns));
@@ -105,7 +106,7 @@ struct Worker<'a> {
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
     rotation: Rotation,
-    /// When it last compared itself with another worker, as above.
+    /// When it last compared itself with another worker, see `worker/balance.rs`.
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
     is_looking: bool,
@@ -156,7 +157,7 @@ impl<'a> Worker<'a> {
     /// The next process to run; none when the scheduler has halted. Blocks while there is none.
     fn next(&mut self) -> Option<Token> {
         let mut empty_looks = 0_u32;
-        self.shared.check.begin_pick(self.queue.index);
+        self.shared.probe.looking(self.queue.index);
         loop {
             match self.look_once(&mut empty_looks) {
                 Looked::Found(token) => {
@@ -229,14 +230,16 @@ impl<'a> Worker<'a> {
                 .worker_slots
                 .set_looking(self.queue.index, false);
         }
-        self.shared.check.pick(self.queue.index, &token);
+        self.shared
+            .probe
+            .picked(self.queue.index, &token.cell().probe);
         Looked::Found(token)
     }
 
     /// It has found a process: it searches no more, and wakes a sleeper for what is left.
     fn take_up(&mut self) {
         self.found();
-        self.shared.check.end_pick(self.queue.index);
+        self.shared.probe.settled(self.queue.index);
     }
 
     /// Says that this worker is in no turn.
@@ -275,14 +278,17 @@ impl<'a> Worker<'a> {
         self.wake_up(woken);
     }
 
-    /// It is about to block.
+    /// It is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
-        self.shared.check.end_pick(self.queue.index);
-        self.shared.check.audit(self.shared);
+        ganger_mpsc::node_cache::end_runs();
+        let scheduler = &self.queue.shared;
+        self.shared
+            .probe
+            .falling_asleep(self.queue.index, scheduler);
     }
 
     fn wake_up(&mut self, woken: Woken) {
-        self.shared.check.begin_pick(self.queue.index);
+        self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
             // Search again: pushers that saw this worker search may have queued more than the item
@@ -296,5 +302,5 @@ impl<'a> Worker<'a> {
 #[cfg(feature = "sim")]
 pub(crate) mod simulated;
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests;

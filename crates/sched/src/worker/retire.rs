@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::core::worker_slots::Next;
+use crate::probe::{Probe, Push};
 
 impl Worker<'_> {
     /// A spare has taken this worker's place: moves what the worker has to the others, and waits
@@ -28,18 +29,18 @@ impl Worker<'_> {
         let shared = self.shared;
         self.look_on();
         // After a turn the checker has not heard yet that this worker moves processes.
-        shared.check.begin_pick(self.queue.index);
+        shared.probe.looking(self.queue.index);
         while let Some(token) = self.take_oldest() {
-            shared.check.move_global(&shared.global, token);
+            shared.push_global(Push::Moved, token);
         }
         shared.idle.notify_from_outside();
-        shared.check.end_pick(self.queue.index);
+        shared.probe.settled(self.queue.index);
     }
 
     pub(super) fn come_back(&mut self, next: Next) {
         self.rotation.restart(self.shared.time.nanos());
         if next == Next::Active {
-            self.shared.check.begin_pick(self.queue.index);
+            self.shared.probe.looking(self.queue.index);
         }
     }
 }

@@ -2,21 +2,22 @@
 //! `worker/ladder.rs`.
 //!
 //! **Problem.** So many picks are long when steps are: 127 of a millisecond keep a process that is
-//! woken from outside waiting for 127 ms. A worker that rotates at every pick runs what has just been
-//! woken last, behind one long step each.
+//! woken from outside waiting for 127 ms. A worker that rotates at every pick runs what has just
+//! been woken last, behind one long step each.
 //!
-//! **Rejected.** The clock at each pick, or at each rotation: short steps would feel it. An interval
-//! from the mean length of the last picks alone: each of a hundred short steps that a long one has
-//! woken would wait for a rotation of its own. Short steps by time: they run in the order of a queue
-//! then, and a tree of processes would grow in breadth.
+//! **Rejected.** The clock at each pick, or at each rotation: short steps would feel it. An
+//! interval from the mean length of the last picks alone: each of a hundred short steps that a long
+//! one has woken would wait for a rotation of its own. Short steps by time: they run in the order
+//! of a queue then, and a tree of processes would grow in breadth.
 //!
 //! **Protocol.** A rotation is due
-//! 1. after so many picks, or after an eighth of the chain limit by the coarse time, whatever waits;
+//! 1. after so many picks, or after an eighth of the chain limit by the coarse time, whatever
+//!    waits;
 //! 2. before that, unless steps are short, after as many picks as last for [`PACE`] in the mean,
 //!    which the worker works out when the coarse time changes;
 //! 3. where the own deque may have something woken, later: the worker lets this run for a [`SLICE`]
-//!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick for
-//!    as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
+//!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick
+//!    for as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
 //!    queue alone, where that has more than the own deque.
 //!
 //! So a worker with short steps reads no clock, and one with long steps rotates at each pick.
@@ -275,7 +276,7 @@ impl Pace {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -11,6 +11,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::token::Token;
 use crate::core::turns::Running;
 use crate::core::worker_slots::Next;
+use crate::probe::Probe;
 use crate::queues::idle::Woken;
 use crate::sim::{self, Did, SetClock};
 use crate::turn::run::Runner;
@@ -54,7 +55,7 @@ impl<'a> Simulated<'a> {
     pub(crate) fn new(queue: &'a LocalQueue, clock: SetClock) -> Self {
         let mut worker = Worker::new(queue);
         worker.look_on();
-        queue.shared.check.begin_pick(queue.index);
+        queue.shared.probe.looking(queue.index);
         Self {
             queue,
             worker,
@@ -118,7 +119,7 @@ impl<'a> Simulated<'a> {
                 }
                 Looked::Halted => {
                     self.worker.found();
-                    shared.check.end_pick(index);
+                    shared.probe.settled(index);
                     Did::Left
                 }
             },
@@ -144,7 +145,8 @@ impl<'a> Simulated<'a> {
             }
             Phase::Blocks(token, _, running) => {
                 drop(running);
-                sim::set_begun();
+                // It is counted again when it goes on.
+                self.worker.counters.turns.take_back();
                 self.run(token)
             }
             Phase::Runs(token) => self.run(token),
@@ -222,7 +224,7 @@ impl<'a> Simulated<'a> {
     fn run(&mut self, token: Token) -> Did {
         let did = Did::Ran(token.cell().pid);
         self.runner.run(token);
-        self.queue.shared.check.begin_pick(self.queue.index);
+        self.queue.shared.probe.looking(self.queue.index);
         self.phase = if self.has_to_stand_down() {
             Phase::Relieved
         } else {

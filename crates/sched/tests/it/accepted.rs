@@ -1,4 +1,4 @@
-//! A sender whose message has been accepted sends the next one: which one comes first?
+//! A sender whose message has been accepted sends the next one, which must not come first.
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, Payload, SendError};
@@ -14,11 +14,11 @@ fn number(message: &Message) -> u64 {
     number.expect("a numbered message")
 }
 
-/// How many polls in vain come before others get the processor: on a busy machine they have what it
-/// waits for to do.
+/// After how many polls in vain the sender yields its thread: on a busy machine the others need the
+/// processor to make room.
 const IN_VAIN: u32 = 1_000;
 
-/// Polls again and again, as an executor does that polls for other reasons as well.
+/// Polls again and again, as an executor does that polls a future without a wake-up.
 fn send_polling(address: &Address, n: u64) -> Result<(), SendError> {
     let mut sending = pin!(address.send_async(Message::new("n", n)));
     let mut polls = 0;

@@ -1,4 +1,4 @@
-//! Answers that other processes give, and what comes of the completers.
+//! Answers that other processes give, and what becomes of the completers.
 
 use crate::support::*;
 use crossbeam_queue::SegQueue;
@@ -11,7 +11,7 @@ use std::{fmt, mem};
 
 const ASK: CommandId = CommandId::new(1);
 
-/// Yields so many commands, each after the answer to the one before.
+/// A process that yields so many commands, each after the answer to the one before.
 fn asker(commands: u64) -> impl Process {
     let mut left = commands;
     process(move |_, events, out| {
@@ -28,14 +28,14 @@ fn asker(commands: u64) -> impl Process {
     })
 }
 
-/// What has been asked and not answered, and how much has been answered.
+/// The completers of commands without an answer, and the count of the answers.
 #[derive(Default)]
 struct Asked {
     completers: SegQueue<Completer>,
     answered: AtomicUsize,
 }
 
-/// Answers whatever has been asked, until it and others have answered so much.
+/// A process that answers all commands that it finds, until so many have been answered.
 fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
     let asked = Arc::clone(asked);
     process(move |_, _, out| {
@@ -79,7 +79,7 @@ fn processes_that_were_answered_leave_nothing_behind() {
             scheduler.submit(server, "main", ()).unwrap()
         });
         for _ in 0..ASKERS {
-            // No waiter waits for them.
+            // The test does not wait for the askers.
             drop(scheduler.submit(asker(COMMANDS as u64), "main", ()));
         }
         for server in servers {
@@ -87,8 +87,8 @@ fn processes_that_were_answered_leave_nothing_behind() {
         }
         until("all have ended", || scheduler.stats().live == 0);
         drop(scheduler);
-        // The handler goes with the scheduler, which every process that is left keeps alive, and a
-        // thread for a moment after it has counted itself out.
+        // The handler goes with the scheduler. Every process that is left keeps the scheduler
+        // alive, and so does a thread for a moment after it has counted itself out.
         until("nothing is left", || Arc::strong_count(&asked) == 1);
     }
 }
@@ -130,7 +130,7 @@ impl Error for Counted {}
 enum When {
     /// Before its handler returns.
     AtOnce,
-    /// Before its handler returns, which has sent something to the process before.
+    /// Before its handler returns, and after the handler has sent something to the process.
     Behind,
     /// After the step, while the process waits.
     Later,
@@ -164,7 +164,7 @@ fn what_is_in_an_answer_is_dropped_once() {
     }
 }
 
-/// One process asks for so much in one step, and ends after that. Nothing is left of it.
+/// One process yields so many commands in one step, and ends. Nothing is left of it.
 fn answer_and_end(when: When, then: Then, yields: usize, fails: bool, dropped: &Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(Vec::new()));

@@ -17,7 +17,7 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// Blocks its thread in its only step until the test sends it something through the channel.
+/// A process whose only step blocks its thread until the test sends something through the channel.
 fn blocker(began: &Arc<AtomicUsize>) -> (impl Process, mpsc::Sender<()>) {
     let (release, released) = mpsc::channel();
     let released = Mutex::new(released);
@@ -55,7 +55,7 @@ fn others_run_while_a_step_blocks_the_only_worker() {
     }
     assert!(!blocked.is_finished());
     let stats = scheduler.stats();
-    // More of them where everything is slow, and a quick one is taken for long.
+    // On a slow machine a quick step may be taken for a long one, and there are more spares.
     assert_eq!((stats.workers, stats.spares >= 1), (1, true));
     assert!(stats.total.blocked_steps + stats.total.long_steps >= 1);
     let mut steps = scheduler.long_steps();
@@ -222,7 +222,7 @@ fn as_many_as_were_asked_for_work_when_the_blocked_are_back() {
     for blocked in blocked {
         assert_eq!(exit_number(blocked), 1);
     }
-    // The blocked have ended, but may not have stood down yet: that takes until after a step.
+    // The blocked steps have ended, but their workers stand down a moment later.
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let crowd = |most: &Arc<AtomicUsize>| {
         let handles: Vec<_> = (0..200)
@@ -364,7 +364,7 @@ fn a_stop_ends_spares_and_what_blocked_steps_leave() {
     });
 }
 
-/// Waits when it is dropped, until the sender is.
+/// Its destructor waits until the sender is dropped.
 struct Slow(Mutex<mpsc::Receiver<()>>);
 
 impl Drop for Slow {
@@ -383,7 +383,7 @@ fn others_run_while_the_destructor_of_a_result_blocks() {
         out.done(ganger_proc_api::Payload::any(slow.take()));
         Ok(())
     });
-    // No waiter wants the result.
+    // Without a handle, the scheduler drops the result.
     drop(scheduler.submit(process, "main", ()).unwrap());
     until("it has ended", || scheduler.stats().ended() == 1);
     assert_eq!(

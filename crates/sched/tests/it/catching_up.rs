@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Whose processes are shown four events at a time.
+/// A scheduler with one worker, whose steps are shown four events at a time.
 fn one_worker() -> Builder {
     Scheduler::builder().workers(1).max_spares(0).event_batch(4)
 }
 
-/// Sends the numbers below that.
+/// Sends the numbers below `numbers`.
 fn send(handle: &ProcessHandle, numbers: u64) {
     for n in 0..numbers {
         handle.send(Message::new("n", n)).unwrap();
@@ -27,7 +27,7 @@ fn number(event: Event) -> u64 {
     }
 }
 
-/// So many turns and picks a scheduler with one worker has had.
+/// The turns and the picks of a scheduler so far.
 fn turns_and_picks(scheduler: &Scheduler) -> (u64, u64) {
     let stats = scheduler.stats().total;
     (stats.turns, stats.local_picks + stats.global_picks)
@@ -109,7 +109,7 @@ fn others_have_their_turns_meanwhile() {
     let mut before = 0;
     let other = process(move |_, _, out| {
         let now = steps.load(Ordering::SeqCst);
-        // With a rotation at every pick, the two take turns, of which one may be that of the
+        // With a rotation at every pick the two alternate, and one pick between may be that of the
         // oldest.
         assert!(now - before <= 2 * 64, "{before} to {now}");
         before = now;
@@ -167,7 +167,7 @@ fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
     assert_eq!(exit_number(receiver), 2);
 }
 
-/// It is not far behind, so that it has no further turn at once.
+/// The process is not far behind, so it has no further turn at once.
 // pins: P10
 #[test]
 fn a_cancel_event_comes_before_the_turns_of_others() {

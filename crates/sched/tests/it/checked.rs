@@ -46,8 +46,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// With `on_message` for what a member does about a message with that number; it returns for
-    /// how many turns the member goes on after that.
+    /// Starts `count` members. `on_message` is what a member does about a message with that number,
+    /// and returns for how many turns the member goes on after it.
     fn start(
         scheduler: &Handle,
         size: usize,
@@ -101,7 +101,7 @@ impl Crowd {
     }
 }
 
-/// Starts so many that go on until it is over.
+/// Starts `count` processes that go on until `is_over`.
 fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
     for _ in 0..count {
         let is_over = Arc::clone(is_over);
@@ -119,7 +119,7 @@ fn call(member: &Address, left: u64) {
     member.send(Message::new("go", left)).unwrap();
 }
 
-/// Gives way to others until `condition` holds, for so many times at the most.
+/// Yields its thread until `condition` holds, `times` times at the most.
 fn give_way(times: u32, condition: impl Fn() -> bool) {
     (0..times)
         .take_while(|_| !condition())
@@ -151,8 +151,8 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         }
         0
     });
-    // A step that goes on after it has left one process, or two, to its own worker; or a process
-    // whose turns do.
+    // A step goes on after it has left one process, or two, to its own worker. Or it ends, and its
+    // process has further turns.
     let handle = scheduler.handle();
     let (pairs, first) = Crowd::start(&scheduler, PAIRS, move |ctx, pairs, place, left| {
         if left > 0 {
@@ -187,7 +187,7 @@ fn stress(workers: usize, rounds: u64) -> Summary {
         for round in 0..rounds {
             let nth = usize::try_from(round).unwrap();
             if round % 8 == 1 {
-                // Alone: the other workers sleep, and have to be woken by the monitor.
+                // The other workers sleep, and the monitor has to wake one.
                 until("everybody sleeps", || scheduler.stats().sleeping == workers);
                 if round % 64 == 1 {
                     until("the monitor sleeps", || !check::is_watched(&scheduler));
@@ -238,7 +238,7 @@ fn nothing_lies_beside_a_sleeper_on_any_number_of_workers() {
     }
 }
 
-/// Asks for more and more until the scheduler has picked so many processes.
+/// Calls `one_more` until the scheduler has picked so many processes.
 fn flood(scheduler: &Handle, picks: u64, one_more: impl Fn()) {
     while check::summary(scheduler).picks < picks {
         one_more();
@@ -297,8 +297,8 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
     }
 }
 
-/// Workers that never run out take one of another again and again: three can't be shared evenly by
-/// two.
+/// Workers that never run out take a process from one another again and again: two can't share
+/// three evenly.
 // pins: G4
 #[test]
 fn processes_that_never_end_change_workers_and_wait_no_longer_for_it() {

@@ -79,7 +79,7 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
             "the handler dropped its completer without completing the command",
         ),
         (|_, _| Err("broken".into()), "broken"),
-        // A reason that only says that no answer came gives way to the reason.
+        // The handler's error counts more than that the completer was dropped.
         (
             |_, a| {
                 a.finish(Err(CommandError::Dropped));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const CROWD: usize = 1_000_000;
 
-/// Nothing comes near this unless it hangs.
+/// Longer than anything that does not hang.
 const LONG: Duration = Duration::from_secs(120);
 
 const SHORT: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ const SLACK: Duration = Duration::from_millis(50 + 5_000);
 /// For a test that differs from another in the caller of `stop` only.
 const SMALL_CROWD: usize = 100_000;
 
-/// What became of each of the crowd, by its place.
+/// What became of each member of the crowd, by its place.
 struct Account {
     closes: Vec<AtomicU8>,
     exits: Vec<AtomicU8>,
@@ -79,7 +79,7 @@ impl Lifecycle for Exits {
     }
 }
 
-/// Waits idle, and does what it is told at first and about each event.
+/// Waits idle, and calls its closure at its first step and for each event.
 struct Member<S> {
     account: Arc<Account>,
     place: usize,
@@ -113,7 +113,7 @@ fn obey(event: Option<Event>, out: &mut StepOutput) {
     }
 }
 
-/// Does not care for anything.
+/// Takes no notice of any event.
 fn ignore(_: Option<Event>, _: &mut StepOutput) {}
 
 const SAVE: CommandId = CommandId::new(1);
@@ -229,7 +229,7 @@ fn among_a_million_processes_those_whose_steps_do_not_return_are_stuck() {
             let (leave, may_leave) = mpsc::channel::<()>();
             let entered = entered.clone();
             let stuck = crowd.add(move |event, _| {
-                // Its first step is as short as those of the others.
+                // The first step has no message, and is as short as those of the others.
                 if let Some(Event::Message(_)) = event {
                     entered.send(()).unwrap();
                     may_leave.recv().unwrap_err();
@@ -284,7 +284,7 @@ fn a_million_processes_are_served_until_they_have_cleaned_up() {
     crowd.scheduler.register(SAVE, "save", handler).unwrap();
     crowd.start(save);
     let saver = thread::spawn(move || {
-        // Not before all have been cancelled.
+        // Answers come only after all have been cancelled.
         let completers: Vec<_> = kept.iter().take(CROWD).collect();
         completers
             .into_iter()

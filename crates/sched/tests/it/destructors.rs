@@ -22,7 +22,7 @@ fn bomb() -> Payload {
     Payload::any(Bomb)
 }
 
-/// The one worker still works, and so many panics have been contained.
+/// Checks that the one worker still works, and that so many panics have been contained.
 #[track_caller]
 fn works(scheduler: &Scheduler, panics: u64) {
     let quick = process(|_, _, out| {
@@ -249,7 +249,7 @@ impl Handler for Keeps {
     }
 }
 
-/// A completer leads to the scheduler, which must not lead to the handler then.
+/// A handler keeps its completers, and these keep the scheduler, which has to give the handler up.
 // pins: P6, P8
 #[test]
 fn of_handlers_when_the_workers_have_returned() {

@@ -16,7 +16,7 @@ fn of(dump: &Dump, method: &str) -> ProcessDump {
     process
 }
 
-/// Stays in its step until it is told.
+/// A process that stays in its step until it is told to go on.
 fn stays(until_told: &Arc<AtomicBool>) -> impl Process {
     let is_told = Arc::clone(until_told);
     process(move |_, _, out| {

@@ -286,7 +286,8 @@ fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
         !kept.lock().unwrap().is_empty()
     });
     until_state(&scheduler, handle.pid(), ProcessState::Blocked);
-    // There is room again; and what is full for messages is open for completions and cancels.
+    // The mailbox has room again. Once it is full of messages, completions and cancellations come
+    // in all the same.
     let completer = kept.lock().unwrap().pop().unwrap();
     for n in 3..6 {
         scheduler.send(package(n)).unwrap();

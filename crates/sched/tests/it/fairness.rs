@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// The formula of the documentation: picks until a process starts that has so many before it.
+/// The formula of the documentation: within how many picks a process starts that has so many others
+/// before it.
 fn bound(before: u64) -> u64 {
     (127 + 1) * (before + 16 + 2)
 }
@@ -215,8 +216,8 @@ fn each_pick_may_be_a_rotation_and_then_they_start_in_the_order_of_their_submits
     }
 }
 
-/// Two chains of processes that run on two workers and always wake the next two on the worker that
-/// they run on, so that the oldest process in a deque is stolen again and again.
+/// Two chains of processes on two workers. Each process wakes the next two on its own worker, so
+/// that the oldest process in a deque is stolen again and again.
 struct Relay {
     stop: AtomicBool,
     started: AtomicU64,
@@ -348,7 +349,7 @@ fn the_oldest_of_a_deque_gets_its_turn_while_the_global_queue_is_never_empty() {
         Ok(())
     });
     let victim = scheduler.submit(victim, "main", ()).unwrap();
-    // It wakes the victim, and stays on top of it in the deque from then on.
+    // The hog wakes the victim, and stays above it in the deque from then on.
     let (pid, noted, count) = (victim.pid(), Arc::clone(&ran_at), Arc::clone(&steps));
     let hog = process(move |ctx, _, out| {
         if count.fetch_add(1, Ordering::SeqCst) == 0 {

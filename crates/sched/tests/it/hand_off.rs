@@ -1,5 +1,4 @@
-//! A process that a running step has woken, and that is the only one: its worker takes it, unless
-//! the step goes on.
+//! A running step wakes a lone process: the step's worker takes it, unless the step goes on.
 
 use crate::support::*;
 use ganger_proc_api::{Message, Pid};

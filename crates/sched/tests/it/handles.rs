@@ -99,7 +99,8 @@ fn nothing_outlives_the_scheduler() {
     let alive = Arc::new(());
     let probe = || Arc::clone(&alive);
     let scheduler = Scheduler::builder().workers(2).build().unwrap();
-    // A handler may reach the scheduler, and a result its own process: neither keeps it alive.
+    // A handler may reach the scheduler, and a result its own process. Neither keeps the scheduler
+    // alive.
     let (weak, held) = (scheduler.downgrade(), probe());
     scheduler
         .register(1, "do", move |_: Command, completer: Completer| {
@@ -199,7 +200,7 @@ fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {
         });
         let handles: Vec<_> = handles.collect();
         drop(told);
-        // What no owner holds is left to the next ones.
+        // Cells without an owner are left to the next processes.
         for _ in 0..EACH {
             let handle = scheduler.submit(done(), "main", ()).unwrap();
             assert!(pids.insert(handle.pid()));

@@ -36,7 +36,7 @@ fn message(n: u64) -> Message {
     Message::new("n", n)
 }
 
-/// Collects what it is shown, batch by batch, and finishes with it when it has that many.
+/// A process that collects what it is shown, batch by batch, and ends when it has that many events.
 fn collector(until: usize) -> (Arc<Mutex<Vec<Vec<Seen>>>>, impl ganger_proc_api::Process) {
     let batches = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&batches);
@@ -101,7 +101,8 @@ fn a_system_event_overtakes_what_has_left_the_mailbox() {
     let process = process(move |ctx, events, out| {
         out.idle();
         let is_first = log.is_empty();
-        // Of more than a batch, some are taken, some left, and some not shown at all.
+        // The mailbox has more than a batch: the step takes some events, leaves some, and is not
+        // shown the rest.
         log.extend(events.by_ref().take(3).map(seen));
         if is_first {
             ctx.send_control(ctx.pid(), "n", 7_u64)?;
@@ -134,7 +135,7 @@ fn a_flood_of_control_messages_leaves_room_for_the_others() {
         let builder = Scheduler::builder().workers(1).event_batch(batch);
         let scheduler = builder.build().unwrap();
         let mut batches = 0_u64;
-        // It floods itself: each step is followed by a whole batch of control messages.
+        // The process floods itself: a whole batch of control messages follows each step.
         let process = process(move |ctx, events, out| {
             batches += 1;
             for event in events {
@@ -179,7 +180,7 @@ fn control_messages_have_an_allowance_of_their_own() {
         }
         let refused = handle.send(message(9)).unwrap_err();
         assert_eq!(refused.kind, SendErrorKind::Full);
-        // Full of messages, it takes as many control messages.
+        // A mailbox that is full of messages takes as many control messages.
         for n in 0..u64::from(LIMIT) {
             handle.send_control(message(n)).unwrap();
         }
@@ -191,7 +192,7 @@ fn control_messages_have_an_allowance_of_their_own() {
     scheduler.start().unwrap();
     until_state(&scheduler, handle.pid(), ProcessState::Idle);
     assert_eq!(batches.lock().unwrap()[0].len(), 2 * usize::from(LIMIT));
-    // Each kind has got its room back, no more and no less, also while messages arrive.
+    // Each kind has its room back, no more and no less, also while messages arrive.
     for n in 0..u64::from(LIMIT) {
         until_state(&scheduler, handle.pid(), ProcessState::Idle);
         handle.send_control(message(n)).unwrap();
@@ -334,7 +335,8 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
     let expected = [Seen::Control(2), Seen::Control(3), Seen::Message(1)];
     assert_eq!(batches.lock().unwrap().concat(), expected);
 
-    // A handler that does not tell the two apart takes it as a message, and nothing is lost.
+    // A receiver that does not tell the two apart takes the control message as a message, and
+    // nothing is lost.
     let (taken, takes) = mpsc::channel();
     let sink = from_fn(move |package: Package| {
         taken.send(number(package.message)).unwrap();

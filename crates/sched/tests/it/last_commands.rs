@@ -12,7 +12,7 @@ use std::time::Duration;
 const DO: CommandId = CommandId::new(1);
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A scheduler that runs, and how often its handler has been called.
+/// A running scheduler, and the count of its handler's calls.
 fn counting(workers: usize) -> (Scheduler, Arc<AtomicUsize>) {
     let scheduler = Scheduler::builder().workers(workers).build().unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -27,7 +27,7 @@ fn counting(workers: usize) -> (Scheduler, Arc<AtomicUsize>) {
     (scheduler, calls)
 }
 
-/// The other worker has returned by then, or a spare.
+/// The other worker, or a spare, has returned by then.
 // pins: P3, D3
 #[test]
 fn of_a_step_that_lasts_longer_than_the_scheduler_are_carried_out() {
@@ -90,7 +90,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// Stops the scheduler, which has an hour for that, on another thread, which has to return.
+/// Stops the scheduler on another thread, with a deadline of an hour. The thread has to return.
 fn stops(scheduler: Scheduler) {
     let (tell, told) = channel();
     thread::spawn(move || tell.send(scheduler.stop(HOUR).unwrap()).unwrap());

@@ -2,7 +2,7 @@
 //!
 //! What needs a process of its own (an allocator, a global subscriber, the threads' affinity) stays
 //! in a program beside this one.
-#![cfg(not(loom))]
+#![cfg(not(ganger_loom))]
 
 mod support;
 
@@ -28,6 +28,7 @@ mod limits;
 mod monitors;
 mod names;
 mod notices;
+mod on_end;
 mod overload;
 mod pressure;
 mod reuse;
@@ -47,3 +48,4 @@ mod turns;
 mod upgrade;
 mod urgent;
 mod waiting;
+mod waits_that_end;

@@ -90,7 +90,7 @@ fn who_is_monitored_takes_no_step_for_it_and_its_events_stay_in_order() {
     let odd = (1..=40).step_by(2);
     assert!(told.into_iter().eq(odd));
 
-    // One that has monitors among its messages, and keeps every other message for later.
+    // Monitors come among the messages of this process, which keeps every other message for later.
     let (seen, order) = channel();
     let mut last = None;
     let picky = process(move |_, events, out| {
@@ -185,7 +185,7 @@ fn a_context_submits_under_a_pid_cancels_and_terminates() {
         Ok(ctx.terminate(pid)?)
     });
     assert_eq!(puppet.next(), (pid, 2, ExitCause::Terminated));
-    // Also itself.
+    // A process may monitor itself.
     puppet.have(|ctx, _| {
         ctx.monitor(ctx.pid(), 3)?;
         Ok(ctx.terminate(ctx.pid())?)
@@ -196,7 +196,7 @@ fn a_context_submits_under_a_pid_cancels_and_terminates() {
     ));
 }
 
-/// Both are in the mailbox of a process that ends in the step that it is in.
+/// The monitor and its end are both in the mailbox of a process whose step is its last one.
 #[test]
 fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     let scheduler = start(2);
@@ -223,7 +223,7 @@ fn a_monitor_that_is_taken_back_before_the_end_is_not_told() {
     watcher.has_none_but(3);
 }
 
-/// A kept context of a process whose PID another one has by now.
+/// A context outlives its process, whose PID another process has by now.
 #[test]
 fn who_has_ended_takes_nothing_back_from_its_successor() {
     let scheduler = start(2);

@@ -55,7 +55,7 @@ fn a_name_is_one_process_s_until_it_ends_or_loses_it() {
     assert_eq!(names(&scheduler), []);
 }
 
-/// Each would be a turn, and a node in a mailbox that no limit counts.
+/// Otherwise each call would cost a turn, and a node in a mailbox that no limit counts.
 // pins: P13
 #[test]
 fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
@@ -80,7 +80,7 @@ fn who_asks_for_a_taken_name_again_and_again_has_its_process_told_once() {
     assert_eq!(names(&scheduler), []);
 }
 
-/// Takes a name in `init`, which then fails or not.
+/// Takes a name in `init`, which then may fail.
 struct Named {
     name: &'static str,
     fails: bool,
@@ -283,8 +283,8 @@ fn a_name_that_is_taken_away_and_given_again_goes_with_its_process() {
     }
 }
 
-/// A kept context of a process whose PID another one has by now gives no name,
-/// and takes none.
+/// A context outlives its process, whose PID another process has by now: it gives no name, and
+/// takes none away.
 #[test]
 fn who_has_ended_does_not_touch_the_names_of_its_successor() {
     const ROUNDS: usize = 2_000;

@@ -139,7 +139,7 @@ fn no_limit_keeps_a_notice_away() {
         if is_first {
             is_first = false;
             ctx.monitor(target_pid, 1)?;
-            // What fills its mailbox while it runs.
+            // Fills the mailbox while the process runs.
             for _ in 0..LIMIT {
                 ctx.send(ctx.pid(), "own", ())?;
             }
@@ -182,7 +182,7 @@ fn a_notice_is_the_first_event_of_the_next_step() {
         exit(target);
         Ok(())
     });
-    // Not a part of the step that is on.
+    // Waits for the step that is on, so that what follows is for the next one.
     on.recv_timeout(PATIENCE).unwrap();
     watcher.tell(move |_, _| Ok(first.send(())?));
     go.send(()).unwrap();
@@ -225,7 +225,7 @@ fn whoever_is_told_finds_the_place_and_the_pid_free() {
     assert_eq!(exit_number(supervisor), ROUNDS);
 }
 
-/// Refuses every process but puppets, and has one monitor those that it refuses.
+/// A hook that refuses every process but puppets, and has a puppet monitor those that it refuses.
 #[derive(Default)]
 struct Refuses(OnceLock<(WeakHandle, Pid)>);
 
@@ -269,7 +269,7 @@ fn one_that_was_not_started_after_all_has_never_been() {
     let (_, tag, cause) = watcher.next();
     assert_eq!((tag, cause), (8, ExitCause::NotFound));
     watcher.has_none_but(9);
-    // Also a monitor that comes while it is being closed.
+    // A monitor may also come while the process is being closed.
     let (closing, is_closing) = channel();
     let (let_go, go) = channel();
     let slow = SlowClose { closing, go };
@@ -291,8 +291,8 @@ fn one_that_was_not_started_after_all_has_never_been() {
     watcher.has_none_but(12);
 }
 
-/// Every process monitors every other, while all of them end in all ways: each one still there is
-/// told once of each.
+/// Every process monitors every other, while they end in all ways. Each one that is still there is
+/// told once of each end.
 // pins: P12
 #[test]
 fn in_a_crowd_each_monitor_is_told_once() {
@@ -321,7 +321,8 @@ fn in_a_crowd_each_monitor_is_told_once() {
                     for (tag, pid) in (0..).zip(pids) {
                         ctx.monitor(*pid, tag)?;
                     }
-                    // A third each stays, ends by itself, and is ended by the one before.
+                    // A third of them stay, a third end by themselves, and the member before ends
+                    // the others.
                     match (member + round) % 3 {
                         0 => {}
                         1 => out.done(()),
@@ -338,11 +339,11 @@ fn in_a_crowd_each_monitor_is_told_once() {
         pids.set(members.iter().map(ProcessHandle::pid).collect())
             .unwrap();
         drop(notices);
-        // They have stepped without each other's PIDs, and failed, if they were too early.
+        // A member that has stepped too early, without the others' PIDs, has failed.
         for member in &members {
             let _ended = member.address().send(Message::new("go", ()));
         }
-        // A process on the way out has told its monitors when it does not count any more.
+        // A process that no longer counts as live has told its monitors.
         until("all is quiet", || {
             let live = scheduler.stats().live;
             let listed = scheduler.processes();
@@ -375,7 +376,7 @@ fn in_a_crowd_each_monitor_is_told_once() {
     }
 }
 
-/// Its `close` says that it has begun, and takes until it is let go.
+/// Its `close` says that it has begun, and waits until it is let go.
 struct SlowClose {
     closing: Sender<()>,
     go: Receiver<()>,
@@ -414,7 +415,7 @@ fn a_target_that_is_on_its_way_out_is_told_of_when_it_is_gone() {
         watcher.monitor(pid, 1);
         target.address().send(Message::new("end", ())).unwrap();
         is_closing.recv_timeout(PATIENCE).unwrap();
-        // Its mailbox is closed.
+        // The mailbox of the target is closed by now.
         watcher.have(move |ctx, _| {
             ctx.monitor(pid, 2)?;
             ctx.monitor(pid, 3)?;

@@ -12,14 +12,14 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-/// Counts the messages that exist, and how many did at the most.
+/// The messages that exist, and the most that have existed at once.
 #[derive(Default)]
 struct Living {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-/// In each message.
+/// The content of each message, which counts itself.
 struct Alive {
     producer: usize,
     number: u64,
@@ -71,7 +71,7 @@ fn block_on(mut future: SendAsync) -> Result<(), SendError> {
 
 type Way = fn(&Address, Message) -> Result<(), SendError>;
 
-/// Ways to send; those that do not wait for long are tried again.
+/// Ways to send. A producer tries again where one does not wait for long.
 const WAYS: [Way; 5] = [
     Address::send_blocking,
     |address, message| block_on(address.send_async(message)),
@@ -265,7 +265,7 @@ fn under_ten_times_the_load_memory_is_flat_and_control_messages_get_through() {
     let reason = overload(|scheduler, handle, handled| {
         let load = |count: &AtomicU64| count.load(Ordering::SeqCst);
         for number in 1..=CONTROLS {
-            // However full of messages the mailbox is, none is refused.
+            // No control message is refused, however full of messages the mailbox is.
             handle
                 .send_control(Message::new("control", number))
                 .unwrap();

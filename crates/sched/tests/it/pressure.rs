@@ -42,7 +42,7 @@ fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
     assert_eq!(number(&error.into_package().message), n);
 }
 
-/// Takes one message a step, and finishes with all of their numbers, as text, after `count`.
+/// A process that takes one message a step, and ends after `count` with their numbers as text.
 fn collector(count: u64) -> impl Process {
     let mut seen = Vec::new();
     process(move |_, events, out| {
@@ -66,7 +66,7 @@ fn collected(handle: ganger_sched::ProcessHandle) -> String {
     }
 }
 
-/// Waits for ever, and leaves its messages where they are.
+/// A process that waits for ever, and leaves its messages where they are.
 fn leaver() -> impl Process {
     process(|_, _, out| {
         out.idle();
@@ -128,7 +128,7 @@ fn those_who_wait_are_served_in_their_order_whether_they_are_polled_or_not() {
     let last = elsewhere(address, |address| address.send_blocking(numbered(6)));
     scheduler.start().unwrap();
     joined(last).unwrap();
-    // The blocking sender came at some time, but never before the earlier waiters.
+    // The blocking sender began last, and came after the earlier waiters.
     assert_eq!(collected(handle), "0 1 2 3 4 5 6");
     for future in &mut futures {
         assert!(matches!(poll(future, Waker::noop()), Poll::Ready(Ok(()))));
@@ -210,7 +210,8 @@ fn the_end_of_the_process_gives_all_who_wait_their_messages_back() {
     assert_refused(address.send_blocking(numbered(6)), SendErrorKind::Closed, 6);
 }
 
-/// Fills the mailbox of each process that starts, has one more message wait, and refuses the start.
+/// A hook that fills the mailbox of each process that starts, has one more message wait, and
+/// refuses the start.
 struct Refuses {
     handle: OnceLock<ganger_sched::WeakHandle>,
     waits: Mutex<Option<SendAsync>>,
@@ -368,7 +369,7 @@ fn a_waker_that_panics_harms_nobody() {
     assert_eq!(scheduler.stats().total.panics, 1);
 }
 
-/// Sends `count` numbers in one step, by `send`.
+/// A process that sends `count` numbers in one step, by `send`.
 fn producer(
     to: Address,
     count: u64,

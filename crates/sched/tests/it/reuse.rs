@@ -39,7 +39,7 @@ fn a_cell_that_is_used_again_has_room() {
     let builder = Scheduler::builder().workers(1).mailbox_limit(2);
     let scheduler = builder.build().unwrap();
     for _ in 0..10 {
-        // They end without a handle: the worker keeps their cells.
+        // These processes end without a handle, so the worker keeps their cells.
         drop(scheduler.submit(quick(), "main", ()).unwrap());
     }
     scheduler.start().unwrap();
@@ -56,7 +56,7 @@ fn a_cell_that_is_used_again_has_room() {
     assert_eq!(exit_number(parent), 7);
 }
 
-/// What a handler has sent before it fails comes before its error.
+/// A message that a handler sends before it fails comes before its error.
 // pins: P4
 #[test]
 fn what_a_handler_sends_comes_before_its_error() {
@@ -149,7 +149,7 @@ fn a_batch_is_bounded_behind_a_stale_completion() {
     assert_eq!(most.load(Ordering::SeqCst), 4);
 }
 
-/// What is kept for later processes can be given back at any time, and is not missed.
+/// Memory that is kept for later processes can be returned at any time, and is not missed.
 // pins: P7, D4
 #[test]
 fn memory_that_is_released_is_not_missed() {

@@ -41,7 +41,7 @@ fn place(node_name: &str, hosts: &[&str]) -> Place {
     }
 }
 
-/// Sends what it gets back to the sender, and ends.
+/// A process that sends its first message back to the sender, and ends.
 fn echo() -> impl ganger_proc_api::Process {
     process(|ctx, events, out| {
         out.idle();
@@ -56,7 +56,7 @@ fn echo() -> impl ganger_proc_api::Process {
     })
 }
 
-/// Sends a number to `target` and finishes with what comes back.
+/// A process that sends a number to `target`, and ends with the answer.
 fn asker(target: Pid) -> impl ganger_proc_api::Process {
     process(move |ctx, events, out| {
         out.idle();
@@ -164,7 +164,7 @@ fn a_host_outlives_its_scheduler_and_refuses() {
         ganger_relay::Receiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
     };
     assert_eq!(stopped.unwrap_err().kind, SendErrorKind::Stopping);
-    // The address keeps the last of the scheduler; without it the host has no scheduler behind it.
+    // The address is the last to keep the scheduler. Without it the host has none behind it.
     drop(address);
     let gone = ganger_relay::Receiver::send(
         &*place.node,
@@ -173,7 +173,7 @@ fn a_host_outlives_its_scheduler_and_refuses() {
     assert_eq!(gone.unwrap_err().kind, SendErrorKind::Stopping);
 }
 
-/// It would ask itself for ever.
+/// Otherwise the scheduler would ask itself for ever.
 // pins: R2
 #[test]
 fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
@@ -186,7 +186,7 @@ fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
     let builder = Scheduler::builder().workers(1).host("a");
     let scheduler = builder.router(Arc::new(router)).build().unwrap();
     own.set(scheduler.downgrade()).unwrap();
-    // As often as it takes to see that nothing is left over from the time before.
+    // Often enough to see that no round leaves something to the next one.
     for _ in 0..100 {
         for (target, kind) in [
             ("{b|7}", SendErrorKind::HostNotFound),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Writes its number into a list at each step, and waits.
+/// A process that writes its number into a list at each step, and waits.
 fn noter(number: u64, list: &Arc<Mutex<Vec<u64>>>) -> impl ganger_proc_api::Process {
     let list = Arc::clone(list);
     process(move |_, events, out| {
@@ -99,7 +99,7 @@ fn an_idle_worker_steals_from_a_busy_one() {
     let threads = Arc::new(Mutex::new(HashSet::new()));
     let done = Arc::new(AtomicUsize::new(0));
     let (seen, finished) = (Arc::clone(&threads), Arc::clone(&done));
-    // It stays in its step until all its children have run: another worker must have taken them.
+    // The parent stays in its step until all its children have run, on another worker.
     let parent = process(move |ctx, _, out| {
         for _ in 0..100 {
             let (seen, finished) = (Arc::clone(&seen), Arc::clone(&finished));

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::{mem, thread};
 
-/// Messages are put in so many at a time.
+/// How many messages one push puts in.
 const LOT: u64 = 128;
 
 type Seen = Arc<Mutex<Vec<u64>>>;
 
-/// Notes the numbers that it gets, and ends with the last of so many.
+/// A process that notes the numbers that it gets, and ends after so many.
 fn reader(seen: &Seen, enough: u64) -> impl Process {
     let seen = Arc::clone(seen);
     process(move |_, events, out| {
@@ -138,7 +138,7 @@ fn what_is_not_sent_before_the_process_ends_comes_back() {
     assert!(numbers(error.messages).into_iter().eq(LOT..500));
 }
 
-/// So many messages, and says that there are more than there can be.
+/// An iterator of so many messages, which claims to have more than there can be.
 struct Boastful(u64);
 
 impl Iterator for Boastful {
@@ -214,7 +214,7 @@ fn what_is_refused_beside_who_waits_for_room_is_not_delivered() {
     assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
 }
 
-/// Counts when it is dropped.
+/// Counts its drop.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {

@@ -114,7 +114,7 @@ fn asynchronous_clean_up_is_served() {
 // pins: D3, D4
 #[test]
 fn what_does_not_finish_is_terminated_and_closed() {
-    // Enough for one that obeys, also on a loaded machine.
+    // Enough for a process that obeys, also on a loaded machine.
     const DEADLINE: Duration = Duration::from_millis(500);
     let _alone = alone();
     let scheduler = start(2);
@@ -139,7 +139,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
     let begun = Instant::now();
     let report = scheduler.stop(DEADLINE).unwrap();
     assert!(begun.elapsed() < DEADLINE + SLACK, "{:?}", begun.elapsed());
-    // On a loaded machine one may be in the middle of its end.
+    // On a loaded machine a process may be in the middle of its end.
     let sum = report.completed + report.forced + report.stuck.len() as u64;
     assert!(sum.abs_diff(51) <= 2, "{report:?}");
     assert!(report.forced >= 48, "{report:?}");
@@ -196,7 +196,7 @@ fn a_step_that_never_returns_is_reported_as_stuck() {
     // Stopping twice is harmless, and says the same.
     assert_eq!(scheduler.stop(LONG).unwrap(), report);
 
-    // When the step returns after all, the process ends as every other.
+    // When the step returns after all, the process ends like every other.
     leave.send(()).unwrap();
     assert!(matches!(exit(stuck), ExitReason::Terminated));
     assert_eq!((calls.steps(), calls.closes()), (1, 1));
@@ -379,7 +379,7 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
 }
 
-/// Waits idle and does not care for anything; counts its closes only.
+/// A process that waits idle, takes no notice of any event, and counts its closes alone.
 fn unruly(calls: &Arc<Calls>) -> impl Process {
     struct Unruly(Arc<Calls>);
     impl Process for Unruly {
@@ -396,11 +396,11 @@ fn unruly(calls: &Arc<Calls>) -> impl Process {
     Unruly(Arc::clone(calls))
 }
 
-/// The program may end after that, and its threads with it.
+/// After that stop the program may end, and its threads with it.
 // pins: P2, D4
 #[test]
 fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
-    /// Holds a start up until it is told to go on.
+    /// A hook that holds a start up until it is told to go on.
     struct Waits(Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
     impl Lifecycle for Waits {
         fn on_start(&self, _: Pid, _: Symbol) -> Result<(), BoxError> {

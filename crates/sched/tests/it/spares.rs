@@ -1,4 +1,5 @@
-//! What becomes of relieved workers, of what they have, and of the threads in their places.
+//! What becomes of relieved workers, of the processes that they have, and of the threads in their
+//! places.
 
 use crate::support::*;
 use ganger_proc_api::{Process, ProcessContext};
@@ -18,15 +19,15 @@ fn started(builder: Builder) -> Scheduler {
     scheduler
 }
 
-/// A process of which the only step blocks its thread until it is released.
+/// A process whose only step blocks its thread until it is released.
 struct Blocked {
     handle: ProcessHandle,
     release: mpsc::Sender<()>,
 }
 
 impl Blocked {
-    /// Has it block, and then do something more with its context, until its worker has been
-    /// relieved.
+    /// Starts such a process, and waits until its worker has been relieved. Once released, the step
+    /// does `then` with its context.
     fn new(scheduler: &Scheduler, then: impl Fn(&ProcessContext) + Send + 'static) -> Self {
         let (release, released) = mpsc::channel();
         let began = Arc::new(AtomicBool::new(false));
@@ -64,7 +65,7 @@ fn quick() -> impl Process {
     })
 }
 
-/// Steps again and again until it is told to end.
+/// A process that steps again and again until it is told to end.
 fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     let may_end = Arc::clone(may_end);
     process(move |_, _, out| {
@@ -98,8 +99,8 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
     let scheduler = started(Scheduler::builder().workers(1).max_spares(1));
     let has_run = Arc::new(AtomicBool::new(false));
     let last = Arc::clone(&has_run);
-    // Left in the deque of a thread that is not on duty, it would lie there for as long as the
-    // spare has something else.
+    // A process that stayed in the deque of a thread that is not on duty would lie there for as
+    // long as the spare has something else.
     let blocked = Blocked::new(&scheduler, move |ctx| {
         let last = Arc::clone(&last);
         let woken = process(move |_, _, out| {
@@ -120,7 +121,7 @@ fn what_a_relieved_worker_has_woken_runs_although_its_spare_never_rests() {
 #[test]
 fn what_a_relieved_worker_has_woken_wakes_a_sleeper() {
     let builder = Scheduler::builder().workers(1);
-    // The monitor would notice it too, if it were still there.
+    // The delay is long, so that the monitor does not find the process first.
     let scheduler = started(builder.hand_off_delay(Duration::from_millis(2)));
     for nth in 0..20 {
         let blocked = Blocked::new(&scheduler, |ctx| {

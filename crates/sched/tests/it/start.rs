@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Has one method, `good`; others are unknown, `panic` panics.
+/// A process with one method, `good`. `panic` panics, and others are unknown.
 struct Picky(Arc<Calls>);
 
 impl Process for Picky {
@@ -162,7 +162,7 @@ impl Lifecycle for Hooks {
             .scheduler()
             .is_some_and(|handle| handle.address(pid).is_some())
         {
-            // Not a panic, which would be contained.
+            // A panic here would be contained, so the test asserts on what is noted.
             self.seen.lock().unwrap().push(format!("{pid} is there"));
         }
         if self.panic {
@@ -253,7 +253,7 @@ fn on_complete_is_called_once_after_the_pid_is_gone() {
 // pins: D1
 #[test]
 fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
-    // No system has as much.
+    // No system has so much memory.
     let builder = Scheduler::builder().workers(2).stack_size(usize::MAX / 2);
     let scheduler = builder.build().unwrap();
     let before = scheduler.submit(waiter(), "main", ()).unwrap();
@@ -271,7 +271,7 @@ fn a_scheduler_without_any_worker_refuses_submissions_and_waits_for_nobody() {
     joined(stop).unwrap();
 }
 
-/// What a handler's destructor does is the user's.
+/// A handler's destructor is users' code, and may do anything.
 // pins: D4
 #[test]
 fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped() {
@@ -283,7 +283,7 @@ fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped(
             }
         }
     }
-    // As above.
+    // No system has so much memory.
     let builder = Scheduler::builder().workers(2).stack_size(usize::MAX / 2);
     let scheduler = builder.build().unwrap();
     let stops = Stops(scheduler.downgrade());

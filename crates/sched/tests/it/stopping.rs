@@ -179,7 +179,8 @@ fn a_submission_that_a_stop_overtakes_is_cancelled_like_the_others() {
         let late = scope.spawn(|| scheduler.submit(Late(entered, may_leave), "main", ()));
         has_entered.recv().unwrap();
         let stopper = scope.spawn(|| scheduler.stop(LONG).unwrap());
-        // Once one has been told, all that could be seen have been looked up: the late one is none.
+        // Once the canary has been told, the stop has looked up all processes that could be seen.
+        // The late one is not among them.
         assert!(exit(canary).is_done());
         leave.send(()).unwrap();
         let late = late.join().unwrap().unwrap();

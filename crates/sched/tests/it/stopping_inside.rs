@@ -48,7 +48,7 @@ const PLACES: [Place; 11] = [
     Place::DropOfPayload,
 ];
 
-/// What is done in one of the places, once, and what a `stop` there returned before.
+/// An act in one of the places, which is done once; and what a `stop` there has returned before.
 struct Acts {
     at: Place,
     scheduler: OnceLock<WeakHandle>,
@@ -91,7 +91,7 @@ impl Wake for Acts {
     }
 }
 
-/// A value with that destructor.
+/// A value whose destructor reaches that place.
 struct OnDrop(Arc<Acts>, Place);
 
 impl Drop for OnDrop {
@@ -283,7 +283,7 @@ fn of_several_stops_that_have_begun_the_earliest_deadline_counts() {
     assert!(matches!(exit(stopper), ExitReason::Terminated));
     assert_eq!(calls.closes(), 1);
     assert_eq!(scheduler.stop(LONG).unwrap().forced, 2);
-    // Harmless.
+    // To begin a stop after the stop is harmless.
     scheduler.begin_stop(Duration::ZERO);
 }
 

@@ -155,7 +155,7 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
     let numbers = |sender: u64, number: u64| -> Payloads {
         [sender.into(), number.into()].into_iter().collect()
     };
-    // A hundred processes by PID, a few messages a step; a hundred threads' worth by address.
+    // A hundred processes send by PID, a few messages a step. Threads send as much by address.
     for sender in 0..SENDERS {
         let mut sent = 0;
         let sender = process(move |ctx, _, out| {
@@ -189,7 +189,7 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
 
 const LATER: CommandId = CommandId::new(1);
 
-/// Counts closes in a slot of its own; ends when it sees a completion.
+/// A process that counts its closes in a slot of its own, and ends when it sees a completion.
 struct Target(Arc<Vec<AtomicU8>>, usize);
 
 impl Process for Target {
@@ -302,8 +302,7 @@ fn terminate_cancel_complete_and_upgrade_race() {
             });
         });
         for handle in handles {
-            // A waiter that came too late for the old process has been told so.
-            // The waiter of the new one may wait on.
+            // Each process has been terminated, unless it had ended before.
             let reason = exit(handle).to_string();
             *reasons.entry(reason).or_default() += 1;
         }
@@ -315,7 +314,7 @@ fn terminate_cancel_complete_and_upgrade_race() {
         assert!(new.iter().all(|closes| closes.load(Ordering::SeqCst) <= 1));
         assert!(replaced <= accepted.load(Ordering::Relaxed));
         upgrades += replaced as u64;
-        // What the new ones yielded before they were ended.
+        // The new processes may have yielded before they ended.
         kept.lock().unwrap().clear();
     }
     until("all have ended", || scheduler.stats().live == 0);

@@ -1,10 +1,13 @@
-//! A `close` that does not return keeps no other process from ending.
+//! A `close`, or a step, that does not return keeps no other process from ending.
 
-use crate::support::{PATIENCE, exit, process, until_state};
-use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, SendErrorKind, StepOutput};
+use crate::support::{PATIENCE, exit, process, until, until_state};
+use ganger_proc_api::{
+    BoxError, Events, ExitReason, Lifecycle, Message, Pid, Process, SendErrorKind, StepOutput,
+    Symbol,
+};
 use ganger_sched::{Address, ProcessState, Scheduler};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Its `close` returns when it is told to.
@@ -81,8 +84,7 @@ fn beside_a_step_that_does_not_return_either() {
     assert!(matches!(exit(step), ExitReason::Terminated));
 }
 
-/// It waits until there is room in a mailbox in which there will be none before its process has
-/// ended.
+/// Its `close` waits for room in a mailbox, which has none before that mailbox's process has ended.
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
@@ -101,7 +103,8 @@ impl Process for Waits {
     }
 }
 
-/// As many as there may be threads to end them wait in their `close` for one that is behind them.
+/// As many processes as there may be reapers wait in their `close` for a process that is queued
+/// behind them.
 // pins: D4, P2, P13
 #[test]
 fn that_waits_for_room() {
@@ -123,4 +126,51 @@ fn that_waits_for_room() {
         assert!(matches!(reason, ExitReason::Terminated));
     }
     assert_eq!(scheduler.stats().total.panics, 0);
+}
+
+/// The hook of a start returns when it is told to, for one method.
+struct Hook(Mutex<Receiver<()>>);
+
+impl Lifecycle for Hook {
+    fn on_start(&self, _: Pid, method: Symbol) -> Result<(), BoxError> {
+        if method.as_str() == "begins" {
+            let _gone = self.0.lock().unwrap().recv();
+        }
+        Ok(())
+    }
+}
+
+/// A step has submitted it before the stop, and its start is over when all other threads have left.
+// pins: D4
+#[test]
+fn that_has_started_it() {
+    let (begin, told) = channel::<()>();
+    let builder = Scheduler::builder().workers(1).max_spares(0);
+    let builder = builder.lifecycle(Hook(Mutex::new(told)));
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    let handle = scheduler.handle();
+    let (tell, begun) = channel();
+    let (release, released) = channel::<()>();
+    let mut begins = Some(Closes(None));
+    let step = process(move |_, _, out| {
+        out.idle();
+        if let Some(begins) = begins.take() {
+            tell.send(handle.submit(begins, "begins", ()))?;
+            let _gone = released.recv();
+        }
+        Ok(())
+    });
+    let step = scheduler.submit(step, "step", ()).unwrap();
+    until_state(&scheduler, step.pid(), ProcessState::Running);
+    until("the start has begun", || scheduler.processes().len() == 2);
+    let report = scheduler.stop(Duration::ZERO).unwrap();
+    assert!(report.stuck.contains(&step.pid()), "{report:?}");
+    drop(begin);
+    let begins = begun.recv_timeout(PATIENCE).unwrap().unwrap();
+    let reason = begins.wait_timeout(PATIENCE).expect("it is not stuck");
+    assert!(matches!(reason, ExitReason::Terminated), "{reason}");
+    assert!(!step.is_finished());
+    drop(release);
+    assert!(matches!(exit(step), ExitReason::Terminated));
 }

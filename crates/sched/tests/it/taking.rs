@@ -23,9 +23,9 @@ fn number(event: &Event) -> u64 {
     }
 }
 
-/// The first step has messages 0 to 9 before it, and does that; the second one takes what is left,
-/// and the numbers that it takes are returned. Nothing is left of any message in the end, and there
-/// is room for as many as were taken.
+/// The first step is shown messages 0 to 9, and does `first` with them. Returns the numbers that
+/// the second step finds. Checks that nothing is left of any message in the end, and that there is
+/// room for as many as were taken.
 fn left_by(
     limit: Option<usize>,
     mut first: impl FnMut(&mut Events<'_>) + Send + 'static,
@@ -43,8 +43,8 @@ fn left_by(
             first(events);
             return Ok(());
         }
-        // The messages that look for room wake it, too, and are to find what the first step has
-        // left.
+        // The messages that look for room wake the process, too. What the first step has left is
+        // to stay until the cancel event.
         if !matches!(events.peek(), Some(Event::Cancel(_))) {
             return Ok(());
         }
@@ -112,7 +112,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
     for limit in LIMITS {
         let left = left_by(limit, |events| {
             let mine: &mut VecDeque<Event> = Box::leak(Box::default());
-            // Within reach, so that no leak checker takes it for one.
+            // The queue stays within reach, so that no leak checker reports it.
             KEPT.lock()
                 .unwrap()
                 .push(ptr::from_mut(mine).expose_provenance());
@@ -123,7 +123,7 @@ fn what_is_taken_by_way_of_other_hands_is_taken() {
             assert_eq!(others.by_ref().take(4).count(), 4);
             assert_eq!(events.next().as_ref().map(number), Some(77));
             assert!(events.next().is_none());
-            // What has been left there is the scheduler's all the same.
+            // The scheduler has what was left there all the same.
         });
         assert_eq!(left, [4, 5, 6, 7, 8, 9]);
     }
@@ -149,7 +149,7 @@ fn a_look_that_panics_leaves_the_event() {
     }
 }
 
-/// What the step has taken is its own; what it has left is dropped with the process.
+/// What the step has taken is its own. The events that it has left are dropped with the process.
 // pins: P8
 #[test]
 fn a_step_that_panics_has_taken_what_it_has_taken() {
@@ -181,7 +181,7 @@ fn a_step_that_panics_has_taken_what_it_has_taken() {
 
 const AT_ONCE: CommandId = CommandId::new(1);
 
-/// One answer that came at once is in its place; of several, all are in nodes.
+/// One answer that came at once, and several, are taken like other events.
 // pins: P4, P6
 #[test]
 fn answers_at_once_are_taken_like_the_others() {

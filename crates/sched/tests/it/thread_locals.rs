@@ -1,5 +1,5 @@
-//! What is called in the destructor of a thread-local, whether that was there before what the
-//! scheduler keeps for the thread or after it.
+//! Calls in the destructor of a thread-local that is older, or younger, than what the scheduler
+//! keeps for the thread.
 
 use crate::support::{Calls, PATIENCE, counted, exit, joined, process};
 use ganger_proc_api::{
@@ -26,8 +26,8 @@ thread_local! {
     static END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
 }
 
-/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before`
-/// that is there or after.
+/// Runs `act` in the destructor of a thread-local, on a thread that uses the scheduler `before` it
+/// makes the thread-local, or after.
 fn in_a_destructor(handle: Handle, before: bool, act: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         let use_it = || {
@@ -48,7 +48,7 @@ fn in_a_destructor(handle: Handle, before: bool, act: impl FnOnce() + Send + 'st
     joined(thread);
 }
 
-/// Says when a process of the method "slow" begins, and lets it start when it is told to.
+/// A hook that says when a process of the method "slow" begins, and lets it start when told to.
 struct Slow {
     begins: Mutex<Sender<()>>,
     go_on: Mutex<Receiver<()>>,
@@ -102,12 +102,12 @@ fn a_submission_that_lasts_beyond_the_halt_ends_its_process() {
     }
 }
 
-/// Its `init` is refused to stop the scheduler, and begins to.
+/// Its `init` tries to stop the scheduler, which is refused, and then begins to stop it.
 struct Stops(Handle, Sender<Result<StopReport, StopError>>);
 
 impl Process for Stops {
     fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
-        // Not even an hour would be enough to wait for this very call.
+        // A stop that waited for this very call would not end in an hour.
         let hour = Duration::from_secs(3_600);
         self.1.send(self.0.stop(hour))?;
         self.0.begin_stop(hour);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Answered at once.
+/// A command that is answered at once.
 const NOW: CommandId = CommandId::new(1);
 
 /// A scheduler that is not started, with a handler that answers at once.
@@ -39,8 +39,7 @@ fn exit_text(handle: ganger_sched::ProcessHandle) -> String {
     result.into_string().unwrap()
 }
 
-/// Asks once more, with what is left as the tag; the last time it finishes with the number of
-/// steps.
+/// Yields once more, with what is left as the tag. The last time it ends with the number of steps.
 fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
     if left == 0 {
         out.done(steps);
@@ -70,7 +69,7 @@ fn answers_that_are_there_are_taken_in_the_same_turn() {
     assert_eq!((stats.steps, stats.turns), (STEPS, 7));
 }
 
-/// Each step is a pick then, so that the bound, which is in picks, holds for every waiting process.
+/// Each step is a pick then, so the bound in picks holds for every waiting process.
 // pins: G4
 #[test]
 fn answers_are_taken_in_turns_of_their_own_while_others_wait() {
@@ -153,7 +152,7 @@ fn no_step_follows_after_a_handler_that_terminates_the_process() {
     let weak = scheduler.downgrade();
     let terminate = move |_: Command, completer: Completer| {
         let pid = completer.pid().unwrap();
-        // In this order: an answer that comes after something else is no inline one.
+        // The order matters: an answer that comes after something else is no inline one.
         completer.complete(());
         Ok(weak.upgrade().unwrap().terminate(pid)?)
     };
@@ -272,9 +271,9 @@ fn a_batch_of_answers_is_bounded() {
 // pins: P6
 #[test]
 fn an_answer_to_an_earlier_command_is_not_taken_for_the_one_under_way() {
-    /// Keeps its completer for the next one.
+    /// Its handler keeps the completer for the next command.
     const LATER: CommandId = CommandId::new(2);
-    /// Answers the kept one, then its own.
+    /// Its handler answers the kept command, then its own.
     const BOTH: CommandId = CommandId::new(3);
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(None::<Completer>));

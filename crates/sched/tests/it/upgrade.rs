@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Writes down what happens to it, under its name.
+/// A process that writes down what happens to it, under its name.
 struct Logger {
     name: &'static str,
     log: Log,
@@ -252,7 +252,7 @@ fn completions_of_the_old_one_are_stale() {
     let handle = setup.scheduler.submit(asker, "main", ()).unwrap();
     until_state(&setup.scheduler, handle.pid(), ProcessState::Blocked);
     let mut completers = std::mem::take(&mut *setup.kept.lock().unwrap());
-    // One has been seen and left by the old process, one waits in its mailbox, one comes later.
+    // The old process has seen one message and left it. One waits in its mailbox, one comes later.
     let pid = handle.pid();
     let steps = setup.scheduler.stats().total.steps;
     completers.pop().unwrap().complete(());
@@ -260,7 +260,8 @@ fn completions_of_the_old_one_are_stale() {
         setup.scheduler.stats().total.steps > steps
     });
     until_state(&setup.scheduler, pid, ProcessState::Blocked);
-    // While the one worker is held, one more arrives and stays in the mailbox, behind the upgrade.
+    // While the one worker is held, one more message arrives and stays in the mailbox, behind the
+    // upgrade.
     let ((entered, has_entered), (leave, may_leave)) = (mpsc::channel(), mpsc::channel());
     let holder = process(move |_, _, out| {
         entered.send(())?;

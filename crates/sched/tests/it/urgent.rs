@@ -22,7 +22,7 @@ fn hold(scheduler: &Handle) -> (ProcessHandle, mpsc::Sender<()>) {
     (holder, leave)
 }
 
-/// Adds one to `count`, and ends.
+/// A process that adds one to `count`, and ends.
 fn short(count: &Arc<AtomicU64>) -> impl Process + use<> {
     let count = Arc::clone(count);
     process(move |_, _, out| {
@@ -88,7 +88,7 @@ fn whatever_a_system_event_wakes_runs_before_thousands_that_are_ready() {
     }
 }
 
-/// Waits for an event, ends, and notes when it is closed.
+/// A process that waits for an event, ends, and notes when it is closed.
 struct EndNoted<N: FnMut() + Send + 'static> {
     note: N,
 }
@@ -107,11 +107,12 @@ impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     }
 }
 
-/// The thread that wakes a process has the right to hand it something without the mailbox.
+/// The thread that wakes a process may hand it its event without the mailbox.
 // pins: G3, P4
 #[test]
 fn the_lanes_are_kept_whatever_wakes_it() {
-    /// In which lane each is, the one that wakes it first, and the order in which they are shown.
+    /// Whether each event is a system event, the one that wakes the process first; and the order in
+    /// which they are shown.
     const ROUNDS: [([bool; 3], [u64; 3]); 4] = [
         ([false, false, true], [2, 0, 1]),
         ([true, false, true], [0, 2, 1]),
@@ -187,14 +188,14 @@ fn one_that_is_told_while_it_runs_is_queued_before_the_rest() {
 #[test]
 fn a_flood_of_control_messages_starves_nobody() {
     const CROWD: usize = 200;
-    /// So that the test ends when the flood does starve the others.
+    /// The test ends here even if the flood starves the others.
     const ENOUGH: u64 = 1_000_000;
     let builder = Scheduler::builder().workers(1).max_spares(0);
     let scheduler = builder.build().unwrap();
     let floods = Arc::new(AtomicU64::new(0));
     let started = Arc::new(AtomicUsize::new(0));
     let (count, others) = (Arc::clone(&floods), Arc::clone(&started));
-    // Whenever it runs, it is sent another one.
+    // Whenever the process runs, it gets another control message.
     let flooder = process(move |ctx, events, out| {
         events.for_each(drop);
         let floods = count.fetch_add(1, Ordering::SeqCst);
@@ -242,7 +243,7 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
         let picks = Arc::clone(&picks);
         let hog = process(move |ctx, events, out| {
             events.for_each(drop);
-            // So that the test ends when they do starve the other.
+            // The test ends here even if they starve the other process.
             if picks.fetch_add(1, Ordering::SeqCst) > 4 * BOUND {
                 out.done(());
             } else if is_urgent {
@@ -401,7 +402,7 @@ fn one_that_is_passed_over_is_left_to_a_sleeper() {
     let other = scheduler.submit(other, "main", ()).unwrap();
     until_state(&scheduler, other.pid(), ProcessState::Idle);
     let (pid, handle) = (other.pid(), scheduler.handle());
-    // After its eighth pick from the lane in a row it is passed over for the one that it has woken.
+    // After eight picks in a row from the lane, the worker picks the process that this one wakes.
     let urgent = process(move |ctx, events, out| {
         events.for_each(drop);
         out.idle();
@@ -502,7 +503,7 @@ struct Crowd {
     /// So many in the urgent lane, and as many that are ready.
     handles: Vec<ProcessHandle>,
     closes: Arc<AtomicUsize>,
-    /// What keeps the one worker.
+    /// The process that keeps the one worker.
     holder: ProcessHandle,
     leave: mpsc::Sender<()>,
 }

@@ -1,5 +1,4 @@
-//! Sends that wait for room: when they may not, from inside a step, and what a waker can do to
-//! them.
+//! Sends that wait for room: when a step may not wait, and what a waker can do to a send.
 
 use crate::support::{PATIENCE, exit_number, process, quiet_panics, until_state};
 use ganger_proc_api::{BoxError, Lifecycle, Message, Pid, SendError, SendErrorKind, Symbol};
@@ -75,7 +74,7 @@ fn a_step_waits_for_no_room_at_another_scheduler_when_its_own_has_nobody_left() 
     there.terminate(full.pid()).unwrap();
 }
 
-/// Sends two messages to each process before it starts.
+/// A hook that sends two messages to each process before it starts.
 #[derive(Default)]
 struct Primes {
     scheduler: OnceLock<WeakHandle>,
@@ -132,7 +131,7 @@ fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {
     assert_eq!(*hook.refused.lock().unwrap(), [SendErrorKind::Full; 3]);
 }
 
-/// A waker of which one thing panics: that it is cloned, or that it is dropped.
+/// A waker that panics when it is cloned, or when it is dropped.
 fn waker_that_panics(table: &'static RawWakerVTable) -> ManuallyDrop<Waker> {
     // SAFETY: the functions of both tables do nothing, or do not return.
     ManuallyDrop::new(unsafe { Waker::new(ptr::null(), table) })
@@ -193,7 +192,7 @@ fn a_waker_that_cannot_be_dropped_loses_no_message() {
         assert!(poll(&mut send, &waker).is_pending());
         send
     });
-    // The one before is dropped.
+    // The second poll drops the waker of the first.
     assert!(poll(&mut back, &waker).is_pending());
     assert_eq!(scheduler.stats().total.panics, 1);
     assert!(back.into_package().is_some());

@@ -186,7 +186,7 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
 
 const SLEEP: CommandId = CommandId::new(1);
 
-/// Sleeps that many times.
+/// Sleeps so many times, and ends.
 struct Sleeper(u64);
 
 impl Process for Sleeper {
@@ -217,7 +217,7 @@ fn time_passes_when_nobody_can_move() {
     let report = Sim::new(3).run(|rt| {
         register_sleep(rt, hour);
         let sleeper = rt.submit(Sleeper(10), "main", ()).unwrap();
-        // The turns take a moment each as well.
+        // Each turn takes a moment as well.
         let is_about = |time| (time..time + Duration::from_millis(1)).contains(&rt.now());
         rt.run_for(hour / 2);
         assert!(is_about(hour / 2), "{:?}", rt.now());
@@ -435,8 +435,7 @@ fn spares_run_what_waits_behind_steps_that_block() {
         step_blocks: 500,
         ..Faults::some()
     };
-    // How long it takes until the last of 20 processes is through, and how many workers were
-    // relieved.
+    // How long 20 processes take until the last has ended, and how many workers were relieved.
     let time = |spares| {
         let sim = Sim::new(0).workers(1).spares(spares).faults(faults);
         let (last, relieved) = (AtomicU64::new(0), AtomicU64::new(0));

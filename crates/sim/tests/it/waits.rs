@@ -1,5 +1,5 @@
-//! How long ready processes wait in mixes of short, long, continuing, woken, stolen and urgent ones,
-//! in virtual time, beside the same mix in one plain queue with as many workers.
+//! How long ready processes wait in mixes of short, long, continuing, woken, stolen and urgent
+//! ones, in virtual time, beside the same mix in one plain queue with as many workers.
 //!
 //! A step lasts for a while and does what it does at its end. What each step of each process does
 //! follows from the seed alone, so both run the same mix.
@@ -24,8 +24,8 @@ use std::time::Duration;
 /// waits for a slice of what the worker has woken itself.
 const SLICE: u64 = 100;
 
-/// And for so many in all, where the steps of a worker are short for a while, and then long: it goes
-/// by what it knew until the monitor has looked.
+/// And for so many in all, where the steps of a worker are short for a while, and then long: it
+/// goes by what it knew until the monitor has looked.
 const LOOK: u64 = 2_000;
 
 /// Decides what is left to chance, and how long the step lasts that is about to begin.
@@ -124,7 +124,7 @@ impl Run<'_, '_> {
                 self.next[actor] = usize::try_from(lasts).unwrap();
             }
         }
-        assert_eq!(sim::broken(), None);
+        assert_eq!(sim::violation(), None);
         let due = self.machine.next_due().map_or(u64::MAX, micros);
         if due == u64::MAX && latest == u64::MAX {
             return;

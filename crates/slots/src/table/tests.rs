@@ -20,6 +20,17 @@ fn buckets_follow_one_another() {
     assert_eq!((bucket, place), (BUCKETS - 1, size_of_bucket(bucket) - 1));
 }
 
+#[test]
+fn a_table_of_large_values_is_made_and_dropped_on_a_stack_smaller_than_a_value() {
+    const LARGE: usize = 320 * 1_024;
+    let thread = std::thread::Builder::new().stack_size(LARGE / 2).spawn(|| {
+        let slots = Slots::<[u8; LARGE]>::new();
+        assert_eq!(slots.claim_fresh(3).count(), 3);
+        assert_eq!(slots.ids().count(), 0);
+    });
+    thread.unwrap().join().unwrap();
+}
+
 // pins: P7
 #[test]
 fn a_slot_whose_generations_are_used_up_is_never_used_again() {

@@ -10,10 +10,10 @@
 //! Manual*, volume 3A, "Loads and Stores Are Not Reordered with Locked Instructions"; P. Sewell et
 //! al., "x86-TSO", *Communications of the ACM* 53(7), 2010, pages 89 to 97.
 
-#[cfg(not(loom))]
+#[cfg(not(ganger_loom))]
 use std::sync::atomic;
 
-#[cfg(loom)]
+#[cfg(ganger_loom)]
 use crate::atomic;
 
 /// A full fence, as `fence(SeqCst)`, for a thread that has just made a read-modify-write.
@@ -22,11 +22,19 @@ use crate::atomic;
 /// threads can access its memory. On x86 the fence is a compiler fence. Does not block.
 #[inline(always)]
 pub fn behind_rmw() {
-    #[cfg(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom), not(miri)))]
+    #[cfg(all(
+        any(target_arch = "x86", target_arch = "x86_64"),
+        not(ganger_loom),
+        not(miri)
+    ))]
     // Ordering: pairs with the full fence that the caller names. The read-modify-write is the
     // fence.
     atomic::compiler_fence(atomic::Ordering::SeqCst);
-    #[cfg(not(all(any(target_arch = "x86", target_arch = "x86_64"), not(loom), not(miri))))]
+    #[cfg(not(all(
+        any(target_arch = "x86", target_arch = "x86_64"),
+        not(ganger_loom),
+        not(miri)
+    )))]
     // Ordering: pairs with the full fence that the caller names.
     atomic::fence(atomic::Ordering::SeqCst);
 }

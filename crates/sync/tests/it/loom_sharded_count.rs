@@ -1,7 +1,8 @@
-//! A sharded count against what enters and leaves: no thread waits in vain, and nothing is
-//! overlooked.
+//! Counts against what enters and leaves: no thread waits in vain, nothing is overlooked, and a
+//! thread that sees one leave sees what it did before.
 
 use ganger_sync::atomic::{AtomicBool, Ordering};
+use ganger_sync::cell::UnsafeCell;
 use ganger_sync::sync::Arc;
 use ganger_sync::{ShardedCount, WaitableCount, fence, model, thread};
 use std::time::Duration;
@@ -84,5 +85,119 @@ fn what_has_left_has_entered() {
         count.leave(Some(1));
         counter.join().unwrap();
         assert_eq!(count.get(), 1);
+    });
+}
+
+/// A count, and what those that leave write before that, each in its own cell.
+struct Written<C> {
+    count: C,
+    cells: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: a thread reads a cell when it has seen that its writer has left, which the models check.
+unsafe impl<C: Sync> Sync for Written<C> {}
+// SAFETY: as above.
+unsafe impl<C: Send> Send for Written<C> {}
+
+impl<C> Written<C> {
+    fn new(count: C) -> Arc<Self> {
+        let cells = [(); 2].map(|()| UnsafeCell::new(0));
+        Arc::new(Self { count, cells })
+    }
+
+    fn write(&self, nth: usize) {
+        // SAFETY: no other thread uses the cell before this one has left.
+        self.cells[nth].with_mut(|cell| unsafe { *cell = 7 });
+    }
+
+    fn assert_seen(&self, nth: usize) {
+        // SAFETY: its writer has left.
+        self.cells[nth].with(|cell| assert_eq!(unsafe { *cell }, 7));
+    }
+}
+
+/// Two write and leave by `leave`, which also knows which of them it is. When `get` finds none
+/// left, what both have written is there.
+fn check_that_both_are_seen<C: Send + Sync + 'static>(
+    new: fn() -> C,
+    leave: fn(&C, usize),
+    get: fn(&C) -> usize,
+) {
+    model::check(4, move || {
+        let written = Written::new(new());
+        let leavers = [0, 1].map(|nth| {
+            let written = Arc::clone(&written);
+            thread::spawn(move || {
+                written.write(nth);
+                leave(&written.count, nth);
+            })
+        });
+        if get(&written.count) == 0 {
+            (0..2).for_each(|nth| written.assert_seen(nth));
+        }
+        for leaver in leavers {
+            leaver.join().unwrap();
+        }
+    });
+}
+
+// pins: D3
+#[test]
+fn what_is_counted_out_in_one_word_is_seen() {
+    let two = || {
+        let count = WaitableCount::default();
+        (0..2).for_each(|_| count.enter());
+        count
+    };
+    check_that_both_are_seen(two, |count, _| count.leave(), WaitableCount::get);
+}
+
+// pins: D2
+#[test]
+fn what_is_counted_out_in_shards_is_seen() {
+    let two = || {
+        let count = ShardedCount::new(1);
+        (0..2).for_each(|_| count.enter(None));
+        count
+    };
+    check_that_both_are_seen(two, |count, _| count.leave(None), ShardedCount::get);
+    let one_is_an_owner = |count: &ShardedCount, nth| count.leave((nth == 0).then_some(0));
+    check_that_both_are_seen(two, one_is_an_owner, ShardedCount::get);
+}
+
+// pins: P13
+#[test]
+fn a_place_that_is_taken_shows_what_the_one_before_did() {
+    model::check(4, || {
+        let written = Written::new(WaitableCount::default());
+        assert!(written.count.enter_below(1));
+        let leaver = {
+            let written = Arc::clone(&written);
+            thread::spawn(move || {
+                written.write(0);
+                written.count.leave();
+            })
+        };
+        if written.count.enter_below(1) {
+            written.assert_seen(0);
+        }
+        leaver.join().unwrap();
+    });
+}
+
+// pins: P13
+#[test]
+fn of_several_one_finds_the_last_place() {
+    model::check(4, || {
+        let count = Arc::new(WaitableCount::default());
+        let others = [(); 2].map(|()| {
+            let count = Arc::clone(&count);
+            thread::spawn(move || count.enter_below(2))
+        });
+        let is_in = count.enter_below(2);
+        let others = others.map(|it| it.join().unwrap());
+        let all = [is_in, others[0], others[1]];
+        assert_eq!(all.into_iter().filter(|is_in| *is_in).count(), 2);
+        assert_eq!(count.get(), 2);
     });
 }

@@ -3,7 +3,7 @@
 use super::program::check;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// What the program reads at a time.
@@ -49,8 +49,8 @@ fn check_tree(files: &[(&str, Vec<u8>)]) {
 }
 
 #[test]
-fn the_projects_own_tree() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+fn the_crates_own_tree() {
+    let root = env!("CARGO_MANIFEST_DIR");
     let entries = fs::read_dir(root).unwrap().map(|entry| entry.unwrap());
     let paths: Vec<PathBuf> = entries
         .filter(|entry| {
@@ -60,7 +60,7 @@ fn the_projects_own_tree() {
         .map(|entry| entry.path())
         .collect();
     let ended = check(&paths, 2);
-    assert!(ended.number("files") > 50);
+    assert!(ended.number("files") > 30);
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! Whatever threads do with blocks, no block is lost or handed out twice.
 
 use super::*;
+use crate::runs::GROUPS;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::num::NonZeroUsize;
 
 /// The threads of a model. The first may be a thread that only takes, the last one that only gives.
 const THREADS: usize = 3;
 
 /// Enough for all that threads keep, even if each block in use is in another slab.
-const SLABS: usize = IN_USE + THREADS * KEPT;
+const SLABS: usize = IN_USE + THREADS * (KEPT + GROUPS);
+
+/// How many lists there are that blocks are for.
+const LISTS: usize = 100;
 
 /// How many blocks are in use at a time at most.
 const IN_USE: usize = 1_000;
@@ -19,6 +24,8 @@ struct Model {
     threads: [LocalBlocks; THREADS],
     /// Taken, and not yet given.
     in_use: Vec<NonNull<u8>>,
+    /// The newest block of each list, whether it is in use or not; 0 before the first.
+    newest: [usize; LISTS],
     /// Slabs without an owner.
     left: Vec<NonNull<Slab>>,
     /// How many slabs have ever had an owner. The next slab is the first that has not.
@@ -32,6 +39,7 @@ impl Model {
             size,
             threads: std::array::from_fn(|_| LocalBlocks::new()),
             in_use: Vec::new(),
+            newest: [0; LISTS],
             left: Vec::new(),
             begun: 0,
             slabs: Slabs::new(SLABS),
@@ -39,18 +47,51 @@ impl Model {
     }
 
     fn take(&mut self, thread: usize) {
-        let blocks = &self.threads[thread];
-        let block = blocks.take(self.size).unwrap_or_else(|| {
-            if !blocks.refill(self.size) {
-                let slab = self.left.pop().unwrap_or_else(|| {
-                    self.begun += 1;
-                    self.slabs.get(self.begun - 1)
-                });
-                blocks.keep(slab).unwrap();
-                assert!(blocks.refill(self.size));
+        let taken = self.threads[thread].take(self.size);
+        let block = taken.unwrap_or_else(|| self.take_anew(thread));
+        self.begin_use(block);
+    }
+
+    /// Takes a block for each of so many lists.
+    fn take_in_turn(&mut self, thread: usize, lists: usize) {
+        for list in 0..lists {
+            let is_in_turn = self.threads[thread].is_in_turn(list + 1);
+            let newest = NonZeroUsize::new(self.newest[list]).filter(|_| is_in_turn);
+            let behind = newest.map(|newest| {
+                let newest = NonNull::without_provenance(newest);
+                self.threads[thread].take_behind(newest, self.size)
+            });
+            match behind {
+                Some(Ok(block)) => {
+                    assert_eq!(block.addr().get(), self.newest[list] + self.size.bytes());
+                    self.begin_use(block);
+                }
+                Some(Err(displaced)) => {
+                    self.give_up(thread, displaced);
+                    self.take(thread);
+                }
+                None => self.take(thread),
             }
-            blocks.take(self.size).unwrap()
-        });
+            self.newest[list] = self.in_use.last().unwrap().addr().get();
+        }
+    }
+
+    /// Takes a block where there is none to take.
+    fn take_anew(&mut self, thread: usize) -> NonNull<u8> {
+        let blocks = &self.threads[thread];
+        if !blocks.refill(self.size) {
+            let slab = self.left.pop().unwrap_or_else(|| {
+                self.begun += 1;
+                self.slabs.get(self.begun - 1)
+            });
+            blocks.keep(slab).unwrap();
+            assert!(blocks.refill(self.size));
+        }
+        self.give_up(thread, self.threads[thread].note_open());
+        self.threads[thread].take(self.size).unwrap()
+    }
+
+    fn begin_use(&mut self, block: NonNull<u8>) {
         let slab = Slab::of(block);
         let number = (slab.addr().get() - self.slabs.get(0).addr().get()) / SLAB;
         assert!(number < self.begun && slab == self.slabs.get(number));
@@ -84,8 +125,14 @@ impl Model {
         if blocks.give(set) {
             return;
         }
-        // SAFETY: the blocks were given to this thread.
-        if let Some(slab) = unsafe { blocks.begin(set).give_back(self.size) } {
+        let displaced = blocks.begin(set);
+        self.give_up(thread, displaced);
+    }
+
+    /// Gives blocks of the thread's back to their slab.
+    fn give_up(&mut self, thread: usize, set: BlockSet) {
+        // SAFETY: the blocks were this thread's.
+        if let Some(slab) = unsafe { set.give_back(self.size) } {
             self.check_complete(slab);
             if let Err(slab) = self.threads[thread].keep(slab) {
                 self.left.push(slab);
@@ -111,7 +158,7 @@ impl Model {
     fn check_bound(&self) {
         let in_use: BTreeSet<_> = self.in_use.iter().map(|block| Slab::of(*block)).collect();
         let kept = self.begun - self.left.len() - in_use.len();
-        assert!(kept <= THREADS * KEPT, "{kept} slabs are kept");
+        assert!(kept <= THREADS * (KEPT + GROUPS), "{kept} slabs are kept");
     }
 
     /// Gives everything back: all slabs are there.
@@ -127,6 +174,7 @@ impl Model {
 enum Op {
     Take(usize, usize),
     Give(usize, usize, usize),
+    TakeInTurn(usize, usize, usize),
     Release(usize),
 }
 
@@ -139,6 +187,8 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (thread(), blocks()).prop_map(|(thread, blocks)| Op::Take(thread, blocks)),
         8 => (thread(), from, blocks())
             .prop_map(|(thread, from, blocks)| Op::Give(thread, from, blocks)),
+        4 => (thread(), 1..=LISTS, 0..20_usize)
+            .prop_map(|(thread, lists, rounds)| Op::TakeInTurn(thread, lists, rounds)),
         1 => thread().prop_map(Op::Release),
     ]
 }
@@ -164,6 +214,10 @@ proptest! {
                     let thread = if first { thread.max(1) } else { thread };
                     model.give(thread, from, blocks);
                 }
+                Op::TakeInTurn(thread, lists, rounds) => {
+                    let room = (IN_USE - model.in_use.len()) / lists;
+                    (0..rounds.min(room)).for_each(|_| model.take_in_turn(thread, lists));
+                }
                 Op::Release(thread) => model.release(thread),
             }
             model.check_bound();
@@ -184,4 +238,93 @@ fn a_thread_that_gives_leaves_all_but_a_few_slabs_to_one_that_takes() {
         assert!(model.begun <= 1 + KEPT, "{} slabs", model.begun);
         model.settle();
     }
+}
+
+/// The blocks of each list that come one behind the other, of all but the first.
+fn neighbours(lists: &[Vec<NonNull<u8>>], size: Size) -> usize {
+    let is_behind =
+        |pair: &&[NonNull<u8>]| pair[1].addr().get() == pair[0].addr().get() + size.bytes();
+    lists
+        .iter()
+        .flat_map(|list| list.windows(2))
+        .filter(is_behind)
+        .count()
+}
+
+/// Lists that one thread adds to in turn, after others.
+fn in_turn(model: &mut Model, lists: usize, rounds: usize) -> Vec<Vec<NonNull<u8>>> {
+    let mut all = vec![Vec::new(); lists];
+    for _ in 0..rounds {
+        let before = model.in_use.len();
+        model.take_in_turn(0, lists);
+        for (list, block) in all.iter_mut().zip(&model.in_use[before..]) {
+            list.push(*block);
+        }
+    }
+    all
+}
+
+#[test]
+fn lists_that_are_served_in_turn_have_neighbours() {
+    for size in sizes() {
+        let mut model = Model::new(size);
+        // The groups before the first list are not known, and the last runs are not used up.
+        in_turn(&mut model, LISTS, 2);
+        let lists = in_turn(&mut model, LISTS, 8);
+        let most = LISTS * 7;
+        let found = neighbours(&lists, size);
+        assert!(
+            found >= most / 2,
+            "{found} of {most} of size {}",
+            size.bytes()
+        );
+        model.settle();
+    }
+}
+
+#[test]
+fn one_list_goes_on_where_it_is() {
+    for size in sizes() {
+        let mut model = Model::new(size);
+        let lists = in_turn(&mut model, 1, 500);
+        let groups = 500_usize.div_ceil(size.blocks().min(63));
+        assert!(neighbours(&lists, size) >= 499 - 2 * groups);
+        model.settle();
+    }
+}
+
+/// The thread that takes does not know where the blocks of another thread are.
+#[test]
+fn a_list_of_another_thread_gets_no_run() {
+    let size = Size(3);
+    let mut model = Model::new(size);
+    in_turn(&mut model, 2, 10);
+    let others = model.in_use.len();
+    (0..10).for_each(|_| {
+        model.take(1);
+        let newest = *model.in_use.last().unwrap();
+        let behind = model.threads[0].take_behind(newest, size);
+        assert!(
+            behind.is_err_and(BlockSet::is_empty),
+            "a run after {others}"
+        );
+    });
+    model.settle();
+}
+
+#[test]
+fn what_is_set_aside_is_given_up_for_the_place_and_at_the_end() {
+    let size = Size(3);
+    let mut model = Model::new(size);
+    // So many that the slabs have more groups than the table.
+    for _ in 0..4 {
+        for from in 0..2 {
+            in_turn(&mut model, LISTS - from, 4);
+        }
+        model.give(1, 0, usize::MAX);
+    }
+    model.release(0);
+    model.release(1);
+    assert_eq!(model.left.len(), model.begun);
+    model.settle();
 }

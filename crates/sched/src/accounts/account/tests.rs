@@ -13,7 +13,7 @@ fn account(entries: &[Entry]) -> Account {
     account
 }
 
-fn promise(result: Result<(), Broken>) -> &'static str {
+fn promise(result: Result<(), Violation>) -> &'static str {
     result.expect_err("nothing was found").0
 }
 

@@ -3,6 +3,7 @@
 use super::{Monitor, QUIET};
 use crate::base::clock::Clock;
 use crate::core::shared::Shared;
+use crate::probe::Probe;
 use crate::sim::Did;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,11 +71,11 @@ impl<'a, C: Clock> Simulated<'a, C> {
                     self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
                     Did::Watched
                 } else {
-                    shared.check.begin_look();
+                    shared.probe.watching();
                     shared
                         .idle
-                        .announce_doze(|| self.monitor.has_to_stay_awake());
-                    shared.check.rest();
+                        .announce_monitor_sleep(|| self.monitor.has_to_stay_awake());
+                    shared.probe.dozing();
                     self.phase = Phase::Dozes;
                     Did::Dozed
                 }

@@ -4,6 +4,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::still::Still;
 use crate::turn::run::Runner;
 use proptest::prelude::*;
+use std::collections::VecDeque;
 
 /// Processes of a scheduler that has not been started.
 const PROCESSES: usize = 4;
@@ -96,5 +97,32 @@ fn check(acts: &[Act], tasks: &[Task], end: &mut impl FnMut(usize)) {
         }
         // Its handle has what the registry had.
         assert_eq!(Arc::strong_count(task), references[who], "{who} is kept");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// `true` begins a watch, and `false` takes the oldest back.
+    // pins: P12
+    #[test]
+    fn calls_that_were_taken_back_do_not_pile_up(
+        acts in proptest::collection::vec(proptest::bool::weighted(0.6), 0..600)
+    ) {
+        let counters = Counters::new(false);
+        let (mut watchers, mut alive, mut most) = (Watchers::default(), VecDeque::new(), 0);
+        for begins in acts {
+            if begins {
+                let call = Arc::new(EndCall::new(|| ()));
+                watchers.apply(Watch::Call(Arc::downgrade(&call)), &counters);
+                alive.push_back(call);
+            } else {
+                drop(alive.pop_front());
+            }
+            most = most.max(alive.len());
+            prop_assert!(watchers.calls.len() <= SWEEP + 2 * most);
+            let kept = watchers.calls.iter().filter_map(Weak::upgrade);
+            prop_assert!(kept.map(|it| Arc::as_ptr(&it)).eq(alive.iter().map(Arc::as_ptr)));
+        }
     }
 }

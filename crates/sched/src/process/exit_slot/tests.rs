@@ -34,7 +34,7 @@ fn number(reason: ExitReason) -> Option<u64> {
 #[derive(Default)]
 struct Shelf(RefCell<Option<ExitReason>>);
 
-impl Place for Shelf {
+impl ExitStorage for Shelf {
     unsafe fn put(&self, reason: ExitReason) {
         assert!(self.0.replace(Some(reason)).is_none());
     }

@@ -3,7 +3,7 @@ use crate::Address;
 use crate::Scheduler;
 use crate::core::local::{self, LocalQueue};
 use crate::turn::run::Runner;
-use ganger_proc_api::{CommandId, Event, Events, Message, Process};
+use ganger_proc_api::{BoxError, Command, CommandId, Event, Events, Message, Process};
 use std::sync::OnceLock;
 use std::thread;
 

@@ -28,7 +28,7 @@ fn a_turn_that_panics_is_over() {
             calls += 1;
             assert_eq!(turn(), None);
             if calls == 1 {
-                runner.seat.unwrap().begin(process.pid());
+                runner.on_worker.unwrap().begin(process.pid());
                 assert_eq!(turn(), Some(process.pid().id()));
                 panic!("on purpose: turn");
             }

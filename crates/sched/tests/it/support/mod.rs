@@ -59,7 +59,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// A process whose step is a closure.
+/// A process whose step is a closure, which is also given the context.
 pub(crate) struct FnProcess<S> {
     pub(crate) calls: Arc<Calls>,
     ctx: Option<ProcessContext>,
@@ -115,7 +115,7 @@ impl<S> Drop for FnProcess<S> {
     }
 }
 
-/// Waits idle for ever, unless it is cancelled.
+/// A process that waits idle for ever, unless it is cancelled.
 pub(crate) fn waiter() -> impl Process {
     process(|_, events, out| {
         out.idle();
@@ -128,7 +128,7 @@ pub(crate) fn waiter() -> impl Process {
     })
 }
 
-/// Waits idle and does not care for anything.
+/// A process that waits idle and takes no notice of any event.
 pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     counted(calls, |_, events, out| {
         events.for_each(drop);
@@ -137,7 +137,7 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     })
 }
 
-/// The context of a process that has had that PID, and has ended.
+/// The context of a process that had that PID, and has ended.
 pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> ProcessContext {
     let (kept, context) = std::sync::mpsc::channel();
     let brief = process(move |ctx, _, out| {
@@ -149,8 +149,7 @@ pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) ->
     context.recv_timeout(PATIENCE).unwrap()
 }
 
-/// A started scheduler with that many workers, and no spare to take the place of one whose step
-/// blocks: what a step keeps waiting, waits.
+/// A started scheduler with so many workers and no spares: what a step keeps waiting, waits.
 pub(crate) fn start(workers: usize) -> Scheduler {
     let builder = Scheduler::builder().workers(workers).max_spares(0);
     let scheduler = builder.build().unwrap();

@@ -5,7 +5,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Calls that with each of the scheduler's events that is of this level, or matters more.
+/// A subscriber that calls `call` with each event of the scheduler of this level, or one that
+/// matters more.
 pub(crate) fn on_event(
     level: Level,
     call: impl Fn(&Event<'_>) + Send + Sync + 'static,

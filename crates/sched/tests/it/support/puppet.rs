@@ -1,4 +1,4 @@
-//! Processes that a test leads, which tell of the ends that they are told of.
+//! Processes that a test leads, and that pass their notices on to it.
 
 use super::{PATIENCE, StepResult};
 use ganger_proc_api::{
@@ -8,7 +8,7 @@ use ganger_proc_api::{
 use ganger_sched::{Handle, ProcessHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A process that a test leads: it does what it is told, and tells of its notices.
+/// A process that a test leads: it does what it is told, and passes its notices on.
 pub(crate) struct Puppet {
     pub(crate) ctx: Option<ProcessContext>,
     pub(crate) notices: Sender<ExitNotice>,
@@ -83,7 +83,8 @@ impl Strings {
         (notice.pid, notice.tag, notice.cause)
     }
 
-    /// There is no further notice, also none under way: those of one process come in order.
+    /// Checks that there is no further notice, not even one under way: those of one process come in
+    /// order.
     pub(crate) fn has_none_but(&self, last: Tag) {
         let nobody = Pid::new(self.pid().host(), 4_000_000_000);
         self.monitor(nobody, last);

@@ -1,0 +1,86 @@
+//! What a mailbox holds: items, which go into nodes, and come out of them again when the receiver
+//! refuses them.
+
+use crate::core::watchers::Watch;
+use crate::probe::Arrival;
+use ganger_mpsc::{Batch, Single};
+use ganger_proc_api::{
+    CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
+    UpgradeRequest,
+};
+
+/// What a mailbox holds.
+pub(crate) enum Item {
+    /// What a step sees.
+    Event(Event),
+    /// A request to put another process in this one's place.
+    Upgrade(Box<UpgradeRequest>),
+    /// A request for the list of monitors.
+    Watch(Box<Watch>),
+    /// Nothing: it just wakes the process.
+    Nudge,
+}
+
+// An event is moved out of the mailbox as it is: nothing is written beside it.
+const _: () = assert!(size_of::<Item>() == size_of::<Event>());
+
+impl Item {
+    /// Whether it overtakes the others.
+    pub(crate) fn is_system(&self) -> bool {
+        matches!(
+            self,
+            Self::Event(Event::Cancel(_) | Event::Control(_) | Event::Exit(_)) | Self::Upgrade(_)
+        )
+    }
+
+    /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
+    #[inline]
+    pub(crate) fn seen(&self) -> Option<Arrival<'_>> {
+        match self {
+            Self::Event(event) => Some(Arrival::Event(event)),
+            Self::Upgrade(_) => Some(Arrival::Upgrade),
+            Self::Watch(_) | Self::Nudge => None,
+        }
+    }
+}
+
+/// What a probe sees of these.
+#[inline]
+pub(crate) fn seen(items: &Batch<Item>) -> impl Iterator<Item = Arrival<'_>> + Clone {
+    items.iter().filter_map(Item::seen)
+}
+
+/// The result of a command.
+pub(crate) type CommandResult = Result<Payload, CommandError>;
+
+/// A completion in a node of its own.
+#[inline]
+pub(crate) fn of_completion(tag: Tag, token: u64, result: CommandResult) -> Single<Item> {
+    let completion = Completion::of(tag, token, result);
+    Single::of(Item::Event(Event::Completion(completion)))
+}
+
+/// A message in a node of its own.
+#[inline]
+pub(crate) fn of_message(message: Message) -> Single<Item> {
+    Single::of(Item::Event(Event::Message(message)))
+}
+
+/// The error that gives a refused message back to its sender.
+#[cold]
+pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {
+    match refused.into_item() {
+        Item::Event(Event::Message(message)) => SendError::new(kind, message.to(*target)),
+        _ => unreachable!("a refused item is the message that was sent"),
+    }
+}
+
+/// How many of these are messages, and how many completions.
+pub(crate) fn count(items: &Batch<Item>) -> (u64, u64) {
+    let items = items.iter().map(|item| match item {
+        Item::Event(Event::Message(_) | Event::Control(_)) => (1, 0),
+        Item::Event(Event::Completion(_)) => (0, 1),
+        _ => (0, 0),
+    });
+    items.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}

@@ -1,0 +1,116 @@
+//! What a process has set aside: the system events that have left its mailbox, and the events that
+//! a step has left. And the monitors that are told when it ends.
+//!
+//! **Two lanes.** A system event is a request to finish, a control message, or a request for an
+//! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
+//! What a step leaves goes back to the front of its lane. So the list of left events also takes new
+//! system events for the next step: behind the left system events, and before all others.
+//!
+//! **So that the one lane does not starve the other**, a batch is of others alone after [`STREAK`]
+//! batches in which system events have kept others out.
+
+use crate::core::item::Item;
+use crate::core::watchers::Watchers;
+use ganger_mpsc::Batch;
+use ganger_proc_api::UpgradeRequest;
+use std::mem;
+
+/// How many batches in a row system events may fill, or cut short, while others wait.
+pub(crate) const STREAK: u8 = 8;
+
+/// Almost no process needs it.
+#[derive(Default)]
+pub(crate) struct SideQueues {
+    /// System events that no step has been shown.
+    pub(crate) system: Batch<Item>,
+    /// Events that were shown to a step, or are to be shown to the next one, and have not been
+    /// taken: those of the system before all others.
+    pub(crate) left: Batch<Item>,
+    /// Batches in a row in which system events have kept others out.
+    streak: u8,
+    /// They are no business of its steps.
+    pub(crate) watchers: Option<Box<Watchers>>,
+}
+
+/// What the system lane leaves of a batch to the others.
+#[must_use]
+pub(crate) enum BatchPlan {
+    /// There is no batch: an upgrade comes first.
+    Upgrade(Box<UpgradeRequest>),
+    /// Room for so many new events.
+    Room(usize),
+}
+
+impl SideQueues {
+    /// Takes the system events out of `arrived`, and gives back the others. O(arrived).
+    pub(crate) fn part(&mut self, arrived: Batch<Item>) -> Batch<Item> {
+        let (system, others): (Batch<_>, Batch<_>) = arrived.into_iter().partition(Item::is_system);
+        self.system.append(system);
+        others
+    }
+
+    /// Moves up to `limit` system events to those that the next step is shown, up to the next
+    /// upgrade. Takes that upgrade out when it is the first. `others_wait` says whether there are
+    /// new events that are not system events. O(limit), and O(n) in the left system events.
+    pub(crate) fn share(&mut self, limit: usize, others_wait: bool) -> BatchPlan {
+        debug_assert!(limit > 0, "an empty batch");
+        if others_wait && self.streak == STREAK {
+            self.streak = 0;
+            return BatchPlan::Room(limit);
+        }
+        let is_event = |item: &&Item| matches!(item, Item::Event(_));
+        let count = self.system.iter().take(limit).take_while(is_event).count();
+        let share = if count == 0
+            && let Some(Item::Upgrade(request)) = self.system.pop_front()
+        {
+            BatchPlan::Upgrade(request)
+        } else {
+            self.show(count);
+            // An upgrade that is next ends the batch.
+            let has_more = !self.system.is_empty();
+            BatchPlan::Room(if has_more { 0 } else { limit - count })
+        };
+        let keeps_out = !matches!(share, BatchPlan::Room(1..));
+        self.streak = if others_wait && keeps_out {
+            self.streak + 1
+        } else {
+            0
+        };
+        share
+    }
+
+    /// Moves so many system events to those that the next step is shown.
+    fn show(&mut self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let older = self.left.iter().take_while(|item| item.is_system()).count();
+        let mut shown = self.left.split_to(older);
+        shown.append(self.system.split_to(count));
+        shown.append(mem::take(&mut self.left));
+        self.left = shown;
+    }
+
+    /// Takes all events out, and puts them in front of those that are pending.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_events(&mut self, pending: &mut Batch<Item>) {
+        let mut events = mem::take(&mut self.left);
+        events.append(mem::take(&mut self.system));
+        events.append(mem::take(pending));
+        *pending = events;
+    }
+
+    /// Whether there is nothing in it for a step.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.system.is_empty() && self.left.is_empty() && self.streak == 0
+    }
+
+    /// Whether there is nothing to keep it for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.is_quiet() && self.watchers.is_none()
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;

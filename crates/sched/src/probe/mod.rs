@@ -1,0 +1,241 @@
+//! One probe: what the scheduler tells of itself while it runs, to those that watch it.
+//!
+//! **Problem.** A checker, the accounts of a simulation, metrics and traces all want to know what
+//! the hot code does. A hook of its own for each of them hides the code that it watches.
+//!
+//! **Protocol.** The hot code calls the points of [`Probe`] on `Shared::probe`, and nothing else.
+//! `active.rs` says which probes are compiled in. Where none is, [`Active`] has no size, each point
+//! has an empty body, and the instruction counts are those of a scheduler without points. What a
+//! probe keeps of a scheduler is the probe's value. What it keeps of a process is in the cell of
+//! the process, as [`Probe::Process`].
+//!
+//! A probe observes. What a simulation decides, in the place of chance, clock and threads, is in
+//! [`Decide`], which has its own default.
+//!
+//! **To add a point**: a method here with an empty body, a line for it in `pair.rs`, a call in the
+//! hot code, and a line in the test that pins the order.
+//!
+//! **What it may import.** `base`. `active.rs` alone names probes: `check`, `accounts`, `sim`.
+
+mod active;
+mod decide;
+mod pair;
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;
+
+pub(crate) use active::{Active, Decider};
+pub(crate) use decide::Decide;
+
+use crate::base::config::Config;
+use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
+use std::any::Any;
+
+/// A scheduler, for a probe that looks at the whole of it. `core` alone implements it.
+pub(crate) trait Scheduler: Any {}
+
+/// Into which queue a process is pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// The deque of this worker, by the worker itself.
+    Own(usize),
+    Global,
+    Urgent,
+    /// The global queue, by a worker that gives its place away: the process was queued before.
+    Moved,
+}
+
+/// How a worker takes processes of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theft {
+    /// Half of a deque, into an empty one.
+    Half,
+    /// One process, which the thief runs at once.
+    One,
+    /// Half of a deque whose worker has been replaced, on top of so many.
+    Onto(usize),
+}
+
+/// What arrives for a process, of what a probe tells apart.
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(feature = "sim"),
+    expect(dead_code, reason = "the accounts alone look inside")
+)]
+pub(crate) enum Arrival<'a> {
+    Event(&'a Event),
+    Upgrade,
+}
+
+/// The points. Each says where it is called, and what it tells.
+///
+/// An argument that takes work to find is a closure, which a probe calls if it wants to know.
+pub(crate) trait Probe: Sized {
+    /// What is kept of each process, in its cell. A cell that is used again keeps it.
+    type Process: Default;
+    /// What [`sending`](Self::sending) has seen.
+    type Sent: Default;
+    /// What [`observe`](Self::observe) has seen.
+    type Observed: Default;
+    /// Its drop is a point, too.
+    type Guard<'a>: Default
+    where
+        Self: 'a;
+
+    /// For a scheduler that has so many workers and spares.
+    fn new(config: &Config, slots: usize) -> Self;
+
+    // Queues and sleepers.
+
+    /// A worker, before it looks for a process, or queues the process that it has just run. Until
+    /// [`settled`](Self::settled) the worker may owe a sleeper a wake-up.
+    #[inline(always)]
+    fn looking(&self, _worker: usize) {}
+
+    /// A worker, when it has woken the sleepers that it should.
+    #[inline(always)]
+    fn settled(&self, _worker: usize) {}
+
+    /// A worker that has announced its sleep and looked again, before it blocks. It is settled.
+    #[inline(always)]
+    fn falling_asleep(&self, _worker: usize, _scheduler: &dyn Scheduler) {}
+
+    /// A thread, before it pushes a process and looks for a sleeper to wake; `worker` says which
+    /// worker it is. The guard is dropped after that look.
+    #[inline(always)]
+    fn waking(&self, _worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
+        Self::Guard::default()
+    }
+
+    /// A thread, before it pushes a process that has so many before it. The guard is dropped after
+    /// the push. Another worker may have taken the process by then.
+    #[inline(always)]
+    fn pushing(
+        &self,
+        _process: &Self::Process,
+        _push: Push,
+        _before: impl Fn() -> usize + Copy,
+    ) -> Self::Guard<'_> {
+        Self::Guard::default()
+    }
+
+    /// A worker that has taken a process from a queue to run it.
+    #[inline(always)]
+    fn picked(&self, _worker: usize, _process: &Self::Process) {}
+
+    /// A thief, before it tries to take processes of that worker.
+    #[inline(always)]
+    fn observe(&self, _victim: usize) -> Self::Observed {
+        Self::Observed::default()
+    }
+
+    /// A thief that has taken processes, with what it has observed of the victim before.
+    #[inline(always)]
+    fn stole(&self, _thief: usize, _observed: Self::Observed, _theft: Theft) {}
+
+    /// The monitor, before a look at the workers, or before its sleep.
+    #[inline(always)]
+    fn watching(&self) {}
+
+    /// The monitor, after a look.
+    #[inline(always)]
+    fn watched(&self) {}
+
+    /// The monitor, before it blocks until something waits.
+    #[inline(always)]
+    fn dozing(&self) {}
+
+    // The life of a process.
+
+    /// A submitter, or a worker that upgrades: `init` has returned `Ok`.
+    #[inline(always)]
+    fn initialised(&self, _pid: Pid) {}
+
+    /// A submitter: the process does not start after all. It may not have been initialised.
+    #[inline(always)]
+    fn withdrawn(&self, _pid: Pid) {}
+
+    /// The owner of the run token, at the begin of a turn.
+    #[inline(always)]
+    fn turn_begins(&self, _process: &Self::Process) {}
+
+    /// The owner of the run token, when the turn is over but for what becomes of the process.
+    #[inline(always)]
+    fn turn_ends(&self, _process: &Self::Process) {}
+
+    /// Before a step, with the events that the step sees.
+    #[inline(always)]
+    fn shown(&self, _pid: Pid, _method: Symbol, _events: &impl EventQueue) {}
+
+    /// After a step, with the events that the step has left.
+    #[inline(always)]
+    fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
+
+    /// A request for an upgrade has been taken from the mailbox.
+    #[inline(always)]
+    fn upgrading(&self, _pid: Pid) {}
+
+    /// Another process is in the place of this one.
+    #[inline(always)]
+    fn upgraded(&self, _pid: Pid) {}
+
+    /// Before `close` is called.
+    #[inline(always)]
+    fn closing(&self, _pid: Pid) {}
+
+    /// What no step will see, before it is dropped with the process.
+    #[inline(always)]
+    fn dropping<'a>(&self, _pid: Pid, _items: impl Iterator<Item = Arrival<'a>> + Clone) {}
+
+    /// The process is closed and dropped, and its PID is about to be free.
+    #[inline(always)]
+    fn ended(&self, _pid: Pid, _method: Symbol, _reason: &ExitReason) {}
+
+    /// All is over; `is_told` says whether the handle knows the exit reason, or is gone.
+    #[inline(always)]
+    fn told(&self, _pid: Pid, _is_told: impl Fn() -> bool + Copy) {}
+
+    // Messages and commands.
+
+    /// A sender, before it puts that into a mailbox.
+    #[inline(always)]
+    fn sending<'a>(&self, _items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
+        Self::Sent::default()
+    }
+
+    /// A sender whose items the mailbox has accepted.
+    #[inline(always)]
+    fn accepted(&self, _pid: Pid, _sent: Self::Sent) {}
+
+    /// A worker, before it hands the command of a yield to its handler.
+    #[inline(always)]
+    fn yielded(&self, _pid: Pid, _command: CommandId, _tag: Tag, _token: u64) {}
+
+    /// A completer is used or dropped, or its handler has failed without.
+    #[inline(always)]
+    fn answered(&self) {}
+
+    /// The answer is put behind what has arrived, without the mailbox.
+    #[inline(always)]
+    fn answered_inline(&self, _pid: Pid, _tag: Tag, _token: u64) {}
+
+    /// The answer comes after the end of its process.
+    #[inline(always)]
+    fn answer_refused(&self) {}
+
+    // Between two of these.
+
+    /// A place at which other threads may do something that matters here: within a submit, before
+    /// and after a step, and at the end of a process. The simulation has them act.
+    #[inline(always)]
+    fn interleave(&self, _scheduler: &dyn Scheduler) {}
+}
+
+/// None.
+impl Probe for () {
+    type Process = ();
+    type Sent = ();
+    type Observed = ();
+    type Guard<'a> = ();
+
+    fn new(_: &Config, _: usize) -> Self {}
+}

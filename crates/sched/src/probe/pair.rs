@@ -1,0 +1,115 @@
+//! Two probes at once: each point is told to both, to the first one first.
+
+use super::{Arrival, Probe, Push, Scheduler, Theft};
+use crate::base::config::Config;
+use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
+
+/// Points whose arguments are the same for both.
+macro_rules! tell_both {
+    ($(fn $point:ident($($arg:ident: $type:ty),*);)*) => {$(
+        #[inline(always)]
+        fn $point(&self, $($arg: $type),*) {
+            self.0.$point($($arg),*);
+            self.1.$point($($arg),*);
+        }
+    )*};
+}
+
+impl<A: Probe, B: Probe> Probe for (A, B) {
+    type Process = (A::Process, B::Process);
+    type Sent = (A::Sent, B::Sent);
+    type Observed = (A::Observed, B::Observed);
+    type Guard<'a>
+        = (A::Guard<'a>, B::Guard<'a>)
+    where
+        Self: 'a;
+
+    fn new(config: &Config, slots: usize) -> Self {
+        (A::new(config, slots), B::new(config, slots))
+    }
+
+    tell_both! {
+        fn looking(worker: usize);
+        fn settled(worker: usize);
+        fn falling_asleep(worker: usize, scheduler: &dyn Scheduler);
+        fn watching();
+        fn watched();
+        fn dozing();
+        fn initialised(pid: Pid);
+        fn withdrawn(pid: Pid);
+        fn shown(pid: Pid, method: Symbol, events: &impl EventQueue);
+        fn stepped(pid: Pid, left: &impl EventQueue);
+        fn upgrading(pid: Pid);
+        fn upgraded(pid: Pid);
+        fn closing(pid: Pid);
+        fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
+        fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
+        fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
+        fn answered();
+        fn answered_inline(pid: Pid, tag: Tag, token: u64);
+        fn answer_refused();
+        fn interleave(scheduler: &dyn Scheduler);
+    }
+
+    #[inline(always)]
+    fn waking(&self, worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
+        (self.0.waking(worker), self.1.waking(worker))
+    }
+
+    #[inline(always)]
+    fn pushing(
+        &self,
+        process: &Self::Process,
+        push: Push,
+        before: impl Fn() -> usize + Copy,
+    ) -> Self::Guard<'_> {
+        let first = self.0.pushing(&process.0, push, before);
+        (first, self.1.pushing(&process.1, push, before))
+    }
+
+    #[inline(always)]
+    fn picked(&self, worker: usize, process: &Self::Process) {
+        self.0.picked(worker, &process.0);
+        self.1.picked(worker, &process.1);
+    }
+
+    #[inline(always)]
+    fn observe(&self, victim: usize) -> Self::Observed {
+        (self.0.observe(victim), self.1.observe(victim))
+    }
+
+    #[inline(always)]
+    fn stole(&self, thief: usize, observed: Self::Observed, theft: Theft) {
+        self.0.stole(thief, observed.0, theft);
+        self.1.stole(thief, observed.1, theft);
+    }
+
+    #[inline(always)]
+    fn turn_begins(&self, process: &Self::Process) {
+        self.0.turn_begins(&process.0);
+        self.1.turn_begins(&process.1);
+    }
+
+    #[inline(always)]
+    fn turn_ends(&self, process: &Self::Process) {
+        self.0.turn_ends(&process.0);
+        self.1.turn_ends(&process.1);
+    }
+
+    #[inline(always)]
+    fn dropping<'a>(&self, pid: Pid, items: impl Iterator<Item = Arrival<'a>> + Clone) {
+        self.0.dropping(pid, items.clone());
+        self.1.dropping(pid, items);
+    }
+
+    #[inline(always)]
+    fn sending<'a>(&self, items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
+        (self.0.sending(items.clone()), self.1.sending(items))
+    }
+
+    #[inline(always)]
+    fn accepted(&self, pid: Pid, sent: Self::Sent) {
+        self.0.accepted(pid, sent.0);
+        self.1.accepted(pid, sent.1);
+    }
+}

@@ -1,0 +1,239 @@
+//! Where the state of a process lies: a small box at first, the heap later.
+//!
+//! **Problem.** A process is often made by one thread and dropped by another, which a [`SmallBox`]
+//! is made for. But a value in one keeps its whole slab in use: a few processes that stay would
+//! keep the memory of many that have ended.
+//!
+//! **Rejected.** All processes on the heap: brief processes would pay for it. All in small boxes
+//! for life: the memory of processes that have ended would not be free again (P13).
+//!
+//! **Protocol.** A small process begins in a small box. When it has waited [`MAX_WAITS`] times, it
+//! moves to the heap before its next step: it is likely to stay, and moves once. A process that
+//! begins on the heap ([`ProcessBox::boxed`]) stays at its address for life.
+
+use ganger_nodes::SmallBox;
+use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::{fmt, mem};
+
+/// A process moves to the heap when it has waited this many times.
+const MAX_WAITS: u8 = 2;
+
+/// A process that can move from a small box to the heap.
+trait Movable: Process {
+    /// The function that moves this process. It must be called with the box of this process.
+    fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process>;
+}
+
+impl<P: Process> Movable for P {
+    fn mover(&self) -> fn(SmallBox<dyn Movable>) -> Box<dyn Process> {
+        |process| {
+            // SAFETY: the function is called with the process that returned it, which is a `P`.
+            let process = unsafe { process.cast(NonNull::cast::<P>) };
+            Box::new(process.into_inner())
+        }
+    }
+}
+
+/// A process, with the memory that it is in.
+pub(crate) struct ProcessBox(Place);
+
+enum Place {
+    Small {
+        process: SmallBox<dyn Movable>,
+        waits: u8,
+    },
+    Heap(Box<dyn Process>),
+}
+
+impl ProcessBox {
+    /// A process that is on the heap, and stays there.
+    pub(crate) fn boxed(process: Box<dyn Process>) -> Self {
+        Self(Place::Heap(process))
+    }
+
+    /// A process that begins in a small box if it is small enough.
+    #[inline]
+    pub(crate) fn new<P: Process>(process: P) -> Self {
+        match SmallBox::new(process) {
+            Ok(process) => {
+                // SAFETY: the cast makes a trait object of the pointer.
+                let process = unsafe { process.cast(|it| it as NonNull<dyn Movable>) };
+                Self(Place::Small { process, waits: 0 })
+            }
+            Err(process) => Self::boxed(Box::new(process)),
+        }
+    }
+
+    /// The process waits. Moves it to the heap if it has waited often enough.
+    #[inline]
+    pub(crate) fn wait(&mut self) {
+        if let Place::Small { waits, .. } = &mut self.0 {
+            *waits += 1;
+            if *waits == MAX_WAITS {
+                self.move_to_heap();
+            }
+        }
+    }
+
+    #[cold]
+    fn move_to_heap(&mut self) {
+        let process = mem::replace(self, Self::boxed(Box::new(Moving)));
+        *self = Self::boxed(process.into_box());
+    }
+
+    /// The process, on the heap.
+    pub(crate) fn into_box(self) -> Box<dyn Process> {
+        match self.0 {
+            Place::Small { process, .. } => process.mover()(process),
+            Place::Heap(process) => process,
+        }
+    }
+}
+
+/// Stands in for a process while that moves. It has no size, so its box needs no allocation.
+struct Moving;
+
+impl Process for Moving {
+    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        unreachable!("it is never run")
+    }
+}
+
+impl Deref for ProcessBox {
+    type Target = dyn Process;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        match &self.0 {
+            Place::Small { process, .. } => &**process,
+            Place::Heap(process) => &**process,
+        }
+    }
+}
+
+impl DerefMut for ProcessBox {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match &mut self.0 {
+            Place::Small { process, .. } => &mut **process,
+            Place::Heap(process) => &mut **process,
+        }
+    }
+}
+
+impl fmt::Debug for ProcessBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_on_heap = matches!(self.0, Place::Heap(_));
+        f.debug_struct("ProcessBox")
+            .field("is_on_heap", &is_on_heap)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    /// A process of any size and alignment. It holds a counted value, and may panic when it is
+    /// dropped.
+    #[repr(C)]
+    struct Sized<const N: usize, A> {
+        align: [A; 0],
+        bytes: [u8; N],
+        held: Option<Arc<()>>,
+        is_bomb: bool,
+    }
+
+    impl<const N: usize, A: Send + 'static> Process for Sized<N, A> {
+        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+            let sum: u64 = self.bytes.iter().map(|&byte| u64::from(byte)).sum();
+            out.done(sum);
+            Ok(())
+        }
+    }
+
+    impl<const N: usize, A> Drop for Sized<N, A> {
+        fn drop(&mut self) {
+            assert!(!self.is_bomb, "dropped");
+        }
+    }
+
+    fn sized<const N: usize, A>(held: &Arc<()>, is_bomb: bool) -> Sized<N, A> {
+        Sized {
+            align: [],
+            bytes: [1; N],
+            held: Some(Arc::clone(held)),
+            is_bomb,
+        }
+    }
+
+    #[repr(align(64))]
+    struct Wide;
+
+    fn sum(process: &mut dyn Process) -> Option<u64> {
+        let mut out = StepOutput::new();
+        let mut none = std::collections::VecDeque::new();
+        process.step(&mut Events::new(&mut none), &mut out).unwrap();
+        match out.take_outcome() {
+            ganger_proc_api::Outcome::Done(sum) => sum.as_u64(),
+            _ => None,
+        }
+    }
+
+    fn is_on_heap(home: &ProcessBox) -> bool {
+        matches!(home.0, Place::Heap(_))
+    }
+
+    fn check<const N: usize, A: Send + 'static>(begins_on_heap: bool) {
+        let held = Arc::new(());
+        let new = |is_bomb| ProcessBox::new(sized::<N, A>(&held, is_bomb));
+        let mut home = new(false);
+        assert_eq!(is_on_heap(&home), begins_on_heap);
+        let address = (&raw const *home).addr();
+        assert_eq!(address % align_of::<Sized<N, A>>(), 0);
+        assert_eq!(sum(&mut *home), Some(N as u64));
+        let mut back = home.into_box();
+        assert_eq!(sum(&mut *back), Some(N as u64));
+        let home = ProcessBox::boxed(back);
+        assert!(is_on_heap(&home));
+        drop(home);
+        let mut home = new(false);
+        for waits in 0..3 {
+            assert_eq!(is_on_heap(&home), begins_on_heap || waits >= MAX_WAITS);
+            home.wait();
+            assert_eq!(sum(&mut *home), Some(N as u64));
+        }
+        drop(home);
+        drop(new(false));
+        assert_eq!(Arc::strong_count(&held), 1);
+        let home = new(true);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(home))).is_err());
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
+
+    #[test]
+    fn a_process_that_begins_on_the_heap_never_moves() {
+        let mut home = ProcessBox::boxed(Box::new(sized::<8, u64>(&Arc::new(()), false)));
+        let address = (&raw const *home).addr();
+        for _ in 0..4 {
+            home.wait();
+            assert_eq!((&raw const *home).addr(), address);
+        }
+    }
+
+    // pins: P2
+    #[test]
+    fn processes_of_all_sizes_are_there_come_back_and_are_dropped_once() {
+        check::<0, u8>(false);
+        check::<3, u64>(false);
+        check::<100, u128>(false);
+        check::<240, u8>(false);
+        check::<241, u8>(true);
+        check::<1_000, u8>(true);
+        check::<8, Wide>(true);
+    }
+}

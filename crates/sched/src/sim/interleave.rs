@@ -1,0 +1,146 @@
+//! What other threads do in the middle of a move.
+//!
+//! A move is interrupted at a few places only. At these, another thread may do something from
+//! outside of any worker, and the simulation's thread stands in for it.
+
+use super::note::{Note, note};
+use super::{Did, Simulation, happens};
+use crate::base::clock::Deadline;
+use crate::core::local;
+use crate::core::shared::Shared;
+use crate::probe::Decide;
+use crate::stop;
+use ganger_proc_api::{CancelReason, UpgradeRequest};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+type Request = Rc<dyn Fn() -> UpgradeRequest>;
+type Act = Rc<dyn Fn()>;
+
+thread_local! {
+    /// The deadline that a process, or the test, has asked for since the last look.
+    static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
+    static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
+    static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Lets processes be upgraded in this way at any moment, from now on.
+pub fn offer_upgrade(request: impl Fn() -> UpgradeRequest + 'static) {
+    UPGRADES.with_borrow_mut(|upgrades| upgrades.push(Rc::new(request)));
+}
+
+/// Lets other threads do this at any moment, from now on.
+pub fn offer_act(act: impl Fn() + 'static) {
+    ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
+}
+
+/// A place at which a move may be interrupted.
+pub(super) fn interleave(shared: &Arc<Shared>) {
+    if Simulation::is_driven() {
+        local::leave(|| act(shared));
+    }
+}
+
+fn act(shared: &Arc<Shared>) {
+    if happens("process is terminated")
+        && let Some(task) = any(shared)
+    {
+        done(Did::Terminated(task.pid));
+        task.terminate();
+    }
+    if happens("process is cancelled")
+        && let Some(task) = any(shared)
+    {
+        done(Did::Cancelled(task.pid));
+        task.cancel(CancelReason::from("a fault of the simulation"));
+    }
+    if happens("process is upgraded")
+        && let Some(request) = any_upgrade()
+        && let Some(task) = any(shared)
+    {
+        done(Did::Upgraded(task.pid));
+        // The process may be about to end.
+        drop(task.upgrade(request()));
+    }
+    if happens("others act")
+        && let Some(act) = any_act()
+    {
+        done(Did::Acted);
+        act();
+    }
+    if happens("worker wakes in vain") && shared.idle.notify() {
+        done(Did::WokeInVain);
+    }
+    let shutdown = &shared.shutdown;
+    if !shutdown.is_stopping() && happens("shutdown begins") {
+        done(Did::Stopped);
+        tell_of_stop(shared);
+    }
+    if shutdown.is_stopping() && !shutdown.is_terminating() && happens("shutdown is forced") {
+        done(Did::Forced);
+        force(shared);
+    }
+}
+
+fn done(did: Did) {
+    note(|| Note::Outside(did));
+}
+
+/// Any of the live processes.
+fn any(shared: &Shared) -> Option<crate::core::cell::Task> {
+    let tasks: Vec<_> = shared.registry.all().collect();
+    let chosen = (!tasks.is_empty()).then(|| Simulation::choose("process", tasks.len()))??;
+    tasks.into_iter().nth(chosen)
+}
+
+fn any_upgrade() -> Option<Request> {
+    let count = UPGRADES.with_borrow(Vec::len);
+    let chosen = (count > 0).then(|| Simulation::choose("upgrade", count))??;
+    UPGRADES.with_borrow(|upgrades| upgrades.get(chosen).cloned())
+}
+
+fn any_act() -> Option<Act> {
+    let count = ACTS.with_borrow(Vec::len);
+    let chosen = (count > 0).then(|| Simulation::choose("act", count))??;
+    ACTS.with_borrow(|acts| acts.get(chosen).cloned())
+}
+
+/// Shutdown, first part: submits are refused, and every process gets a cancel event.
+pub(super) fn tell_of_stop(shared: &Arc<Shared>) {
+    shared.shutdown.begin_stopping();
+    // The simulation's own clock says when it has passed.
+    let deadline = Deadline::after(Duration::MAX);
+    shared.stopper.ask(deadline, || shared.counters.total());
+    stop::end_waits(shared);
+    stop::cancel_all(shared);
+}
+
+/// As [`tell_of_stop`], if no shutdown has begun, and asks for that deadline.
+pub(super) fn begin_stop(shared: &Arc<Shared>, deadline: Duration) {
+    let asked = DEADLINE.get();
+    DEADLINE.set(Some(asked.map_or(deadline, |asked| asked.min(deadline))));
+    if !shared.shutdown.is_stopping() {
+        tell_of_stop(shared);
+    }
+}
+
+/// The deadline that has been asked for since the last look.
+pub(super) fn take_deadline() -> Option<Duration> {
+    DEADLINE.take()
+}
+
+/// Second part: the deadline has passed. What is left ends at its next step boundary.
+pub(super) fn force(shared: &Arc<Shared>) {
+    shared.shutdown.begin_terminating();
+    stop::terminate_all(shared);
+    stop::end_queued(shared);
+}
+
+/// Forgets all of this simulation, so that another one may follow.
+pub(super) fn forget() {
+    DEADLINE.set(None);
+    UPGRADES.take();
+    ACTS.take();
+}

@@ -1,0 +1,85 @@
+//! A pick of a process that is far behind, which may have several turns.
+//!
+//! A sender of thousands of messages has one pick for all of them. Their receiver would have one
+//! pick for each batch. Between these picks others have theirs, so that the messages outgrow the
+//! caches. For each further turn it is as if the worker had picked the process again, but for the
+//! rotation (G4).
+
+use crate::base::clock::Deadline;
+use crate::core::local::LocalQueue;
+use crate::core::turns::TurnPlace;
+use crate::probe::{Decide, Decider, Probe};
+use std::time::Duration;
+
+/// How many batches of events are left when a pick begins whose process is far behind.
+const FAR: usize = 3;
+
+/// How many turns a process has in a pick at the most, when it is far behind.
+const TURNS: u32 = 64;
+
+/// So long after its pick a process begins no further turn.
+const CATCH_UP: Duration = Duration::from_micros(100);
+
+pub(super) struct CatchUp<'a> {
+    queue: &'a LocalQueue,
+    until: Deadline,
+    /// How many processes were in the worker's deque.
+    queued: usize,
+    turns: u32,
+}
+
+impl<'a> CatchUp<'a> {
+    /// The pick, on a worker, if so many events are far more than a batch.
+    #[inline]
+    pub(super) fn of(place: impl TurnPlace<'a>, pending: usize, batch: usize) -> Option<Self> {
+        if pending / FAR >= batch {
+            Self::begin(place)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn begin(place: impl TurnPlace<'a>) -> Option<Self> {
+        place.queue().map(|queue| Self {
+            queue,
+            until: Deadline::after(CATCH_UP),
+            queued: queue.deque.len(),
+            turns: 1,
+        })
+    }
+
+    /// Whether the process has another turn, with so many events left. Offers to others what is in
+    /// the deque.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn goes_on(&mut self, left: usize) -> bool {
+        let Self { queue, turns, .. } = *self;
+        let shared = &queue.shared;
+        let has_to_look = !shared.urgent.is_empty()
+            || shared.worker_slots.slot(queue.index).is_replaced()
+            || shared.shutdown.is_halted()
+            || shared.shutdown.is_over();
+        let goes_on = left >= shared.config.event_batch
+            && turns < TURNS
+            && queue.deque.len() <= self.queued
+            && !has_to_look
+            && !self.is_over();
+        if goes_on {
+            self.turns += 1;
+            shared.probe.looking(queue.index);
+            queue.offer();
+            shared.probe.settled(queue.index);
+        }
+        goes_on
+    }
+
+    /// Whether the pick was long ago. In a simulation no time passes in a pick.
+    fn is_over(&self) -> bool {
+        !Decider::is_driven() && self.until.remaining().is_zero()
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;

@@ -1,0 +1,165 @@
+use super::*;
+use crate::Scheduler;
+use crate::core::token::Token;
+use crate::core::turns::OnWorker;
+use crate::turn::run::Runner;
+use ganger_proc_api::{BoxError, Events, Message, Process, StepOutput};
+
+const BATCH: usize = 256;
+
+/// The queue of one of two workers of a scheduler that is not started.
+fn queue() -> (Scheduler, LocalQueue) {
+    let builder = Scheduler::builder().workers(2).max_spares(0);
+    let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
+    let queue = LocalQueue::of_first(&scheduler.shared);
+    (scheduler, queue)
+}
+
+/// A pick that has just begun. It lasts for as long as it likes.
+fn pick(queue: &LocalQueue) -> CatchUp<'_> {
+    CatchUp {
+        until: Deadline::after(Duration::MAX),
+        ..CatchUp::begin(OnWorker::new(queue)).unwrap()
+    }
+}
+
+/// Whether a process that has much to do has another turn in a pick that has just begun.
+fn would_go_on(queue: &LocalQueue) -> bool {
+    pick(queue).goes_on(usize::MAX)
+}
+
+// pins: G4
+#[test]
+fn a_process_goes_on_as_long_as_a_batch_is_left() {
+    let (_scheduler, queue) = queue();
+    for (left, expected) in [(BATCH - 1, false), (BATCH, true)] {
+        assert_eq!(pick(&queue).goes_on(left), expected, "{left} events");
+    }
+}
+
+// pins: G4
+#[test]
+fn a_process_has_sixty_four_turns_at_the_most() {
+    let (_scheduler, queue) = queue();
+    let mut pick = pick(&queue);
+    let further = (1..1_000).take_while(|_| pick.goes_on(usize::MAX));
+    assert_eq!(further.count(), 63);
+}
+
+// pins: G4
+#[test]
+fn a_process_has_no_further_turn_after_a_hundred_microseconds() {
+    let (_scheduler, queue) = queue();
+    let mut pick = CatchUp::begin(OnWorker::new(&queue)).unwrap();
+    assert!(pick.until.remaining() <= Duration::from_micros(100));
+    pick.until = Deadline::after(Duration::ZERO);
+    assert!(!pick.goes_on(usize::MAX));
+}
+
+// pins: G6
+#[test]
+fn a_process_does_not_go_on_when_its_worker_is_called() {
+    let (_scheduler, queue) = queue();
+    assert!(would_go_on(&queue));
+    queue.shared.worker_slots.mark_spare(1);
+    assert!(queue.shared.replace_worker(0, None));
+    assert!(!would_go_on(&queue));
+}
+
+// pins: D3
+#[test]
+fn a_process_does_not_go_on_after_the_halt() {
+    let (_scheduler, queue) = queue();
+    queue.shared.shutdown.halt();
+    assert!(!would_go_on(&queue));
+}
+
+/// Waits, and leaves its events.
+struct Waits;
+
+impl Process for Waits {
+    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        out.idle();
+        Ok(())
+    }
+}
+
+/// A process that is ready, and in no queue, with so many messages.
+fn ready(scheduler: &Scheduler, messages: usize) -> Token {
+    let process = scheduler.submit(Waits, "main", ()).unwrap();
+    for n in 0..messages {
+        process.send(Message::new("n", n as u64)).unwrap();
+    }
+    scheduler.shared.global.pop().unwrap()
+}
+
+// pins: P10
+#[test]
+fn a_process_with_a_system_event_goes_before_one_that_is_far_behind() {
+    let (scheduler, queue) = queue();
+    queue.shared.urgent.push(ready(&scheduler, 0));
+    assert!(!would_go_on(&queue));
+    assert!(queue.shared.urgent.pop().is_some());
+    assert!(would_go_on(&queue));
+}
+
+/// Else it is sent more and more before it has a turn.
+// pins: G4
+#[test]
+fn a_process_does_not_go_on_when_it_has_queued_another() {
+    let (scheduler, queue) = queue();
+    let mut pick = pick(&queue);
+    queue.deque.push(ready(&scheduler, 0));
+    assert!(!pick.goes_on(usize::MAX));
+    assert!(would_go_on(&queue), "it was there before");
+}
+
+/// How many turns each pick is, one after the other, of what is in the deque.
+fn turns_of_picks(queue: &LocalQueue) -> Vec<u64> {
+    let turns = || queue.shared.counters.of(Some(0)).turns.get();
+    let mut runner = Runner::new(&queue.shared, Some(queue));
+    let mut picks = Vec::new();
+    while let Some(token) = queue.deque.pop() {
+        let before = turns();
+        runner.run(token);
+        picks.push(turns() - before);
+    }
+    picks
+}
+
+/// The first step has what was sent to a process that ran. A pick that the machine interrupts is
+/// shorter.
+// pins: G4
+#[test]
+fn a_process_has_further_turns_when_a_pick_begins_with_three_batches() {
+    const ATTEMPTS: usize = 100;
+    for (messages, expected) in [
+        (4 * BATCH - 1, &[1, 1, 1, 1][..]),
+        (4 * BATCH, &[1, 3]),
+        (4 * BATCH + 1, &[1, 3, 1]),
+    ] {
+        let is_as_expected = |_| {
+            let (scheduler, queue) = queue();
+            queue.deque.push(ready(&scheduler, messages));
+            turns_of_picks(&queue) == expected
+        };
+        assert!((0..ATTEMPTS).any(is_as_expected), "{messages}");
+    }
+}
+
+/// Else it waits until the last turn is over, beside a worker that sleeps.
+// pins: G2
+#[test]
+fn a_sleeper_is_woken_for_what_is_left_to_the_worker_of_a_process_that_goes_on() {
+    let (scheduler, queue) = queue();
+    let idle = &queue.shared.idle;
+    idle.announce(1, false);
+    assert!(!idle.look_again(1, || false, || false));
+    let mut pick = pick(&queue);
+    assert!(pick.goes_on(BATCH));
+    assert_eq!(idle.snapshot().sleeping, 1, "nothing waits");
+    queue.deque.push(ready(&scheduler, 0));
+    pick.queued = 1;
+    assert!(pick.goes_on(BATCH));
+    assert_eq!(idle.snapshot().sleeping, 0);
+}

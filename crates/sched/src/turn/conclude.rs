@@ -1,0 +1,101 @@
+//! The result of a dispatch whose handler has not carried its command out. There is no handler, or
+//! it has failed, has panicked, or has dropped its completer.
+
+use super::Turn;
+use super::dispatch::Answer;
+use crate::base::contain::{discard, log, text_of_chain};
+use crate::core::item::{Item, of_completion};
+use crate::core::turns::TurnPlace;
+use crate::probe::Probe;
+use ganger_proc_api::{BoxError, CommandError, CommandId, Event, Tag};
+use tracing::Level;
+
+/// Why a handler has not carried a command out.
+pub(super) enum Failure {
+    Error(BoxError),
+    Panic(Box<str>),
+    /// There is none.
+    Unknown,
+}
+
+impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
+    /// What there is to do when a handler has failed, or has dropped its completer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn conclude(
+        &mut self,
+        (id, tag, token): (CommandId, Tag, u64),
+        answer: Answer,
+        failure: Option<Failure>,
+    ) {
+        let error = failure.map(|failure| self.error_of(failure, id));
+        let answer = match answer {
+            Answer::Sent => {
+                self.core.yields.insert(token);
+                if let Some(error) = error {
+                    self.report_late(id, error);
+                }
+                return;
+            }
+            Answer::Given(mut answer) => {
+                if let Some(error) = error {
+                    self.give_reason(id, answer.item_mut(), error);
+                }
+                answer
+            }
+            Answer::Dropped | Answer::Later => {
+                if let Answer::Later = answer {
+                    self.shared.probe.answered();
+                }
+                let probe = &self.shared.probe;
+                probe.answered_inline(self.task.pid, tag, token);
+                // It happened when the handler returned, after whatever that has sent.
+                self.core.receive(&self.task.state);
+                of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
+            }
+        };
+        self.core.push_answer(token, answer);
+    }
+
+    /// The error that a failure comes to.
+    fn error_of(&self, failure: Failure, id: CommandId) -> CommandError {
+        match failure {
+            Failure::Error(error) => CommandError::Failed(error),
+            Failure::Unknown => CommandError::Unknown(id),
+            Failure::Panic(message) => {
+                self.counters.panics.bump();
+                log(Level::ERROR, || {
+                    tracing::error!(
+                        target: "ganger::sched", pid = %self.task.pid, command = %id,
+                        reason = %message,
+                        "contained a panic of a handler"
+                    );
+                });
+                CommandError::Panicked(message)
+            }
+        }
+    }
+
+    /// The handler has failed after the answer. If the answer says only that the completer was
+    /// dropped, the error takes its place.
+    fn give_reason(&self, id: CommandId, answer: &mut Item, error: CommandError) {
+        if let Item::Event(Event::Completion(completion)) = answer
+            && matches!(completion.result, Err(CommandError::Dropped))
+        {
+            completion.result = Err(error);
+        } else {
+            self.report_late(id, error);
+        }
+    }
+
+    fn report_late(&self, id: CommandId, error: CommandError) {
+        log(Level::WARN, || {
+            tracing::warn!(
+                target: "ganger::sched", pid = %self.task.pid, command = %id,
+                error = %text_of_chain(&error),
+                "a handler reported an error after it had completed the command"
+            );
+        });
+        discard(self.task.pid, self.counters, error);
+    }
+}

@@ -1,0 +1,248 @@
+//! What a turn consists of: steps, with what comes before and after each.
+//!
+//! **The frequent way is straight.** A turn is short, so all that its code does beside the work
+//! shows. So each rare thing is a function of its own. The frequent way ends in it, or has no value
+//! across it. All that is frequent is inlined into one.
+
+use super::Turn;
+use super::catch_up::CatchUp;
+use crate::base::contain::{contain, discard, discard_each};
+use crate::core::cell::Task;
+use crate::core::owned::Gathered;
+use crate::core::shared::Shared;
+use crate::core::step_events::StepEvents;
+use crate::core::turns::TurnPlace;
+use crate::probe::{Decide, Decider, Probe};
+use crate::process::state::Waiting;
+use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
+use std::mem;
+
+/// How many steps a turn has at the most, when all but the first are about completions of handlers
+/// that have answered before they returned, and nothing waits in the worker's deque.
+const INLINE_STEPS: u32 = 16;
+
+/// What a turn ends with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnEnd {
+    /// The process is ready again.
+    Ready,
+    /// It waits for an event.
+    Wait(Waiting),
+    /// It has ended.
+    End,
+}
+
+/// What a step comes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stepped {
+    /// The process is to step again.
+    Ready,
+    /// It waits if there is nothing for it.
+    Waits,
+    /// It has ended.
+    End,
+}
+
+impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
+    /// Runs the process for a turn: one step, and more of them as long as its handlers answer at
+    /// once and nothing else happens. A process that is far behind may have several turns.
+    #[inline(always)]
+    pub(super) fn run(mut self, out: &mut StepOutput) -> TurnEnd {
+        let batch = self.shared.config.event_batch;
+        let mut catch_up = CatchUp::of(self.place, self.core.pending.len(), batch);
+        self.core.receive(&self.task.state);
+        let mut steps = 1;
+        loop {
+            match self.advance(out) {
+                Stepped::Waits if self.core.pending.is_empty() => return self.wait(),
+                Stepped::Waits => {}
+                Stepped::Ready => break,
+                Stepped::End => return TurnEnd::End,
+            }
+            if self.core.has_answers_alone() {
+                if steps == INLINE_STEPS || self.must_end() {
+                    break;
+                }
+                steps += 1;
+            } else if let Some(catch_up) = &mut catch_up
+                && catch_up.goes_on(self.core.pending.len())
+                && !self.task.state.must_leave()
+            {
+                self.place.count(&self.counters.turns);
+                self.core.receive(&self.task.state);
+                steps = 1;
+            } else {
+                break;
+            }
+        }
+        self.core.expect_answers();
+        TurnEnd::Ready
+    }
+
+    /// Whether answers alone are no reason to go on.
+    #[inline]
+    fn must_end(&self) -> bool {
+        self.place.has_local_work()
+            || self.task.state.must_leave()
+            || self.shared.shutdown.is_halted()
+    }
+
+    /// Gathers events, steps the process if there is something for it, and applies the outcome.
+    #[inline(always)]
+    fn advance(&mut self, out: &mut StepOutput) -> Stepped {
+        let events = match self.gather() {
+            Gathered::Step(events) => events,
+            Gathered::Nothing => return Stepped::Waits,
+            Gathered::Upgrade(request) => match self.apart().gather_behind(*request) {
+                Ok(events) => events,
+                Err(stepped) => return stepped,
+            },
+        };
+        if !self.step(events, out) {
+            return Stepped::End;
+        }
+        if out.take_wait() {
+            return Stepped::Waits;
+        }
+        if !out.goes_on() {
+            return self.apart().apply(out);
+        }
+        self.core.must_step = true;
+        Stepped::Ready
+    }
+
+    #[inline(always)]
+    fn gather(&mut self) -> Gathered {
+        let limit = self.shared.config.event_batch;
+        self.core.gather(&self.task.state, limit, self.counters)
+    }
+
+    /// Carries out upgrades, and gathers what is behind them.
+    #[cold]
+    #[inline(never)]
+    fn gather_behind(mut self, mut request: UpgradeRequest) -> Result<usize, Stepped> {
+        loop {
+            self.shared.probe.upgrading(self.task.pid);
+            if let Err(error) = self.upgrade(request) {
+                return Err(self.end(ExitReason::UpgradeFailed(error)));
+            }
+            if self.task.state.is_terminating() {
+                return Err(self.end(ExitReason::Terminated));
+            }
+            match self.gather() {
+                Gathered::Nothing => return Err(Stepped::Waits),
+                Gathered::Step(events) => return Ok(events),
+                Gathered::Upgrade(next) => request = *next,
+            }
+        }
+    }
+
+    /// Applies an outcome after which the process is not the same any more.
+    #[cold]
+    #[inline(never)]
+    fn apply(mut self, out: &mut StepOutput) -> Stepped {
+        match out.take_outcome() {
+            Outcome::Done(result) => self.end(ExitReason::Done(result)),
+            Outcome::Upgrade(request) => match self.upgrade(*request) {
+                Ok(()) => Stepped::Ready,
+                Err(error) => self.end(ExitReason::UpgradeFailed(error)),
+            },
+            _ => Stepped::Ready,
+        }
+    }
+
+    fn end(&mut self, reason: ExitReason) -> Stepped {
+        *self.end = Some(reason);
+        Stepped::End
+    }
+
+    /// One step, and the dispatch of what it yielded. Says whether the process goes on.
+    #[inline(always)]
+    fn step(&mut self, events: usize, out: &mut StepOutput) -> bool {
+        let (shared, task) = (self.shared, self.task);
+        self.place.count(&self.counters.steps);
+        let cursor = self.core.cursor(events);
+        let Some((process, mut events)) = self.core.begin_step(&cursor) else {
+            // Only a completed process has none, and a completed process is not queued.
+            self.end(ExitReason::Terminated);
+            return false;
+        };
+        shared.probe.shown(task.pid, task.method, &events);
+        shared.probe.interleave(&task.shared);
+        let stepped = contain(|| {
+            Decider::stepping();
+            process.step(&mut events.events(), out)
+        });
+        let failed = match stepped {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(ExitReason::Failed(error)),
+            Err(message) => Some(ExitReason::Panicked(message)),
+        };
+        if let Some(reason) = failed {
+            let left = end_failed_step(shared, task, &mut events);
+            self.apart().fail(left, reason, out);
+            return false;
+        }
+        let left = end_step(shared, task, &mut events);
+        self.core.keep(left);
+        shared.probe.interleave(&task.shared);
+        self.dispatch(out);
+        true
+    }
+
+    /// The step has failed, or has panicked.
+    #[cold]
+    #[inline(never)]
+    fn fail(mut self, left: usize, reason: ExitReason, out: &mut StepOutput) {
+        self.core.keep(left);
+        self.shared.probe.interleave(&self.task.shared);
+        if let ExitReason::Panicked(_) = reason {
+            self.counters.panics.bump();
+        } else {
+            self.dispatch(out);
+        }
+        self.end(reason);
+        // Whatever a panic left in it is not for the next process to see.
+        let mut out = mem::take(out);
+        discard_each(self.task.pid, self.counters, out.drain_yields());
+        discard(self.task.pid, self.counters, out.take_outcome());
+    }
+
+    /// There is nothing to do for the process but what may be in its system lane.
+    #[inline]
+    fn wait(&mut self) -> TurnEnd {
+        if self.core.has_system() {
+            return TurnEnd::Ready;
+        }
+        if let Some(process) = &mut self.core.process {
+            process.wait();
+        }
+        TurnEnd::Wait(if self.core.yields.is_empty() {
+            Waiting::Idle
+        } else {
+            Waiting::Blocked
+        })
+    }
+}
+
+/// The step is over: gives back what it has taken. Returns how many of its events are left that are
+/// not aside.
+#[inline(always)]
+fn end_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize {
+    let is_limited = shared.config.mailbox_limit.is_some();
+    if is_limited {
+        events.count();
+    }
+    let left = events.settle();
+    shared.probe.stepped(task.pid, events);
+    if is_limited {
+        task.release_messages(events.places);
+    }
+    left
+}
+
+#[cold]
+#[inline(never)]
+fn end_failed_step(shared: &Shared, task: &Task, events: &mut StepEvents<'_>) -> usize {
+    end_step(shared, task, events)
+}

@@ -1,0 +1,196 @@
+//! The timers by their keys: values, and where each is in the wheel.
+
+use crate::blocks::{Blocks, NONE};
+use crate::slots::Place;
+use core::num::NonZeroU32;
+
+/// One timer of one wheel, for as long as it waits. Eight bytes, and so is an `Option` of it.
+///
+/// No wheel uses a key twice. A key of another wheel finds nothing, or a timer that is not meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    index: u32,
+    generation: NonZeroU32,
+}
+
+/// An entry in use has a value and the generation of its key. A vacant one has the generation of
+/// its next key, which nothing has seen yet. A retired one has had them all.
+struct Entry<T> {
+    value: Option<T>,
+    /// Where the timer is; in a vacant entry, the next vacant one.
+    place: u32,
+    /// Zero: retired.
+    generation: u32,
+}
+
+/// How many entries a block has.
+const BLOCK: usize = 512;
+
+/// No block whose generations are above this is given back: new ones have to begin above those of
+/// all that are gone, and every entry shall last for long.
+const HALF: u32 = u32::MAX / 2;
+
+/// The values, with their keys and places.
+pub(crate) struct Entries<T> {
+    blocks: Blocks<Entry<T>, BLOCK>,
+    /// The first vacant entry, which is the one that was freed last.
+    vacant: u32,
+    /// The generation that entries of new blocks begin with.
+    first: u32,
+    len: usize,
+}
+
+impl<T> Entries<T> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            blocks: Blocks::new(),
+            vacant: NONE,
+            first: 1,
+            len: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes the value in. Its place is to be set next.
+    pub(crate) fn insert(&mut self, value: T) -> Key {
+        if self.vacant == NONE {
+            self.grow();
+        }
+        let index = self.vacant;
+        let entry = &mut self.blocks[index];
+        let generation = NonZeroU32::new(entry.generation).expect("vacant, not retired");
+        self.vacant = entry.place;
+        entry.value = Some(value);
+        self.len += 1;
+        Key { index, generation }
+    }
+
+    /// Takes the value of a timer out: its key is stale from now on, and its entry vacant.
+    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let entry = &mut self.blocks[index];
+        let value = entry.value.take()?;
+        self.len -= 1;
+        entry.generation = entry.generation.wrapping_add(1);
+        if entry.generation != 0 {
+            entry.place = self.vacant;
+            self.vacant = index;
+        }
+        Some(value)
+    }
+
+    /// Where the timer of that key is, while it waits.
+    pub(crate) fn find(&self, key: Key) -> Option<Place> {
+        let entry = self.blocks.get(key.index)?;
+        let is_live = entry.generation == key.generation.get() && entry.value.is_some();
+        is_live.then_some(Place(entry.place))
+    }
+
+    /// The value of that key's timer.
+    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+        let entry = self.blocks.get(key.index)?;
+        let value = entry.value.as_ref();
+        value.filter(|_| entry.generation == key.generation.get())
+    }
+
+    pub(crate) fn generation(&self, index: u32) -> u32 {
+        self.blocks[index].generation
+    }
+
+    pub(crate) fn set_place(&mut self, index: u32, place: Place) {
+        self.blocks[index].place = place.0;
+    }
+
+    /// Gives blocks at the end back in which all is vacant, and links what is left anew.
+    pub(crate) fn shrink(&mut self) {
+        let first = &mut self.first;
+        self.blocks.shrink(|block| {
+            let is_idle =
+                |entry: &Entry<T>| entry.value.is_none() && (1..=HALF).contains(&entry.generation);
+            let all = block.iter().all(is_idle);
+            if all {
+                let highest = block.iter().map(|entry| entry.generation).max();
+                *first = (*first).max(highest.unwrap_or(1));
+            }
+            all
+        });
+        self.vacant = NONE;
+        for index in (0..self.blocks.len()).rev() {
+            let entry = &mut self.blocks[index];
+            if entry.value.is_none() && entry.generation != 0 {
+                entry.place = self.vacant;
+                self.vacant = index;
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let generation = self.first;
+        let range = self.blocks.grow(NONE, |index| Entry {
+            value: None,
+            place: index + 1,
+            generation,
+        });
+        self.blocks[range.end - 1].place = NONE;
+        self.vacant = range.start;
+    }
+}
+
+impl Key {
+    pub(crate) fn index(self) -> u32 {
+        self.index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries of which one is in use, by its last key but one.
+    fn nearly_used_up() -> (Entries<u8>, Key) {
+        let mut entries = Entries::new();
+        let index = entries.insert(1).index;
+        let generation = NonZeroU32::new(u32::MAX - 1).unwrap();
+        entries.blocks[index].generation = generation.get();
+        (entries, Key { index, generation })
+    }
+
+    #[test]
+    fn an_entry_whose_generations_are_used_up_is_never_used_again() {
+        let (mut entries, key) = nearly_used_up();
+        assert_eq!(entries.get(key), Some(&1));
+        assert_eq!(entries.remove(key.index), Some(1));
+        let last = entries.insert(2);
+        assert_eq!((last.index, last.generation), (key.index, NonZeroU32::MAX));
+        assert_eq!(entries.remove(last.index), Some(2));
+        for _ in 0..2 {
+            assert_ne!(entries.insert(3).index, last.index);
+            assert!(entries.get(key).is_none() && entries.get(last).is_none());
+            // It stays where it is, and out of the list.
+            entries.shrink();
+        }
+    }
+
+    #[test]
+    fn a_block_whose_generations_are_high_stays() {
+        let (mut entries, key) = nearly_used_up();
+        assert_eq!(entries.remove(key.index), Some(1));
+        entries.shrink();
+        assert_eq!(entries.blocks.len() as usize, BLOCK);
+        assert_eq!(entries.insert(2).index, key.index);
+    }
+
+    #[test]
+    fn a_key_of_another_wheel_finds_no_vacant_entry() {
+        let mut entries = Entries::new();
+        let key = entries.insert(1);
+        assert!(Entries::<u8>::new().find(key).is_none());
+        assert_eq!(entries.remove(key.index), Some(1));
+        let generation = key.generation.checked_add(1).unwrap();
+        let next = Key { generation, ..key };
+        assert!(entries.find(next).is_none() && entries.get(next).is_none());
+    }
+}

@@ -1,0 +1,301 @@
+//! The slots of all levels: which timers are in which, and the earliest of each slot.
+//!
+//! A slot is a list of chunks, of which the first alone may have room. A timer that goes leaves its
+//! place to the last one in the first chunk, so that there are no gaps.
+
+use crate::blocks::{Blocks, NONE};
+
+/// How many slots a level has, as a power of two.
+pub(crate) const SLOT_BITS: u32 = 6;
+const IN_LEVEL: u32 = 1 << SLOT_BITS;
+/// Levels for 54 bits, and one for the deadlines that never come.
+pub(crate) const LEVELS: u32 = 10;
+/// Of the last level there are two.
+const SLOTS: u32 = (LEVELS - 1) * IN_LEVEL + 2;
+
+/// A timer in a chunk. Packed, so that it is seldom in two cache lines.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+pub(crate) struct Item {
+    pub(crate) at: u64,
+    pub(crate) index: u32,
+}
+
+/// How many timers a chunk has.
+const IN_CHUNK: u16 = 20;
+/// The bits of a place that tell the timers of a chunk apart.
+const ITEM_BITS: u32 = 5;
+
+/// Four cache lines.
+#[repr(C, align(64))]
+struct Chunk {
+    items: [Item; IN_CHUNK as usize],
+    /// The next chunk of the slot, or the next vacant chunk.
+    next: u32,
+    slot: SlotId,
+}
+
+/// How many chunks a block has.
+const BLOCK: usize = 32;
+
+/// A chunk, and an item in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(pub(crate) u32);
+
+/// A slot: its level, and its digit there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotId(u32);
+
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The earliest deadline. While the slot is marked, nothing in it is earlier.
+    min: u64,
+    first: u32,
+    /// How many timers its first chunk has.
+    len: u16,
+    /// Whether its earliest timer has been taken away.
+    is_marked: bool,
+}
+
+/// The slots, with all timers in them.
+pub(crate) struct Slots {
+    slots: [Slot; SLOTS as usize],
+    /// For each level, which slots have timers.
+    used: [u64; LEVELS as usize],
+    chunks: Blocks<Chunk, BLOCK>,
+    vacant: u32,
+}
+
+impl Slots {
+    pub(crate) const fn new() -> Self {
+        Self {
+            slots: [Slot::EMPTY; SLOTS as usize],
+            used: [0; LEVELS as usize],
+            chunks: Blocks::new(),
+            vacant: NONE,
+        }
+    }
+
+    /// The first used slot of the lowest level that has one.
+    pub(crate) fn first(&self) -> Option<SlotId> {
+        let (level, used) = (0..).zip(self.used).find(|&(_, used)| used != 0)?;
+        Some(SlotId::new(level, used.trailing_zeros()))
+    }
+
+    pub(crate) fn is_used(&self, slot: SlotId) -> bool {
+        self.slots[slot.index()].first != NONE
+    }
+
+    /// The earliest deadline in the slot. O(1), or O(n) for its timers when it is marked.
+    pub(crate) fn min(&mut self, slot: SlotId) -> u64 {
+        let Slot { min, is_marked, .. } = self.slots[slot.index()];
+        if is_marked { self.read_min(slot) } else { min }
+    }
+
+    #[cold]
+    fn read_min(&mut self, id: SlotId) -> u64 {
+        let slot = &mut self.slots[id.index()];
+        let (mut chunk, mut len) = (slot.first, slot.len);
+        slot.min = u64::MAX;
+        slot.is_marked = false;
+        while chunk != NONE {
+            let Chunk { items, next, .. } = &self.chunks[chunk];
+            let deadlines = items[..usize::from(len)].iter().map(|item| item.at);
+            slot.min = deadlines.fold(slot.min, u64::min);
+            (chunk, len) = (*next, IN_CHUNK);
+        }
+        slot.min
+    }
+
+    /// Remembers that a timer with this deadline is no more, if it may have been the earliest.
+    pub(crate) fn mark(&mut self, slot: SlotId, at: u64) {
+        let slot = &mut self.slots[slot.index()];
+        slot.is_marked |= slot.min == at;
+    }
+
+    /// Adds a timer.
+    pub(crate) fn push(&mut self, id: SlotId, item: Item) -> Place {
+        if self.slots[id.index()].is_full() {
+            self.add_chunk(id);
+        }
+        let slot = &mut self.slots[id.index()];
+        let place = Place::new(slot.first, slot.len);
+        self.chunks[slot.first].items[usize::from(slot.len)] = item;
+        slot.len += 1;
+        slot.min = slot.min.min(item.at);
+        place
+    }
+
+    /// The timers that are taken out next.
+    pub(crate) fn first_chunk(&self, id: SlotId) -> &[Item] {
+        let Slot { first, len, .. } = self.slots[id.index()];
+        match first {
+            NONE => &[],
+            _ => &self.chunks[first].items[..usize::from(len)],
+        }
+    }
+
+    /// Takes any timer out of the slot. The earliest deadline is what it was.
+    pub(crate) fn pop(&mut self, id: SlotId) -> Option<Item> {
+        let slot = &mut self.slots[id.index()];
+        if slot.first == NONE {
+            return None;
+        }
+        slot.len -= 1;
+        let item = self.chunks[slot.first].items[usize::from(slot.len)];
+        if slot.len == 0 {
+            self.remove_chunk(id);
+        }
+        Some(item)
+    }
+
+    /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
+    /// its place.
+    pub(crate) fn remove(&mut self, place: Place) -> Removed {
+        let slot = self.slot(place);
+        let item = self.item(place);
+        let last = self.pop(slot).unwrap_or(item);
+        self.chunks[place.chunk()].items[place.item()] = last;
+        self.mark(slot, item.at);
+        Removed {
+            at: item.at,
+            moved: last.index,
+        }
+    }
+
+    /// The timer there.
+    pub(crate) fn item(&self, place: Place) -> Item {
+        self.chunks[place.chunk()].items[place.item()]
+    }
+
+    /// The slot that the timer there is in.
+    pub(crate) fn slot(&self, place: Place) -> SlotId {
+        self.chunks[place.chunk()].slot
+    }
+
+    /// Gives a timer another deadline that belongs into the same slot.
+    pub(crate) fn set(&mut self, place: Place, at: u64) {
+        let slot = self.slot(place);
+        let item = &mut self.chunks[place.chunk()].items[place.item()];
+        let before = core::mem::replace(item, Item { at, ..*item });
+        self.mark(slot, before.at);
+        let slot = &mut self.slots[slot.index()];
+        slot.min = slot.min.min(at);
+    }
+
+    /// Moves all timers to as few chunks as there may be, and says where each is now.
+    pub(crate) fn shrink(&mut self, mut moved: impl FnMut(u32, Place)) {
+        let mut old = core::mem::replace(self, Self::new());
+        for id in (0..SLOTS).map(SlotId) {
+            while let Some(item) = old.pop(id) {
+                moved(item.index, self.push(id, item));
+            }
+        }
+    }
+
+    /// Puts a vacant chunk before the others of the slot.
+    fn add_chunk(&mut self, id: SlotId) {
+        if self.vacant == NONE {
+            self.grow();
+        }
+        let new = self.vacant;
+        let chunk = &mut self.chunks[new];
+        self.vacant = chunk.next;
+        let slot = &mut self.slots[id.index()];
+        chunk.next = slot.first;
+        chunk.slot = id;
+        slot.first = new;
+        slot.len = 0;
+        self.used[id.level() as usize] |= id.bit();
+    }
+
+    /// Gives the first chunk of the slot back, which is empty.
+    fn remove_chunk(&mut self, id: SlotId) {
+        let slot = &mut self.slots[id.index()];
+        let old = slot.first;
+        let chunk = &mut self.chunks[old];
+        slot.first = chunk.next;
+        slot.len = IN_CHUNK;
+        chunk.next = self.vacant;
+        self.vacant = old;
+        if slot.first == NONE {
+            *slot = Slot::EMPTY;
+            self.used[id.level() as usize] &= !id.bit();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let range = self
+            .chunks
+            .grow(1 << (u32::BITS - ITEM_BITS), |index| Chunk {
+                items: [Item { at: 0, index: 0 }; IN_CHUNK as usize],
+                next: index + 1,
+                slot: SlotId::NONE,
+            });
+        self.chunks[range.end - 1].next = NONE;
+        self.vacant = range.start;
+    }
+}
+
+/// What [`Slots::remove`] has done.
+pub(crate) struct Removed {
+    pub(crate) at: u64,
+    /// The timer that is in its place now.
+    pub(crate) moved: u32,
+}
+
+impl Slot {
+    /// No chunk has room in it: the next timer brings one.
+    const EMPTY: Self = Self {
+        min: u64::MAX,
+        first: NONE,
+        len: IN_CHUNK,
+        is_marked: false,
+    };
+
+    fn is_full(&self) -> bool {
+        self.len == IN_CHUNK
+    }
+}
+
+impl SlotId {
+    /// A slot that no timer is ever in: that of the tick at which the last level begins is the
+    /// next.
+    pub(crate) const NONE: Self = Self((LEVELS - 1) << SLOT_BITS);
+
+    /// The slot of that digit on that level.
+    pub(crate) fn new(level: u32, digit: u32) -> Self {
+        Self(level << SLOT_BITS | digit)
+    }
+
+    pub(crate) fn level(self) -> u32 {
+        self.0 / IN_LEVEL
+    }
+
+    pub(crate) fn digit(self) -> u32 {
+        self.0 % IN_LEVEL
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn bit(self) -> u64 {
+        1 << self.digit()
+    }
+}
+
+impl Place {
+    fn new(chunk: u32, item: u16) -> Self {
+        Self(chunk << ITEM_BITS | u32::from(item))
+    }
+
+    fn chunk(self) -> u32 {
+        self.0 >> ITEM_BITS
+    }
+
+    fn item(self) -> usize {
+        (self.0 % (1 << ITEM_BITS)) as usize
+    }
+}

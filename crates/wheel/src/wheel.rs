@@ -1,0 +1,263 @@
+//! What users see, and how timers go from level to level.
+
+use crate::entries::{Entries, Key};
+use crate::slots::{Item, LEVELS, SLOT_BITS, SlotId, Slots};
+use alloc::boxed::Box;
+use core::{fmt, hint, iter};
+
+/// How many of the lowest bits of a deadline a tick leaves out.
+const TICK_BITS: u32 = 10;
+
+/// Values with deadlines. The unit of time, and when it begins, are the caller's: see the
+/// [crate's page](crate).
+pub struct Wheel<T> {
+    entries: Entries<T>,
+    slots: Box<Slots>,
+    /// The tick that all slots are relative to. No used slot begins before it.
+    elapsed: u64,
+    /// The slot that is being emptied, if there is one: it comes before all others.
+    current: SlotId,
+}
+
+impl<T> Wheel<T> {
+    /// The length of a tick, in units: 1024. With nanoseconds that is about a microsecond.
+    pub const TICK: u64 = 1 << TICK_BITS;
+
+    /// An empty wheel, whose time is 0. It takes about 9 KiB, and blocks of timers from the first
+    /// one on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            entries: Entries::new(),
+            slots: Box::new(Slots::new()),
+            elapsed: 0,
+            current: SlotId::NONE,
+        }
+    }
+
+    /// The number of timers.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no timer.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds a timer that fires when it is `at`, or up to a tick later. O(1).
+    ///
+    /// A deadline that has passed fires with the next [`advance`](Self::advance). `u64::MAX` is
+    /// never, and so is what is less than a tick before it.
+    ///
+    /// # Panics
+    /// Beyond 2^31 timers: "capacity overflow".
+    pub fn insert(&mut self, at: u64, value: T) -> Key {
+        let key = self.entries.insert(value);
+        let index = key.index();
+        self.put(Item { at, index });
+        key
+    }
+
+    /// Takes a timer away and returns its value; `None` if it has fired or has been cancelled. Its
+    /// memory is free for the next one. O(1).
+    #[must_use = "the value, or that the timer is gone already"]
+    pub fn cancel(&mut self, key: Key) -> Option<T> {
+        self.take(key)?;
+        self.entries.remove(key.index())
+    }
+
+    /// Gives a timer another deadline and returns the one that it had; `None` if it has fired or
+    /// has been cancelled. The key stays valid. O(1).
+    pub fn reset(&mut self, key: Key, at: u64) -> Option<u64> {
+        let place = self.entries.find(key)?;
+        let before = self.slots.item(place).at;
+        if self.slots.slot(place) == self.slot_of(at) {
+            self.slots.mark(self.current, before);
+            self.slots.set(place, at);
+        } else {
+            self.take(key)?;
+            let index = key.index();
+            self.put(Item { at, index });
+        }
+        Some(before)
+    }
+
+    /// The deadline of a timer, as it was given; `None` if it has fired or has been cancelled.
+    /// O(1).
+    #[must_use]
+    pub fn deadline(&self, key: Key) -> Option<u64> {
+        let place = self.entries.find(key)?;
+        Some(self.slots.item(place).at)
+    }
+
+    /// The value of a timer; `None` if it has fired or has been cancelled. O(1).
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        self.entries.get(key)
+    }
+
+    /// The first moment at which [`advance`](Self::advance) has a timer to fire: the earliest
+    /// deadline, up to the end of its tick. It has passed if something is due already. `None` if
+    /// nothing will ever be due.
+    ///
+    /// O(1); but O(n) for the n timers of one slot, once after its earliest one has been cancelled.
+    #[must_use]
+    pub fn next_due(&mut self) -> Option<u64> {
+        let first = self.slots.first()?;
+        let mut tick = match first.level() {
+            0 => self.start(first),
+            _ => tick_of(self.slots.min(first)),
+        };
+        if self.slots.is_used(self.current) {
+            tick = tick.min(tick_of(self.slots.min(self.current)));
+        }
+        tick.checked_mul(Self::TICK)
+    }
+
+    /// Moves the wheel's time on to `now` and calls `fire` with the value of each timer that is
+    /// due: in the order of their ticks, and within a tick in none. Returns whether it has stopped
+    /// before it was done, after `most` timers: then call it again.
+    ///
+    /// A timer that moves to a lower level counts as one that fires. So each call is short, however
+    /// many timers are due at once. Time that goes back counts as time that stands still.
+    ///
+    /// When `fire` panics, that value is lost and no other.
+    pub fn advance(&mut self, now: u64, most: usize, mut fire: impl FnMut(T)) -> bool {
+        let target = (now >> TICK_BITS).max(self.elapsed);
+        let mut left = most;
+        while let Some(slot) = self.turn(target) {
+            let is_lowest = slot.level() == 0;
+            let mut fetched = 0;
+            while left > 0 {
+                if fetched == 0 {
+                    fetched = self.fetch(slot, left);
+                }
+                let Some(item) = self.slots.pop(slot) else {
+                    break;
+                };
+                fetched -= 1;
+                left -= 1;
+                if !is_lowest {
+                    self.put(item);
+                } else if let Some(value) = self.entries.remove(item.index) {
+                    fire(value);
+                }
+            }
+            if left == 0 {
+                return self.turn(target).is_some();
+            }
+        }
+        false
+    }
+
+    /// Takes the timers out, in no order. What the iterator has not returned stays.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        iter::from_fn(|| {
+            let slot = self.slots.first()?;
+            let item = self.slots.pop(slot)?;
+            self.slots.mark(slot, item.at);
+            self.slots.mark(self.current, item.at);
+            self.entries.remove(item.index)
+        })
+    }
+
+    /// Drops all values. All keys are stale then.
+    pub fn clear(&mut self) {
+        self.drain().for_each(drop);
+    }
+
+    /// Gives memory back that no timer needs, as far as it is whole blocks: after a burst. O(n) for
+    /// the timers that there have been at once.
+    pub fn shrink(&mut self) {
+        self.entries.shrink();
+        let entries = &mut self.entries;
+        self.slots
+            .shrink(|index, place| entries.set_place(index, place));
+    }
+
+    /// The slot whose timers are to be moved or fired next, as far as it begins by `target`. Moves
+    /// the wheel's time to the slot's beginning, or to `target` if there is none.
+    fn turn(&mut self, target: u64) -> Option<SlotId> {
+        if self.slots.is_used(self.current) {
+            return Some(self.current);
+        }
+        let first = self.slots.first();
+        let Some((slot, start)) = first
+            .map(|slot| (slot, self.start(slot)))
+            .filter(|&(_, start)| start <= target)
+        else {
+            self.elapsed = target;
+            self.current = SlotId::NONE;
+            return None;
+        };
+        self.elapsed = start;
+        self.current = slot;
+        Some(slot)
+    }
+
+    /// Reads the entries of the timers that come out of the slot next, at most so many, and returns
+    /// of how many. These reads are cache misses, but all at the same time: with one at each timer
+    /// that is moved or fired, it takes twice as long.
+    fn fetch(&self, slot: SlotId, most: usize) -> usize {
+        let items = self.slots.first_chunk(slot);
+        let next = &items[items.len().saturating_sub(most)..];
+        let read = |sum, item: &Item| sum ^ self.entries.generation(item.index);
+        hint::black_box(next.iter().fold(0, read));
+        next.len()
+    }
+
+    /// The first tick of a used slot.
+    fn start(&self, slot: SlotId) -> u64 {
+        let shift = SLOT_BITS * slot.level();
+        let above = self.elapsed >> shift >> SLOT_BITS << SLOT_BITS;
+        (above | u64::from(slot.digit())) << shift
+    }
+
+    /// The slot that a deadline belongs into, as the time is now: its level is that of the highest
+    /// digit in which its tick differs from the wheel's.
+    fn slot_of(&self, at: u64) -> SlotId {
+        let tick = tick_of(at).max(self.elapsed);
+        let differs = (tick ^ self.elapsed) | 1;
+        let level = differs.ilog2() / SLOT_BITS;
+        debug_assert!(level < LEVELS);
+        let digit = tick >> (SLOT_BITS * level) & ((1 << SLOT_BITS) - 1);
+        SlotId::new(level, digit as u32)
+    }
+
+    fn put(&mut self, item: Item) {
+        let place = self.slots.push(self.slot_of(item.at), item);
+        self.entries.set_place(item.index, place);
+    }
+
+    /// Takes a timer out of its slot.
+    fn take(&mut self, key: Key) -> Option<()> {
+        let place = self.entries.find(key)?;
+        let removed = self.slots.remove(place);
+        self.entries.set_place(removed.moved, place);
+        // A timer that has left the slot that is being emptied may have been its earliest.
+        self.slots.mark(self.current, removed.at);
+        Some(())
+    }
+}
+
+/// The first tick at which a deadline has come.
+fn tick_of(at: u64) -> u64 {
+    at.div_ceil(1 << TICK_BITS)
+}
+
+impl<T> Default for Wheel<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for Wheel<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wheel")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}

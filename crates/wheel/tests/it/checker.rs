@@ -1,0 +1,313 @@
+//! A wheel beside a list of what should be in it: operations, and what must be true after each.
+//! The property test makes the operations, and so does the fuzz target, from bytes.
+
+use ganger_wheel::{Key, Wheel};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What is done to the wheel. Times are relative to the latest one that the wheel was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    Insert(Time),
+    /// Of the timers, which one.
+    Cancel(u8),
+    Reset(u8, Time),
+    /// By how much, and how many timers at the most.
+    Advance(u64, usize),
+    /// To a time before the latest one.
+    GoBack(u64, usize),
+    /// To the end of all that is due, so many timers at a time.
+    Settle(u64, usize),
+    /// To the moment that the wheel says, or so many units before it.
+    ToNext(u64),
+    Drain(u8),
+    Clear,
+    Shrink,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Time {
+    In(u64),
+    Ago(u64),
+    /// So long before the end of time.
+    BeforeNever(u64),
+}
+
+/// The bytes of an operation.
+pub(crate) const BYTES: usize = 4;
+
+impl Op {
+    /// Any bytes are an operation.
+    pub(crate) fn from_bytes([kind, which, exponent, mantissa]: [u8; BYTES]) -> Self {
+        let span = span(exponent, mantissa);
+        let most = match which % 4 {
+            0 => 1 << (which / 4 % 12),
+            _ => 1 + usize::from(which / 4),
+        };
+        match kind % 32 {
+            0..=9 => Self::Insert(Time::new(which, span)),
+            10..=12 => Self::Cancel(which),
+            13..=15 => Self::Reset(which, Time::new(mantissa, span)),
+            16..=20 => Self::Advance(span, most),
+            21 => Self::GoBack(span, most),
+            22..=25 => Self::Settle(span, most),
+            26..=28 => Self::ToNext(span % 2_048),
+            29 => Self::Drain(which % 8),
+            30 if which % 8 == 0 => Self::Clear,
+            _ => Self::Shrink,
+        }
+    }
+}
+
+/// From 0 to 2^63: mostly what the lower levels tell apart.
+fn span(exponent: u8, mantissa: u8) -> u64 {
+    let bits = match exponent / 64 {
+        0 => exponent % 64,
+        1 => 8 + exponent % 16,
+        2 => 8 + exponent % 32,
+        _ => exponent % 16,
+    };
+    (1 << bits >> 8) * u64::from(mantissa) + (1 << bits) * u64::from(mantissa % 2)
+}
+
+impl Time {
+    fn new(choice: u8, span: u64) -> Self {
+        match choice % 16 {
+            0 => Self::Ago(span),
+            1 => Self::BeforeNever(span),
+            _ => Self::In(span),
+        }
+    }
+
+    fn from(self, now: u64) -> u64 {
+        match self {
+            Self::In(span) => now.saturating_add(span),
+            Self::Ago(span) => now.saturating_sub(span),
+            Self::BeforeNever(span) => u64::MAX - span,
+        }
+    }
+}
+
+/// What has become of each value: whether it is there still.
+type Ledger = Rc<RefCell<Vec<bool>>>;
+
+struct Value {
+    id: usize,
+    ledger: Ledger,
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        let was_there = std::mem::replace(&mut self.ledger.borrow_mut()[self.id], false);
+        assert!(was_there, "{} is dropped twice", self.id);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    key: Key,
+    at: u64,
+    /// The tick that it fires in, as far as the order is concerned.
+    tick: u64,
+}
+
+/// The wheel, and its timers by their ids.
+pub(crate) struct Checker {
+    wheel: Wheel<Value>,
+    timers: BTreeMap<usize, Timer>,
+    stale: Vec<Key>,
+    ledger: Ledger,
+    /// The latest time that the wheel has been given.
+    now: u64,
+    /// Whether nothing is due, and the wheel has nothing left to move.
+    is_settled: bool,
+    /// Whether the ticks of all timers say in which order they fire.
+    is_ordered: bool,
+}
+
+const TICK: u64 = Wheel::<()>::TICK;
+
+/// The first tick that does not begin before `at`.
+fn tick_of(at: u64) -> u64 {
+    at.div_ceil(TICK)
+}
+
+impl Checker {
+    pub(crate) fn new() -> Self {
+        Self {
+            wheel: Wheel::new(),
+            timers: BTreeMap::new(),
+            stale: Vec::new(),
+            ledger: Ledger::default(),
+            now: 0,
+            is_settled: true,
+            is_ordered: true,
+        }
+    }
+
+    /// Plays operations, and then to the end: every value is there once until it is gone.
+    pub(crate) fn play(ops: impl IntoIterator<Item = Op>) {
+        let mut checker = Self::new();
+        for op in ops {
+            checker.apply(op);
+            checker.check();
+        }
+        let ledger = Rc::clone(&checker.ledger);
+        drop(checker);
+        assert!(ledger.borrow().iter().all(|&is_there| !is_there), "leaked");
+    }
+
+    /// Plays operations that are written as bytes.
+    pub(crate) fn play_bytes(bytes: &[u8]) {
+        let (ops, _rest) = bytes.as_chunks();
+        Self::play(ops.iter().copied().map(Op::from_bytes));
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Insert(time) => self.insert(time.from(self.now)),
+            Op::Cancel(which) => self.cancel(which),
+            Op::Reset(which, time) => self.reset(which, time.from(self.now)),
+            Op::Advance(by, most) => _ = self.advance(self.now.saturating_add(by), most),
+            Op::GoBack(by, most) => _ = self.advance(self.now.saturating_sub(by), most),
+            Op::Settle(by, most) => self.settle(self.now.saturating_add(by), most),
+            Op::ToNext(before) => self.advance_to_next(before),
+            Op::Drain(count) => self.drain(count.into()),
+            Op::Clear => self.clear(),
+            Op::Shrink => self.wheel.shrink(),
+        }
+    }
+
+    fn insert(&mut self, at: u64) {
+        let id = self.ledger.borrow().len();
+        self.ledger.borrow_mut().push(true);
+        let ledger = Rc::clone(&self.ledger);
+        let key = self.wheel.insert(at, Value { id, ledger });
+        let tick = self.order_of(at);
+        let before = self.timers.insert(id, Timer { key, at, tick });
+        assert!(before.is_none());
+        assert!(!self.stale.contains(&key), "{key:?} is used twice");
+    }
+
+    /// What is due already counts as of the wheel's tick, which is not known until it is settled.
+    fn order_of(&mut self, at: u64) -> u64 {
+        self.is_ordered &= self.is_settled || tick_of(at) > self.now / TICK;
+        tick_of(at).max(self.now / TICK)
+    }
+
+    fn pick(&self, which: u8) -> Option<(usize, Timer)> {
+        let nth = usize::from(which).checked_rem(self.timers.len())?;
+        self.timers.iter().nth(nth).map(|(&id, &timer)| (id, timer))
+    }
+
+    fn cancel(&mut self, which: u8) {
+        if let Some((id, timer)) = self.pick(which) {
+            let value = self.wheel.cancel(timer.key).expect("it waits");
+            self.is_gone(&value);
+            assert_eq!(value.id, id);
+        }
+    }
+
+    fn reset(&mut self, which: u8, at: u64) {
+        if let Some((id, timer)) = self.pick(which) {
+            assert_eq!(self.wheel.reset(timer.key, at), Some(timer.at));
+            let tick = self.order_of(at);
+            self.timers.insert(id, Timer { at, tick, ..timer });
+        }
+    }
+
+    /// Returns whether there is more to do.
+    fn advance(&mut self, now: u64, most: usize) -> bool {
+        self.is_settled &= now <= self.now;
+        self.now = self.now.max(now);
+        let mut fired = Vec::new();
+        let more = self.wheel.advance(now, most, |value| fired.push(value));
+        assert!(fired.len() <= most);
+        let mut last = 0;
+        for value in &fired {
+            let timer = self.is_gone(value);
+            assert!(timer.at <= self.now, "early");
+            assert!(!self.is_ordered || last <= timer.tick, "out of order");
+            last = timer.tick;
+        }
+        let mut left = self.timers.values();
+        assert!(!self.is_ordered || left.all(|timer| last <= timer.tick));
+        // After a call with an earlier time, what is due since may still be there.
+        let time = if self.is_settled { self.now } else { now };
+        if !more {
+            let is_due = |timer: &Timer| tick_of(timer.at) <= time / TICK;
+            assert!(!self.timers.values().any(is_due), "late");
+        }
+        self.is_settled = !more && time == self.now;
+        self.is_ordered |= self.is_settled;
+        more
+    }
+
+    /// Until nothing is due, in as many calls as it may take: no timer moves down twice from a
+    /// level.
+    fn settle(&mut self, now: u64, most: usize) {
+        let moves = self.timers.len() * 10;
+        for _ in 0..=moves / most {
+            if !self.advance(now, most) {
+                return;
+            }
+        }
+        panic!("more than {moves} moves");
+    }
+
+    fn advance_to_next(&mut self, before: u64) {
+        let Some(next) = self.wheel.next_due().filter(|&next| next > self.now) else {
+            return;
+        };
+        let earlier = next.saturating_sub(before).max(self.now);
+        let count = self.timers.len();
+        self.settle(earlier, usize::MAX);
+        assert_eq!(self.timers.len() == count, earlier < next, "not exact");
+    }
+
+    fn drain(&mut self, count: usize) {
+        let taken: Vec<_> = self.wheel.drain().take(count).collect();
+        assert_eq!(taken.len(), count.min(self.timers.len()));
+        for value in &taken {
+            self.is_gone(value);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.wheel.clear();
+        let timers = std::mem::take(&mut self.timers);
+        self.stale.extend(timers.values().map(|timer| timer.key));
+        assert!(self.ledger.borrow().iter().all(|&is_there| !is_there));
+    }
+
+    /// The wheel has returned that value.
+    fn is_gone(&mut self, value: &Value) -> Timer {
+        let timer = self.timers.remove(&value.id).expect("returned twice");
+        self.stale.push(timer.key);
+        timer
+    }
+
+    fn check(&mut self) {
+        assert_eq!(self.wheel.len(), self.timers.len());
+        assert_eq!(self.wheel.is_empty(), self.timers.is_empty());
+        for (&id, timer) in &self.timers {
+            assert_eq!(self.wheel.get(timer.key).map(|value| value.id), Some(id));
+            assert_eq!(self.wheel.deadline(timer.key), Some(timer.at));
+        }
+        for &key in &self.stale {
+            assert!(self.wheel.cancel(key).is_none());
+            assert!(self.wheel.get(key).is_none());
+            assert_eq!(self.wheel.deadline(key), None);
+            assert_eq!(self.wheel.reset(key, 0), None);
+        }
+        let ticks = self.timers.values().map(|timer| tick_of(timer.at));
+        let earliest = ticks.min().and_then(|tick| tick.checked_mul(TICK));
+        let next = self.wheel.next_due();
+        if earliest.is_some_and(|at| at <= self.now) {
+            assert!(next.is_some_and(|at| at <= self.now));
+        } else {
+            assert_eq!(next, earliest);
+        }
+    }
+}

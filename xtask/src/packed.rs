@@ -1,0 +1,140 @@
+//! The published packages as a user gets them: packed, unpacked elsewhere, and tested there, beside
+//! one another and without the rest of the project.
+
+use crate::Failure;
+use crate::cargo::Cargo;
+use crate::root::{Tree, root};
+use crate::totals::Totals;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Like the project's: without optimisation the tests of crowds take minutes.
+const PROFILE: &str = "[profile.dev]\nopt-level = 1\ndebug = \"line-tables-only\"\n\n\
+                       [profile.dev.package.\"*\"]\nopt-level = 0\ndebug = false\n";
+
+pub(crate) fn run(totals: &mut Totals) -> Result<(), Failure> {
+    let place = Tree::own().target.join("packed");
+    let tree = Tree {
+        root: place.join("sources"),
+        target: place.join("target"),
+    };
+    for old in [&tree.root, &place.join("package")] {
+        if old.exists() {
+            fs::remove_dir_all(old)?;
+        }
+    }
+    fs::create_dir_all(&tree.root)?;
+    let packages = published()?;
+    let pack = Cargo::new([
+        "package",
+        "--no-verify",
+        "--allow-dirty",
+        "--exclude-lockfile",
+    ])
+    .args(["--target-dir".to_owned(), place.display().to_string()])
+    .args(packages.iter().flat_map(|name| ["-p", name]));
+    pack.run()?;
+    let mut unpacked = Vec::new();
+    for entry in fs::read_dir(place.join("package"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == "crate") {
+            unpack(&path, &tree.root)?;
+            unpacked.extend(path.file_stem().map(|it| it.to_string_lossy().into_owned()));
+        }
+    }
+    unpacked.sort();
+    if unpacked.len() != packages.len() {
+        return Err(format!("packed {unpacked:?} of {packages:?}").into());
+    }
+    fs::write(tree.root.join("Cargo.toml"), workspace(&unpacked)?)?;
+    // The versions of all others are those that the project is tested with.
+    fs::copy(root().join("Cargo.lock"), tree.root.join("Cargo.lock"))?;
+    // Each for itself, as its user builds it: together they would have one set of features.
+    for package in &packages {
+        Cargo::new(["test", "-p", package]).at(&tree).test(totals)?;
+    }
+    Ok(())
+}
+
+/// The packages that are published, in order.
+fn published() -> Result<Vec<String>, Failure> {
+    let mut packages = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let manifest = entry?.path().join("Cargo.toml");
+        if let Ok(manifest) = fs::read_to_string(manifest) {
+            packages.extend(name_if_published(&manifest)?);
+        }
+    }
+    packages.sort();
+    Ok(packages)
+}
+
+fn name_if_published(manifest: &str) -> Result<Option<String>, Failure> {
+    let manifest: toml::Table = manifest.parse()?;
+    let package = manifest.get("package").ok_or("a manifest of no package")?;
+    let is_published = package.get("publish").and_then(toml::Value::as_bool) != Some(false);
+    let name = package.get("name").and_then(toml::Value::as_str);
+    Ok(name.filter(|_| is_published).map(str::to_owned))
+}
+
+fn unpack(package: &Path, to: &Path) -> Result<(), Failure> {
+    let status = Command::new("tar")
+        .arg("-xzf")
+        .args([package, Path::new("-C"), to])
+        .status()?;
+    if !status.success() {
+        return Err(format!("tar -xzf {}: {status}", package.display()).into());
+    }
+    Ok(())
+}
+
+/// The manifest of a workspace of unpacked packages, which finds each of them beside the others in
+/// the place of the registry.
+fn workspace(folders: &[String]) -> Result<String, Failure> {
+    let mut manifest = format!("[workspace]\nresolver = \"3\"\nmembers = {folders:?}\n\n{PROFILE}");
+    manifest.push_str("\n[patch.crates-io]\n");
+    for folder in folders {
+        let (name, _version) = folder.rsplit_once('-').ok_or("a package has a version")?;
+        writeln!(manifest, "{name} = {{ path = {folder:?} }}")?;
+    }
+    Ok(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_named() {
+        let name = |rest: &str| {
+            let manifest = format!("[package]\nname = \"a\"\n{rest}");
+            name_if_published(&manifest).unwrap()
+        };
+        assert_eq!(name(""), Some("a".to_owned()));
+        assert_eq!(name("publish = true\n"), Some("a".to_owned()));
+        assert_eq!(name("publish = false\n"), None);
+        let published = published().unwrap();
+        assert!(
+            published.contains(&"ganger-deque".to_owned()),
+            "{published:?}"
+        );
+        assert!(
+            !published.contains(&"ganger-soak".to_owned()),
+            "{published:?}"
+        );
+    }
+
+    #[test]
+    fn unpacked_packages_are_members_and_find_one_another() {
+        let folders = ["ganger-0.1.0", "ganger-proc-api-0.1.0"].map(str::to_owned);
+        let manifest: toml::Table = workspace(&folders).unwrap().parse().unwrap();
+        let members = manifest["workspace"]["members"].as_array().unwrap();
+        assert_eq!(members.len(), 2);
+        let patches = manifest["patch"]["crates-io"].as_table().unwrap();
+        let path = patches["ganger-proc-api"]["path"].as_str();
+        assert_eq!(path, Some("ganger-proc-api-0.1.0"));
+        assert!(patches.contains_key("ganger"));
+    }
+}
