@@ -110,8 +110,9 @@ impl Builder {
         self.with(|config| (config.spin_looks, config.yield_looks) = (spin, yields))
     }
 
-    /// After how many picks a worker makes a rotation: it looks at the global queue first, and
-    /// takes the oldest process of its own deque next. From 1 up. Default: 61.
+    /// After how many picks a worker makes a rotation, at the latest: it looks at the global queue
+    /// first, and takes the oldest process of its own deque next. Where steps are long it does so
+    /// earlier. From 1 up. Default: 127.
     pub fn rotation(self, picks: u32) -> Self {
         self.with(|config| config.rotation = picks)
     }

@@ -29,20 +29,36 @@ impl Clock for MonotonicClock {
 }
 
 /// The time as the monitor has read it last. Costs a load, and stands still while nothing waits.
-#[derive(Default)]
-pub(crate) struct CoarseTime(AtomicU64);
+pub(crate) struct CoarseTime {
+    nanos: AtomicU64,
+    clock: MonotonicClock,
+}
+
+impl Default for CoarseTime {
+    fn default() -> Self {
+        Self {
+            nanos: AtomicU64::default(),
+            clock: MonotonicClock::new(),
+        }
+    }
+}
 
 impl CoarseTime {
     /// In nanoseconds since some fixed moment.
     #[inline]
     pub(crate) fn nanos(&self) -> u64 {
         // Ordering: Relaxed: no other read depends on it.
-        self.0.load(Ordering::Relaxed)
+        self.nanos.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set(&self, now: Duration) {
         // Ordering: Relaxed: no other read depends on it.
-        self.0.store(nanos(now), Ordering::Relaxed);
+        self.nanos.store(nanos(now), Ordering::Relaxed);
+    }
+
+    /// The time of a clock, since another moment. Costs as much as a short step.
+    pub(crate) fn read(&self) -> Duration {
+        self.clock.now()
     }
 }
 

@@ -147,7 +147,7 @@ impl Default for Config {
             global_batch: 16,
             spin_looks: 4,
             yield_looks: 16,
-            rotation: 61,
+            rotation: 127,
             chain_limit: Duration::from_millis(10),
             hand_off_delay: Duration::from_micros(50),
             blocked_step: Duration::from_millis(1),

@@ -194,17 +194,17 @@ mod tests {
 
     // pins: G4
     #[test]
-    #[should_panic(expected = "waited for 1241 picks, the last of worker 1, with 2 before it")]
+    #[should_panic(expected = "waited for 2561 picks, the last of worker 1, with 2 before it")]
     fn a_process_that_waits_for_too_long_is_found() {
         let checker = &checker();
         let process = Marks::default();
-        for picks in [62 * 20, 62 * 20 + 1] {
+        for picks in [128 * 20, 128 * 20 + 1] {
             queue(&process, Some(1), 2, checker);
             others(checker, picks - 1);
             process.pick(1, checker);
             process.begin();
             process.end();
-            assert_eq!(checker.summary().worst, 62 * 20);
+            assert_eq!(checker.summary().worst, 128 * 20);
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
 
     // pins: G4
     #[test]
-    #[should_panic(expected = "waited for 1117 picks, the last of worker 1, with 0 before it")]
+    #[should_panic(expected = "waited for 2305 picks, the last of worker 1, with 0 before it")]
     fn a_process_that_is_stolen_and_waits_for_too_long_is_found() {
         let moves = |picks: u64| {
             move |checker: &Checker| {
@@ -298,8 +298,8 @@ mod tests {
                 others(checker, picks - 1_001);
             }
         };
-        assert_eq!(waited(0, moves(62 * 18)), 62 * 18);
-        waited(0, moves(62 * 18 + 1));
+        assert_eq!(waited(0, moves(128 * 18)), 128 * 18);
+        waited(0, moves(128 * 18 + 1));
     }
 
     #[test]
@@ -345,9 +345,9 @@ mod tests {
         // Without the ten processes below it, the wait would be too long.
         let taken_over = waited(0, |checker| {
             checker.stole(1, Observed::default(), Theft::Onto(10));
-            others(checker, 62 * 28 - 1);
+            others(checker, 128 * 28 - 1);
         });
-        assert_eq!(taken_over, 62 * 28);
+        assert_eq!(taken_over, 128 * 28);
     }
 
     // pins: G4

@@ -28,6 +28,9 @@ pub(crate) struct LocalQueue {
     pub(crate) handlers: OwnHandlers,
     /// How many processes this turn has woken.
     woken: Cell<u32>,
+    /// So many in the deque lie below those that this worker has woken, or stolen; the maximum when
+    /// it has none.
+    below_woken: Cell<usize>,
 }
 
 impl LocalQueue {
@@ -39,6 +42,7 @@ impl LocalQueue {
             cache: RefCell::default(),
             handlers: OwnHandlers::default(),
             woken: Cell::new(0),
+            below_woken: Cell::new(usize::MAX),
         }
     }
 
@@ -83,6 +87,34 @@ impl LocalQueue {
         if self.woken.get().is_multiple_of(MANY) {
             self.expose();
         }
+    }
+
+    /// What is pushed upon so many is woken, or stolen.
+    #[inline]
+    pub(crate) fn begin_woken(&self, below: usize) {
+        if below < self.below_woken.get() {
+            self.below_woken.set(below);
+        }
+    }
+
+    /// Whether the deque may have something woken or stolen, which a process that continues would
+    /// be picked before.
+    #[inline]
+    pub(crate) fn has_woken(&self) -> bool {
+        if self.below_woken.get() == usize::MAX {
+            return false;
+        }
+        let has_woken = self.deque.len() > self.below_woken.get();
+        if !has_woken {
+            self.end_woken();
+        }
+        has_woken
+    }
+
+    /// Nothing woken is in the deque.
+    #[inline]
+    pub(crate) fn end_woken(&self) {
+        self.below_woken.set(usize::MAX);
     }
 
     /// Wakes a sleeping worker for what is queued here. It steals while this worker runs something

@@ -277,7 +277,9 @@ impl Shared {
     /// As [`schedule`](Self::schedule), on the worker that has the queue.
     #[inline(never)]
     pub(crate) fn schedule_here(&self, queue: &LocalQueue, token: Token) {
-        if !queue.deque.is_empty() {
+        let below = queue.deque.len();
+        queue.begin_woken(below);
+        if below > 0 {
             return self.schedule_beside(queue, token);
         }
         let _waking = self.probe.waking(|| Some(queue.index));
@@ -333,12 +335,22 @@ impl Shared {
     /// takes another process from the deque.
     pub(crate) fn requeue(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
         match queue {
+            Some(queue) if queue.has_woken() => self.requeue_behind(queue, token),
             Some(queue) => {
                 self.probe.looking(queue.index);
                 queue.push(token);
             }
             None => self.schedule(token),
         }
+    }
+
+    /// As [`requeue`](Self::requeue), where the deque has some that were woken or stolen: in the
+    /// global queue the process does not keep them waiting.
+    #[inline(never)]
+    fn requeue_behind(&self, queue: &LocalQueue, token: Token) {
+        self.probe.looking(queue.index);
+        self.push_global(Push::Global, token);
+        self.idle.notify_from_outside();
     }
 
     /// The other ends of all deques in which there may be something.

@@ -24,6 +24,8 @@ thread_local! {
     /// Spares that are to be put to work: see [`Decide::hire`].
     static HIRED: RefCell<Vec<(usize, Deque<Token>)>> = const { RefCell::new(Vec::new()) };
     static VIOLATION: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// What the clock of the simulation shows.
+    static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// Calls `f` with that driver for this thread, and returns the first promise that was broken
@@ -56,6 +58,11 @@ pub(super) fn hired() -> Vec<(usize, Deque<Token>)> {
     HIRED.take()
 }
 
+/// The clock of the simulation shows that.
+pub(super) fn set_time(now: Duration) {
+    TIME.set(now);
+}
+
 /// The first promise that has been broken since this thread has had its driver, once.
 #[must_use]
 pub fn violation() -> Option<String> {
@@ -73,6 +80,10 @@ impl Decide for Simulation {
 
     fn happens(what: &'static str) -> bool {
         with(|driver| driver.happens(what)).unwrap_or(false)
+    }
+
+    fn time() -> Option<Duration> {
+        Self::is_driven().then(|| TIME.get())
     }
 
     fn stepping() {

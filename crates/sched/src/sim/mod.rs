@@ -157,6 +157,7 @@ fn work_without_threads<R>(
 ) -> R {
     let shared = &handle.shared;
     let clock = SetClock::default();
+    driver::set_time(clock.now());
     let mut machine = Machine {
         shared,
         queues,
@@ -267,6 +268,7 @@ impl Machine<'_> {
     /// Sets the time, which never goes back.
     pub fn set_now(&mut self, now: Duration) {
         self.clock.0.set(self.now().max(now));
+        driver::set_time(self.now());
     }
 
     /// Checks the promises, if no worker is about to look or to wake another, and returns whether

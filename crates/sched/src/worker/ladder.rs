@@ -3,13 +3,14 @@
 //! **Where it looks**, in this order: the urgent lane (processes that have system events), up to
 //! eight times before it is passed over once; its own deque, youngest first (a process that a step
 //! has just woken finds its data in the cache); the global queue (one to run, some more for its
-//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 61st pick
-//! that is not from the urgent lane, and at the first such pick after 10 ms without one, it looks
-//! at the global queue first and takes the oldest of its own deque next, so that two processes that
-//! keep waking each other starve no third one. In place of one from the global queue, when there is
-//! none, it may be the oldest of another worker that has more (`worker/balance.rs`).
+//! deque); the deques of others, of which it takes the older half. **Rotation**: at every 127th
+//! pick that is not from the urgent lane, earlier where steps are long (`worker/rotation.rs`), and
+//! at the first such pick after 10 ms without one, it looks at the global queue first and takes the
+//! oldest of its own deque next, so that two processes that keep waking each other starve no third
+//! one. In place of one from the global queue, when there is none, it may be the oldest of another
+//! worker that has more (`worker/balance.rs`).
 //!
-//! **The bound.** Let `R` be the rotation (61), `G` the batch taken from the global queue (16). A
+//! **The bound.** Let `R` be the rotation (127), `G` the batch taken from the global queue (16). A
 //! process with `n` others before it in the global queue, or below it in a deque, starts within `(R
 //! + 1) * (n + 1)` picks of the workers that have it: nothing is ever put before it; each rotation
 //! takes the first of the global queue, if there is one, and the oldest of the deque, and comes
@@ -27,6 +28,7 @@
 
 use super::Worker;
 use super::rotation::Due;
+use crate::base::clock::nanos;
 use crate::core::token::Token;
 use crate::probe::{Decide, Decider, Probe, Theft};
 use ganger_deque::Steal;
@@ -93,7 +95,8 @@ impl Worker<'_> {
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
-        if self.rotation.take(now) == Due::Oldest {
+        let mut due = self.take_from_rotation(now)?;
+        if due == Due::Oldest {
             if let Some(oldest) = self.pick_oldest() {
                 return Some(oldest);
             }
@@ -101,9 +104,28 @@ impl Worker<'_> {
             if !self.rotation.is_due(now) {
                 return None;
             }
-            let _rotation = self.rotation.take(now);
+            due = self.take_from_rotation(now)?;
+        }
+        if due == Due::Global {
+            return self.pick_global();
         }
         self.rotate(now)
+    }
+
+    fn take_from_rotation(&mut self, now: u64) -> Option<Due> {
+        let (queue, shared) = (self.queue, self.shared);
+        let is_shorter = || queue.deque.len() < shared.global.len();
+        let clock = || nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
+        (self.rotation).take(now, queue.has_woken(), is_shorter, clock)
+    }
+
+    fn pick_global(&mut self) -> Option<Token> {
+        let first = self.shared.global.pop();
+        match first {
+            Some(_) => self.counters.global_picks.bump(),
+            None => self.rotation.forget_the_global(),
+        }
+        first
     }
 
     pub(super) fn rotate(&mut self, now: u64) -> Option<Token> {
@@ -145,6 +167,7 @@ impl Worker<'_> {
         {
             let (probe, unknown) = (&self.shared.probe, Default::default());
             probe.stole(self.queue.index, unknown, Theft::Onto(above));
+            self.queue.begin_woken(above);
             self.counters.steals.bump();
             self.counters.stolen.add(count as u64);
         }
@@ -168,6 +191,7 @@ impl Worker<'_> {
     /// The rungs below the own deque.
     #[inline(never)]
     fn look_elsewhere(&mut self) -> Option<Token> {
+        self.queue.end_woken();
         self.rotation.forget_the_oldest();
         self.take_global().or_else(|| self.steal())
     }
@@ -210,6 +234,7 @@ impl Worker<'_> {
                 let stolen = stealers[victim].steal_half_into(&self.queue.deque, usize::MAX);
                 if let Steal::Success(count) = stolen {
                     (self.shared.probe).stole(self.queue.index, observed, Theft::Half);
+                    self.queue.begin_woken(0);
                     self.counters.steals.bump();
                     self.counters.stolen.add(count as u64);
                     // The oldest, so that a process that is stolen again and again comes closer to

@@ -293,7 +293,7 @@ fn every_wait_is_within_the_bound_in_picks_whatever_the_others_do() {
             sink.handled()
         );
         assert!(summary.picks >= PICKS && sink.handled() > 0, "{summary:?}");
-        assert!(summary.worst > 61, "nobody had to wait: {summary:?}");
+        assert!(summary.worst > 127, "nobody had to wait: {summary:?}");
     }
 }
 

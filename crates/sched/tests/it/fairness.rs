@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The formula of the documentation: within how many picks a process starts that has so many others
 /// before it.
 fn bound(before: u64) -> u64 {
-    (61 + 1) * (before + 16 + 2)
+    (127 + 1) * (before + 16 + 2)
 }
 
 // pins: G4

@@ -234,7 +234,7 @@ fn a_flood_of_control_messages_starves_nobody() {
 #[test]
 fn everybody_starts_within_the_bound_beside_an_urgent_process() {
     // `K + 1` times the bound of the documentation, with four others before it.
-    const BOUND: u64 = (8 + 1) * (61 + 1) * (4 + 16 + 2);
+    const BOUND: u64 = (8 + 1) * (127 + 1) * (4 + 16 + 2);
     let builder = Scheduler::builder().workers(1).max_spares(0);
     let scheduler = builder.build().unwrap();
     let picks = Arc::new(AtomicU64::new(0));

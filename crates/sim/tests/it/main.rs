@@ -8,3 +8,4 @@ mod retry;
 mod runs;
 mod senders;
 mod spares;
+mod waits;
