@@ -109,6 +109,7 @@ impl<T> Forker<'_, T> {
     }
 
     /// How many threads sleep. It stays as it is until this task or another forks one.
+    #[allow(dead_code, reason = "the test of the example uses it")]
     pub(crate) fn asleep(&self) -> usize {
         // A thread that has been woken, and has not looked yet, holds the lock while it looks.
         let _held = self.shared.lock();
