@@ -204,7 +204,7 @@ impl Timers for Tokio {
             return None;
         }
         let end = self.start + Duration::from_nanos(end + LATE);
-        self.runtime.block_on(sleep_until(end));
+        self.runtime.block_on(async { sleep_until(end).await });
         Some(self.sleeps.iter().filter(|it| it.is_elapsed()).count() as u64)
     }
 }
