@@ -123,7 +123,7 @@ impl Mix {
     /// What the process sends at the end of that step.
     pub(super) fn sends(&self, process: usize, nth: u64) -> Vec<Send> {
         let kind = &self.kinds[process];
-        if kind.sends_every == 0 || nth % kind.sends_every > 0 {
+        if kind.sends_every == 0 || !nth.is_multiple_of(kind.sends_every) {
             return Vec::new();
         }
         let mut random = self.random_of(process as u64 + 1, nth);
