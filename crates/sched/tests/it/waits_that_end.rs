@@ -225,13 +225,24 @@ impl Wake for Slow {
     }
 }
 
-/// It ends the waits of threads and tasks alike. A waker that does not return holds up no process.
+/// It ends the waits of threads and tasks alike. A waker that it calls and that does not return
+/// holds up no process. The process ends after that call, because its own end wakes what is left.
 // pins: P13, D1, D3
 #[test]
 fn a_stop_gives_every_sender_that_waits_its_message_back() {
-    let calls = Calls::new();
     let scheduler = limited().build().unwrap();
-    let full = scheduler.submit(stubborn(&calls), "main", ()).unwrap();
+    scheduler.start().unwrap();
+    let (entered, is_inside) = channel();
+    let (go, gone) = channel::<()>();
+    let full = process(move |_, _, out| {
+        out.idle();
+        entered.send(())?;
+        // Its message stays in its mailbox meanwhile.
+        let _gone = gone.recv();
+        Ok(())
+    });
+    let full = scheduler.submit(full, "main", ()).unwrap();
+    is_inside.recv_timeout(Duration::from_secs(60)).unwrap();
     let address = full.address();
     address.send(numbered(0)).unwrap();
     let (woken, is_woken) = channel();
@@ -246,6 +257,7 @@ fn a_stop_gives_every_sender_that_waits_its_message_back() {
     scheduler.begin_stop(Duration::ZERO);
     is_woken.recv_timeout(Duration::from_secs(60)).unwrap();
     // The process ends although the waker has not returned.
+    go.send(()).unwrap();
     let closed = address.clone();
     assert!(matches!(exit(full), ExitReason::Terminated));
     release.send(()).unwrap();
