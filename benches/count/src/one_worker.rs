@@ -7,6 +7,7 @@ use crate::{oneself, pair, spawning, stream};
 use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::hint::black_box;
+use std::time::Duration;
 
 /// A scheduler with one worker, which runs.
 #[derive(Debug)]
@@ -24,7 +25,10 @@ impl OneWorker {
     /// # Errors
     /// When the system refuses a thread.
     pub fn new() -> Result<Self, BoxError> {
-        let scheduler = Scheduler::builder().workers(1).build()?;
+        // Under valgrind each step is long. Without a limit in time, a worker does not find so, and
+        // rotates as often as it does elsewhere.
+        let builder = Scheduler::builder().workers(1);
+        let scheduler = builder.chain_limit(Duration::MAX).build()?;
         let held = commands::register(&scheduler)?;
         scheduler.start()?;
         let batch = Box::leak(Box::default());

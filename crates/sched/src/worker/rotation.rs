@@ -14,7 +14,7 @@
 //! 1. after so many picks, or after an eighth of the chain limit by the coarse time, whatever
 //!    waits;
 //! 2. before that, unless steps are short, after as many picks as last for [`PACE`] in the mean,
-//!    which the worker works out when the coarse time changes;
+//!    which the worker works out from the last eighth of the chain limit or more;
 //! 3. where the own deque may have something woken, later: the worker lets this run for a [`SLICE`]
 //!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick
 //!    for as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
@@ -167,7 +167,7 @@ impl Rotation {
             }
         }
         (self.slice.picks, self.slice.used, self.slice.is_own) = (0, 0, false);
-        self.pace.measure(now, self.every);
+        self.pace.measure(now, self.limit, self.every);
         self.begin(now);
         Some(Due::Rotation)
     }
@@ -261,10 +261,10 @@ impl Slice {
 }
 
 impl Pace {
-    /// Works out a new one, when time has passed.
-    fn measure(&mut self, now: u64, most: u32) {
+    /// Works out a new one, when enough time has passed: the coarse time goes in leaps.
+    fn measure(&mut self, now: u64, enough: u64, most: u32) {
         let elapsed = now.saturating_sub(self.since);
-        if elapsed == 0 {
+        if elapsed < enough.max(1) {
             return;
         }
         let picks = PACE.saturating_mul(self.counted.into()) / elapsed;
@@ -425,7 +425,7 @@ mod tests {
 
     /// One that has seen thirty picks that lasted for so long each.
     fn that_has_seen(each: u64) -> (Rotation, u64) {
-        let mut rotation = rotation(30, u64::MAX, 0);
+        let mut rotation = rotation(30, LOOKS * 30 * each, 0);
         for _ in 0..29 {
             assert_eq!(pick(&mut rotation, 0, 0, NONE_WOKEN), None);
         }
