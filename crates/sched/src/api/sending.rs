@@ -408,11 +408,16 @@ impl ProcessCell {
             return;
         };
         let counters = self.shared.own_counters();
+        // A sender that is woken before the last is served finds no room, and waits again.
+        let mut wakers = Vec::new();
         // As many times as there is room, but for the waiters that give up meanwhile.
         while let Some(waker) = waiters.next(&self.room, |message| {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
             debug_assert!(pushed.is_ok(), "only its runner ends a process");
         }) {
+            wakers.push(waker);
+        }
+        for waker in wakers {
             contain_and_report("waker", self.pid, counters, || waker.wake());
         }
     }
