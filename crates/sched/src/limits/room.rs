@@ -341,7 +341,10 @@ mod tests {
     proptest! {
         // pins: P13
         #[test]
-        fn rooms_are_as_a_plain_count(limit in 1_usize..20, calls in vec((0_u8..6, 0_usize..9), 1..100)) {
+        fn rooms_are_as_a_plain_count(
+            limit in 1_usize..20,
+            calls in vec((0_u8..6, 0_usize..9), 1..100),
+        ) {
             let (room, mut plain) = (Room::new(), Plain::default());
             for (call, number) in calls {
                 let has_room = plain.messages < limit;

@@ -65,9 +65,10 @@ impl Mailbox {
     fn make_room(&self, places: u64) {
         if self.room.give(places * MESSAGE, self.limit) == Given::Awaited {
             let mut wakers = Vec::new();
-            while let Some(waker) = self.waiters.next(&self.room, |item| {
-                assert!(self.push(item), "only its runner ends a process");
-            }) {
+            while let Some(waker) = self
+                .waiters
+                .next(&self.room, |item| self.push(item).then_some(()).ok_or(item))
+            {
                 wakers.push(waker);
             }
             wakers.into_iter().for_each(Waker::wake);
@@ -375,6 +376,26 @@ fn two_wait_when_room_and_the_end_come() {
         let sum = usize::from(sent[0]) + 2 * usize::from(sent[1]);
         assert_eq!(mailbox.pushed(), sum, "a message was lost or doubled");
     });
+}
+
+/// A sender whose time is over serves those that wait. It does not run the process, which may end
+/// meanwhile.
+// pins: P13
+#[test]
+fn one_waits_when_another_serves_and_the_process_ends() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(4, move || {
+            let mailbox = Mailbox::filled(5, 5);
+            let waits = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            let serves = spawn(&mailbox, Mailbox::wait);
+            // Less than a lot.
+            mailbox.make_room(1);
+            mailbox.end();
+            serves.join().unwrap();
+            let sent = usize::from(waits.join().unwrap());
+            assert_eq!(mailbox.pushed(), sent, "a message was lost or doubled");
+        });
+    }
 }
 
 // pins: P13
