@@ -14,7 +14,8 @@
 //! time. The worker serves the waiters when a quarter of the limit, or less, is in the mailbox. A
 //! process may leave more than that there. So the worker serves them for any room when a step has
 //! taken no message, when the process is about to wait for an event, and when its step says that
-//! it blocks.
+//! it blocks. Of a limit below four, a quarter is nothing, and the process and its senders would
+//! take turns. So there any room is enough.
 //!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
@@ -176,7 +177,8 @@ impl Room {
             "more places than were taken"
         );
         let after = before - places;
-        let is_enough = messages(places) == 0 || messages(after) <= limit as u64 / LEFT;
+        let left = limit as u64 / LEFT;
+        let is_enough = messages(places) == 0 || left == 0 || messages(after) <= left;
         if after & HAS_WAITERS != 0 && has_room(after, limit) && is_enough {
             Given::Awaited
         } else {
@@ -304,7 +306,7 @@ mod tests {
     fn waiters_are_served_when_a_quarter_is_left() {
         for (limit, left) in [
             (1, 0),
-            (3, 0),
+            (3, 2),
             (4, 1),
             (1_024, 256),
             (MAX_LIMIT, MAX_LIMIT / 4),
@@ -318,7 +320,7 @@ mod tests {
             assert_eq!(give(limit - left).0, Given::Awaited, "{limit}");
             assert_eq!(give(limit), (Given::Awaited, Given::Awaited), "{limit}");
             assert_eq!(give(0), (Given::Free, Given::Free), "{limit}");
-            if limit > 1 {
+            if limit > 3 {
                 // Of a process that leaves the others where they are.
                 assert_eq!(
                     give(limit - left - 1),
@@ -376,7 +378,7 @@ mod tests {
                     _ => {
                         let places = number.min(plain.messages);
                         plain.messages -= places;
-                        let is_enough = places == 0 || 4 * plain.messages <= limit;
+                        let is_enough = places == 0 || limit < 4 || 4 * plain.messages <= limit;
                         let is_due = plain.do_wait && plain.messages < limit && is_enough;
                         let expected = if is_due { Given::Awaited } else { Given::Free };
                         prop_assert_eq!(room.give(places as u64 * MESSAGE, limit), expected);

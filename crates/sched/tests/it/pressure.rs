@@ -2,13 +2,13 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Event, Events, ExitReason, Lifecycle, Message, Payload, Pid, Process, ProcessContext,
-    SendError, SendErrorKind, StepOutput, Symbol,
+    BoxError, Event, Events, ExitReason, Lifecycle, Message, Payload, Pid, Process, SendError,
+    SendErrorKind, StepOutput, Symbol,
 };
 use ganger_sched::{Address, Builder, Handle, ProcessState, Scheduler, SendAsync};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use std::time::Duration;
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-fn limited(limit: usize) -> Builder {
+pub(crate) fn limited(limit: usize) -> Builder {
     Scheduler::builder().workers(1).mailbox_limit(limit)
 }
 
-fn started(builder: Builder) -> Scheduler {
+pub(crate) fn started(builder: Builder) -> Scheduler {
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }
 
-fn numbered(n: u64) -> Message {
+pub(crate) fn numbered(n: u64) -> Message {
     Message::new("n", n)
 }
 
-fn number(message: &Message) -> u64 {
+pub(crate) fn number(message: &Message) -> u64 {
     let number = message.payloads.first().and_then(Payload::as_u64);
     number.expect("a numbered message")
 }
 
 #[track_caller]
-fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
+pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
     let error = sent.unwrap_err();
     assert_eq!(error.kind, kind, "{error}");
     assert_eq!(number(&error.into_package().message), n);
@@ -59,7 +59,7 @@ fn collector(count: u64) -> impl Process {
 }
 
 #[track_caller]
-fn collected(handle: ganger_sched::ProcessHandle) -> String {
+pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
     match exit(handle) {
         ExitReason::Done(payload) => payload.into_string().expect("a text"),
         other => panic!("{other}"),
@@ -88,7 +88,7 @@ fn poll(future: &mut SendAsync, waker: &Waker) -> Poll<Result<(), SendError>> {
 }
 
 #[track_caller]
-fn waiting(mut future: SendAsync) -> SendAsync {
+pub(crate) fn waiting(mut future: SendAsync) -> SendAsync {
     assert!(poll(&mut future, Waker::noop()).is_pending());
     future
 }
@@ -102,7 +102,7 @@ impl Wake for Flag {
     }
 }
 
-fn block_on(mut future: SendAsync) -> Result<(), SendError> {
+pub(crate) fn block_on(mut future: SendAsync) -> Result<(), SendError> {
     let flag = Arc::new(Flag::default());
     let waker = Waker::from(Arc::clone(&flag));
     loop {
@@ -479,96 +479,4 @@ fn a_stop_ends_steps_that_wait() {
         assert!(!matches!(reason, ExitReason::Done(_)), "{reason}");
     }
     exit(consumer);
-}
-
-/// A process that takes so many messages in its first step, and has `rest` step from then on. And
-/// the first sender that waits: its mailbox for 8 messages is full.
-fn crowded(
-    take: usize,
-    mut rest: impl FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) + Send + 'static,
-) -> (Scheduler, ganger_sched::ProcessHandle, SendAsync) {
-    let scheduler = limited(8).build().unwrap();
-    let mut has_taken = false;
-    let process = process(move |ctx, events, out| {
-        if has_taken {
-            rest(ctx, events, out);
-        } else {
-            assert_eq!(events.take(take).count(), take);
-            has_taken = true;
-        }
-        Ok(())
-    });
-    let handle = scheduler.submit(process, "main", ()).unwrap();
-    for n in 0..8 {
-        handle.send(numbered(n)).unwrap();
-    }
-    let waits = waiting(handle.address().send_async(numbered(8)));
-    scheduler.start().unwrap();
-    (scheduler, handle, waits)
-}
-
-// pins: P13
-#[test]
-fn a_process_that_waits_beside_messages_lets_senders_in() {
-    // Its last step takes a message, and leaves more than a quarter.
-    let (scheduler, handle, waits) = crowded(1, |_, events, out| {
-        let _ = events.next();
-        out.idle();
-    });
-    block_on(waits).unwrap();
-    scheduler.terminate(handle.pid()).unwrap();
-}
-
-// pins: P13
-#[test]
-fn a_process_that_goes_on_without_messages_lets_senders_in() {
-    let (scheduler, handle, waits) = crowded(1, |_, _, _| {});
-    block_on(waits).unwrap();
-    scheduler.terminate(handle.pid()).unwrap();
-}
-
-// pins: P13, G6
-#[test]
-fn a_step_that_says_that_it_blocks_lets_senders_in() {
-    let (go_on, wait) = mpsc::channel::<()>();
-    let (_scheduler, handle, waits) = crowded(1, move |ctx, _, out| {
-        ctx.blocking(|| wait.recv()).unwrap();
-        out.done(7_u64);
-    });
-    block_on(waits).unwrap();
-    go_on.send(()).unwrap();
-    assert_eq!(exit_number(handle), 7);
-}
-
-// pins: P13
-#[test]
-fn a_sender_whose_time_is_over_takes_the_room_that_there_is() {
-    let (go_on, wait) = mpsc::channel::<()>();
-    let (tell, told) = mpsc::channel();
-    let mut seen = Vec::new();
-    let (_scheduler, handle, waits) = crowded(2, move |_, events, out| {
-        if seen.is_empty() {
-            tell.send(()).unwrap();
-            wait.recv().unwrap();
-        }
-        for event in events {
-            if let Event::Message(message) = event {
-                seen.push(number(&message).to_string());
-            }
-        }
-        if seen.len() == 8 {
-            out.done(seen.join(" "));
-        }
-    });
-    told.recv().unwrap();
-    // The step does not end. There is room for two.
-    let short = Duration::from_millis(1);
-    let address = handle.address();
-    assert_refused(address.send(numbered(10)), SendErrorKind::Full, 10);
-    address.send_timeout(numbered(9), short).unwrap();
-    let third = address.send_timeout(numbered(11), short);
-    assert_refused(third, SendErrorKind::Timeout, 11);
-    block_on(waits).unwrap();
-    go_on.send(()).unwrap();
-    assert_eq!(collected(handle), "2 3 4 5 6 7 8 9");
 }
