@@ -33,7 +33,8 @@ catalog() ->
         {"W13b", 30, 4, {missing, "no process can keep its thread for a step: all are preempted"}},
         {"W13b10", 30, 4, {missing, "no process can keep its thread for a step: all are preempted"}},
         {"W13c", 300, 40, {missing, "no process can keep its thread for a step: all are preempted"}},
-        {"W13c10", 300, 40, {missing, "no process can keep its thread for a step: all are preempted"}}
+        {"W13c10", 300, 40, {missing, "no process can keep its thread for a step: all are preempted"}},
+        {"Q2", 800000, 40000, {missing, "it compares Ganger's limited mailboxes with its others"}}
     ].
 
 %% Those that it runs.

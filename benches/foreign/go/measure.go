@@ -65,6 +65,7 @@ var workloads = []workload{
 	{"W13b10", 30, 4, func(j job) ([]sample, error) { return j.wokenBesideBusy(shortStep) }, ""},
 	{"W13c", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(longStep) }, ""},
 	{"W13c10", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(shortStep) }, ""},
+	{"Q2", 800_000, 40_000, nil, "it compares Ganger's limited mailboxes with its others"},
 }
 
 // Warm-up does this part of the work.

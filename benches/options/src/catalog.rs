@@ -161,6 +161,7 @@ names! {
     W13b10 = "W13b10",
     W13c = "W13c",
     W13c10 = "W13c10",
+    Q2 = "Q2",
     Deque = "deque",
     Mailbox = "mailbox",
 }

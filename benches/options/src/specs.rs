@@ -1,7 +1,7 @@
 //! The workloads, with their sizes, and with Ganger's target: how far ahead of its peers it is
 //! meant to be.
 
-use super::catalog::Goal::{Best, Of};
+use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::queue_figures::{DEQUE, MAILBOX};
 
@@ -311,6 +311,20 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 40,
         peers: BLOCKING,
         metrics: WOKEN_FROM_OUTSIDE,
+    },
+    Spec {
+        id: Id::Q2,
+        name: "send_blocking",
+        what: "8 threads send numbers to a process without a limit, and to one that 1,024 messages \
+               fill, for which they wait",
+        of: "messages",
+        full: 800_000,
+        quick: 40_000,
+        peers: &[Peer::Ganger],
+        metrics: &[
+            Metric::new("unlimited", "ns"),
+            Metric::new("limited", "ns").to(&[OursIn("unlimited", 2.0)]),
+        ],
     },
     Spec {
         id: Id::Deque,

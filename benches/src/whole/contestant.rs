@@ -73,6 +73,15 @@ pub trait Contestant {
         Err(Error::Missing(why.to_owned()))
     }
 
+    /// Q2: so many threads, which the clock sees start, send the numbers below `messages` each to a
+    /// consumer that is set up, and wait when so many as the limit are in its mailbox. It brings
+    /// the sum to the gate.
+    fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
+        let _ = (threads, messages, limit);
+        let why = "only Ganger runs it, beside itself without a limit";
+        Err(Error::Missing(why.to_owned()))
+    }
+
     /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed;

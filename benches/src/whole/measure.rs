@@ -35,6 +35,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long a receiver may take at the end.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How many messages fill a mailbox.
+const LIMIT: usize = 1_024;
+
 const NANOS_A_MICRO: f64 = 1e3;
 const NANOS_A_MILLI: f64 = 1e6;
 
@@ -108,6 +111,7 @@ pub(super) fn measure<C: Contestant>(
         Id::W13b10 => run.woken_beside_busy(processes(100), SHORT_STEP),
         Id::W13c => run.woken_from_outside(LONG_STEP),
         Id::W13c10 => run.woken_from_outside(SHORT_STEP),
+        Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
         Id::Deque | Id::Mailbox => {
             let why = format!("{} is about queues: ganger-queues runs it", job.id);
             Err(Error::Missing(why))
@@ -319,6 +323,23 @@ impl<C: Contestant> Run<'_, C> {
             deliver(tick);
         }
         self.end_woken(&board, 1, busy, || deliver(LAST))
+    }
+
+    fn send_blocking(&self, threads: u64) -> Result<Vec<Sample>, Error> {
+        let time = |limit| {
+            let mut time = Duration::ZERO;
+            for elements in [self.job.elements() / WARM_UP, self.job.elements()] {
+                let messages = (elements / threads).max(1);
+                time = self.peer.send_blocking(threads, messages, limit)?;
+                self.check_sum(threads * sum_below(messages))?;
+            }
+            Ok::<_, Error>(nanos_each(time, self.job.elements()))
+        };
+        let n = self.job.elements();
+        Ok(vec![
+            self.sample("unlimited", n, time(None)?),
+            self.sample("limited", n, time(Some(LIMIT))?),
+        ])
     }
 
     /// A board for a tick an element.

@@ -49,7 +49,8 @@ impl Spec {
 }
 
 impl Life {
-    /// The messages that have waited longest are accepted, as long as there is room.
+    /// The messages that have waited longest are accepted, as long as there is room. That is so at
+    /// once only with limits below four, which plans have.
     pub(super) fn serve(&mut self, limit: Option<usize>) {
         while limit.is_some_and(|limit| self.places[0] < limit)
             && let Some(number) = self.waiting.pop_front()

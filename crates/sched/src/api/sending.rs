@@ -29,8 +29,9 @@ impl Address {
     ///
     /// It waits when the mailbox holds as many messages as
     /// [`Builder::mailbox_limit`](crate::Builder::mailbox_limit) allows, or other senders wait:
-    /// those that wait are served in the order in which they began. Without a limit it is
-    /// [`send`](Self::send).
+    /// those that wait are served in the order in which they began. They are served when a quarter
+    /// of the limit is left in the mailbox, or the process takes nothing more. Without a limit it
+    /// is [`send`](Self::send).
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place
     /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
@@ -381,7 +382,10 @@ impl ProcessCell {
         let has_waited = block_if_replaced(|| match timeout {
             None => thread.0.park(),
             Some(timeout) => {
-                thread.0.park_timeout(timeout);
+                if !thread.0.park_timeout(timeout) {
+                    // There may be room, but less than the process's worker waits for.
+                    self.serve_waiters();
+                }
             }
         });
         let Some(message) = waiter.leave() else {
@@ -401,18 +405,28 @@ impl ProcessCell {
         Err((kind, message))
     }
 
-    /// There is room again: puts in what waits for it. The runner of the process calls this.
+    /// There is room again: puts in what waits for it.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
         let Some(waiters) = &self.shared.waiters else {
             return;
         };
         let counters = self.shared.own_counters();
+        // A sender that is woken before the last is served finds no room, and waits again.
+        let mut wakers = Vec::new();
         // As many times as there is room, but for the waiters that give up meanwhile.
         while let Some(waker) = waiters.next(&self.room, |message| {
             let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
-            debug_assert!(pushed.is_ok(), "only its runner ends a process");
+            pushed
+                .map(drop)
+                .map_err(|mut refused| match refused.pop_front() {
+                    Some(Item::Event(Event::Message(message))) => message,
+                    _ => unreachable!("the mailbox gives back what was pushed"),
+                })
         }) {
+            wakers.push(waker);
+        }
+        for waker in wakers {
             contain_and_report("waker", self.pid, counters, || waker.wake());
         }
     }

@@ -24,6 +24,12 @@ pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
 
 fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
     local::with_any(|queue| {
+        // What ends this wait may wait for room in this process.
+        if queue.is_some_and(|queue| queue.shared.waiters.is_some())
+            && let Some(own) = local::own_process()
+        {
+            own.release_messages(0);
+        }
         // For what is pushed from now on, the monitor need not wait until it sees the thread
         // asleep.
         let _announced = queue.map(|queue| queue.shared.worker_slots.announce(queue.index));

@@ -10,6 +10,13 @@
 //! message place does not hinder control messages. Until `CLOSED` is set, `take_control` takes a
 //! place below the limit.
 //!
+//! **Lots.** To serve a sender that waits is to wake a thread, so it is done for many places at a
+//! time. The worker serves the waiters when a quarter of the limit, or less, is in the mailbox. A
+//! process may leave more than that there. So the worker serves them for any room when a step has
+//! taken no message, when the process is about to wait for an event, and when its step says that
+//! it blocks. Of a limit below four, a quarter is nothing, and the process and its senders would
+//! take turns. So there any room is enough.
+//!
 //! | messages | `HAS_WAITERS` | `CLOSED` | `take` | `take_or_wait` | `take_for_waiter` |
 //! |---|---|---|---|---|---|
 //! | below the limit | no | no | a place | a place | a place |
@@ -29,6 +36,8 @@ use ganger_sync::atomic::{AtomicU64, Ordering};
 const HAS_WAITERS: u64 = 1;
 /// The process has ended.
 const CLOSED: u64 = 1 << 1;
+/// Waiters are served when this part of the limit is in the mailbox, or less.
+const LEFT: u64 = 4;
 /// One message; the count is in the bits from here up to those of the control messages.
 pub(crate) const MESSAGE: u64 = 1 << 2;
 /// One control message; the count is in the bits from here on.
@@ -55,9 +64,9 @@ pub(crate) enum Taken {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Given {
-    /// Nothing.
+    /// Nothing, for the moment.
     Free,
-    /// A sender waits: the worker must serve the waiters.
+    /// A sender waits, and there is room enough: the worker must serve the waiters.
     Awaited,
 }
 
@@ -153,19 +162,27 @@ impl Room {
     }
 
     /// Gives back the places of messages that have left the mailbox: so many times [`MESSAGE`], and
-    /// [`CONTROL`].
+    /// [`CONTROL`]. A worker that gives no place of a message asks whether there is any room for
+    /// waiters.
     #[inline]
-    pub(crate) fn give(&self, places: u64) -> Given {
-        // Ordering: Relaxed: as in `take` and `take_or_wait`.
-        let before = self.0.fetch_sub(places, Ordering::Relaxed);
+    pub(crate) fn give(&self, places: u64, limit: usize) -> Given {
+        // Ordering: Relaxed: as in `take` and `take_or_wait`. Each owner of the run token sees what
+        // the one before it has seen.
+        let before = match places {
+            0 => self.0.load(Ordering::Relaxed),
+            _ => self.0.fetch_sub(places, Ordering::Relaxed),
+        };
         debug_assert!(
             messages(before) >= messages(places) && before / CONTROL >= places / CONTROL,
             "more places than were taken"
         );
-        if before & HAS_WAITERS == 0 {
-            Given::Free
-        } else {
+        let after = before - places;
+        let left = limit as u64 / LEFT;
+        let is_enough = messages(places) == 0 || left == 0 || messages(after) <= left;
+        if after & HAS_WAITERS != 0 && has_room(after, limit) && is_enough {
             Given::Awaited
+        } else {
+            Given::Free
         }
     }
 
@@ -214,6 +231,8 @@ fn has_room(word: u64, limit: usize) -> bool {
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     // pins: P13
     #[test]
@@ -221,12 +240,12 @@ mod tests {
         let room = Room::new();
         assert!(room.take(1) && !room.take(1));
         assert_eq!(room.take_or_wait(1), Taken::Wait);
-        assert_eq!(room.give(MESSAGE), Given::Awaited);
+        assert_eq!(room.give(MESSAGE, 1), Given::Awaited);
         assert!(!room.take(1), "the place is for one who waits");
         assert_eq!(room.take_or_wait(1), Taken::Wait);
         assert!(room.take_for_waiter(1) && !room.take_for_waiter(1));
         room.forget_waiters();
-        assert_eq!(room.give(MESSAGE), Given::Free);
+        assert_eq!(room.give(MESSAGE, 1), Given::Free);
         assert_eq!(room.take_or_wait(1), Taken::Place);
         assert_eq!(room.snapshot(), (1, false));
     }
@@ -240,13 +259,14 @@ mod tests {
             assert_eq!(taken, [4, 0, 1, 2, 0]);
             assert_eq!(room.snapshot(), (limit as u64, false));
             assert_eq!(room.take_or_wait(limit), Taken::Wait);
-            assert_eq!(room.give(MESSAGE), Given::Awaited);
+            assert_eq!(room.give(MESSAGE, limit), Given::Free);
+            assert_eq!(room.give(0, limit), Given::Awaited);
             assert_eq!(
                 room.take_up_to(limit, 1),
                 0,
                 "the place is for one who waits"
             );
-            assert_eq!(room.give(3 * CONTROL), Given::Awaited);
+            assert_eq!(room.give(3 * CONTROL, limit), Given::Awaited);
         }
         let closed = Room::new();
         assert!(!closed.close());
@@ -263,16 +283,109 @@ mod tests {
             assert!(filled.take_control(limit) && !filled.take_control(limit));
             assert_eq!(filled.snapshot(), (limit as u64, true));
             // A place of the one kind is none of the other.
-            assert_eq!(filled.give(CONTROL), Given::Awaited);
+            assert_eq!(filled.give(CONTROL, limit), Given::Free);
             assert!(!filled.take_for_waiter(limit));
             assert!(filled.take_control(limit) && !filled.take_control(limit));
-            assert_eq!(filled.give(MESSAGE), Given::Awaited);
+            let enough = if limit == 1 {
+                Given::Awaited
+            } else {
+                Given::Free
+            };
+            assert_eq!(filled.give(MESSAGE, limit), enough);
             assert!(!filled.take_control(limit));
             assert!(filled.take_for_waiter(limit));
             filled.forget_waiters();
             let all = limit as u64 * (MESSAGE + CONTROL);
-            assert_eq!(filled.give(all), Given::Free);
+            assert_eq!(filled.give(all, limit), Given::Free);
             assert_eq!(filled.snapshot(), (0, false));
+        }
+    }
+
+    // pins: P13
+    #[test]
+    fn waiters_are_served_when_a_quarter_is_left() {
+        for (limit, left) in [
+            (1, 0),
+            (3, 2),
+            (4, 1),
+            (1_024, 256),
+            (MAX_LIMIT, MAX_LIMIT / 4),
+        ] {
+            let full = limit as u64 * MESSAGE;
+            let give = |places: usize| {
+                let room = Room(AtomicU64::new(full | HAS_WAITERS));
+                let given = room.give(places as u64 * MESSAGE, limit);
+                (given, room.give(0, limit))
+            };
+            assert_eq!(give(limit - left).0, Given::Awaited, "{limit}");
+            assert_eq!(give(limit), (Given::Awaited, Given::Awaited), "{limit}");
+            assert_eq!(give(0), (Given::Free, Given::Free), "{limit}");
+            if limit > 3 {
+                // Of a process that leaves the others where they are.
+                assert_eq!(
+                    give(limit - left - 1),
+                    (Given::Free, Given::Awaited),
+                    "{limit}"
+                );
+            }
+            let unawaited = Room(AtomicU64::new(full));
+            assert_eq!(unawaited.give(full, limit), Given::Free, "{limit}");
+        }
+    }
+
+    /// What a room is meant to do, without bits.
+    #[derive(Default)]
+    struct Plain {
+        messages: usize,
+        do_wait: bool,
+    }
+
+    proptest! {
+        // pins: P13
+        #[test]
+        fn rooms_are_as_a_plain_count(
+            limit in 1_usize..20,
+            calls in vec((0_u8..6, 0_usize..9), 1..100),
+        ) {
+            let (room, mut plain) = (Room::new(), Plain::default());
+            for (call, number) in calls {
+                let has_room = plain.messages < limit;
+                let is_free = has_room && !plain.do_wait;
+                match call {
+                    0 => {
+                        prop_assert_eq!(room.take(limit), is_free);
+                        plain.messages += usize::from(is_free);
+                    }
+                    1 => {
+                        let expected = if is_free { Taken::Place } else { Taken::Wait };
+                        prop_assert_eq!(room.take_or_wait(limit), expected);
+                        plain.messages += usize::from(is_free);
+                        plain.do_wait |= !is_free;
+                    }
+                    2 => {
+                        prop_assert_eq!(room.take_for_waiter(limit), has_room);
+                        plain.messages += usize::from(has_room);
+                    }
+                    3 => {
+                        room.forget_waiters();
+                        plain.do_wait = false;
+                    }
+                    4 => {
+                        let most = if plain.do_wait { 0 } else { limit - plain.messages };
+                        prop_assert_eq!(room.take_up_to(limit, number), number.min(most));
+                        plain.messages += number.min(most);
+                    }
+                    _ => {
+                        let places = number.min(plain.messages);
+                        plain.messages -= places;
+                        let is_enough = places == 0 || limit < 4 || 4 * plain.messages <= limit;
+                        let is_due = plain.do_wait && plain.messages < limit && is_enough;
+                        let expected = if is_due { Given::Awaited } else { Given::Free };
+                        prop_assert_eq!(room.give(places as u64 * MESSAGE, limit), expected);
+                    }
+                }
+                prop_assert_eq!(room.snapshot(), (plain.messages as u64, plain.do_wait));
+            }
         }
     }
 

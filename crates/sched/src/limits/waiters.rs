@@ -17,10 +17,10 @@
 //! 1. *Sender*, under the lock: it takes a place, or sets the mark in the same operation and
 //!    leaves the message in the table ([`enter`](Waiters::enter)). Then it sleeps.
 //! 2. *Giver*: it gives the places back, and the same operation reads the mark. If the mark is
-//!    set, the giver repeats two steps until there is no room or no waiter. Under the lock, it
-//!    takes a place for the first message, takes that message out and pushes it
-//!    ([`next`](Waiters::next)). With the last message it also clears the mark. Without the lock,
-//!    it wakes the sender of the message.
+//!    set, the giver serves the waiters as soon as there is a lot of room, or the process takes
+//!    nothing more (`room.rs`). Until there is no room or no waiter, it takes a place for the first
+//!    message, takes that message out and pushes it, all under the lock ([`next`](Waiters::next)).
+//!    With the last message it also clears the mark. Then it wakes the senders, without the lock.
 //! 3. *End*: it closes the mailbox, closes the room, and wakes all waiters
 //!    ([`close`](Waiters::close)). Their messages stay in the table until the waiters take them.
 //! 4. *Stop*, under each lock: it marks the stripe, so that no further sender waits there
@@ -29,12 +29,15 @@
 //!    still accept it.
 //! 5. *Waiter that is woken, or gives up*, under the lock: if its message is in the table, the
 //!    waiter may take it back unsent ([`leave`](Waiters::leave), [`poll`](Waiters::poll)). If not,
-//!    the mailbox has accepted the message.
+//!    the mailbox has accepted the message. A waiter whose time is over serves the waiters first,
+//!    for there may be less than a lot of room.
 //!
 //! **Why no waiter sleeps beside room.** The sender takes a place or sets the mark in one
 //! operation on the word. The giver gives places back by an operation on the same word. If the
 //! giver comes first, the sender finds the place. If not, the giver finds the mark, and the message
-//! under the lock. The end works the same way.
+//! under the lock. The end works the same way. A giver that leaves waiters beside less than a lot
+//! runs a process with messages left. It comes again when a step has taken some or none, when its
+//! step says that it blocks, and when the process waits or ends.
 //!
 //! **Why nothing is lost or doubled.** A message leaves the table once, under the lock: to the
 //! mailbox or to its sender.
@@ -177,18 +180,22 @@ impl<T> Waiters<T> {
     }
 
     /// Calls `push` with the message that has waited longest, if there is room for it. Returns the
-    /// waker of its sender, which the caller wakes.
+    /// waker of its sender, which the caller wakes. A mailbox that is closed meanwhile gives the
+    /// message back, and the end wakes its sender.
     ///
     /// The push is under the lock. So the message is in the mailbox before its sender learns that
     /// it is accepted, and sends the next one.
-    pub(crate) fn next(&self, room: &Room, push: impl FnOnce(T)) -> Option<Waker> {
+    pub(crate) fn next(&self, room: &Room, push: impl FnOnce(T) -> Result<(), T>) -> Option<Waker> {
         let mut stripe = lock(self.stripe(room));
         let first = stripe.first(room)?;
         if !room.take_for_waiter(self.limit) {
             return None;
         }
         let Entry { item, waker } = stripe.entries.remove(&first)?;
-        push(item);
+        if let Err(item) = push(item) {
+            stripe.entries.insert(first, Entry { item, waker });
+            return None;
+        }
         if stripe.first(room).is_none() {
             room.forget_waiters();
         }

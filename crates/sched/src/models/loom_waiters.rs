@@ -21,6 +21,7 @@ impl Wake for Token {
 
 /// The mailbox of one process, as far as counting goes.
 struct Mailbox {
+    limit: usize,
     room: Room,
     waiters: Waiters<usize>,
     /// The sum of the items that have been pushed, and [`CLOSED`] once the mailbox is closed.
@@ -40,6 +41,7 @@ impl Mailbox {
         let room = Room::new();
         assert!((0..messages).all(|_| room.take(limit)));
         Arc::new(Self {
+            limit,
             room,
             waiters: Waiters::new(limit),
             pushed: AtomicUsize::new(0),
@@ -61,13 +63,21 @@ impl Mailbox {
 
     /// What a process does after a step, as `ProcessCell::release_messages` does it.
     fn make_room(&self, places: u64) {
-        if self.room.give(places * MESSAGE) == Given::Awaited {
-            while let Some(waker) = self.waiters.next(&self.room, |item| {
-                assert!(self.push(item), "only its runner ends a process");
-            }) {
-                waker.wake();
+        if self.room.give(places * MESSAGE, self.limit) == Given::Awaited {
+            let mut wakers = Vec::new();
+            while let Some(waker) = self
+                .waiters
+                .next(&self.room, |item| self.push(item).then_some(()).ok_or(item))
+            {
+                wakers.push(waker);
             }
+            wakers.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// What a process does before it waits for an event.
+    fn wait(&self) {
+        self.make_room(0);
     }
 
     /// What a process does at its end, as `ProcessCell::complete` does it.
@@ -203,6 +213,63 @@ fn two_wait_for_room_that_comes_one_after_the_other() {
     });
 }
 
+/// The process leaves more in its mailbox than a lot asks for, and waits for something else.
+// pins: P13
+#[test]
+fn one_waits_for_room_that_is_less_than_a_lot() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(5, move || {
+            let mailbox = Mailbox::filled(5, 5);
+            let sender = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            mailbox.make_room(1);
+            mailbox.wait();
+            assert!(sender.join().unwrap());
+            assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (1, (5, false)));
+        });
+    }
+}
+
+/// There is room for one of them, and then for the other. Neither comes too early.
+// pins: P13
+#[test]
+fn two_wait_for_room_that_becomes_a_lot() {
+    model::check(3, || {
+        let mailbox = Mailbox::filled(4, 4);
+        let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
+        for _ in 0..2 {
+            mailbox.make_room(1);
+            assert!(mailbox.room.snapshot().0 <= 4, "a message too many");
+        }
+        mailbox.wait();
+        assert!(senders.into_iter().all(|sender| sender.join().unwrap()));
+        assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (3, (4, false)));
+    });
+}
+
+/// A sender that waits and one that does not, both for less than a lot.
+// pins: P13
+#[test]
+fn one_waits_and_another_does_not_for_less_than_a_lot() {
+    model::check(3, || {
+        let mailbox = Mailbox::filled(5, 5);
+        let waits = spawn(&mailbox, |mailbox| mailbox.send(1));
+        let tries = spawn(&mailbox, |mailbox| mailbox.try_send(5, 2));
+        mailbox.make_room(1);
+        mailbox.wait();
+        let tried = tries.join().unwrap();
+        if tried {
+            mailbox.make_room(1);
+            mailbox.wait();
+        }
+        assert!(waits.join().unwrap());
+        let sum = if tried { 3 } else { 1 };
+        assert_eq!(
+            (mailbox.pushed(), mailbox.room.snapshot()),
+            (sum, (5, false))
+        );
+    });
+}
+
 /// A sender that does not wait may get the room, but then there was no waiter yet.
 // pins: P13
 #[test]
@@ -309,6 +376,26 @@ fn two_wait_when_room_and_the_end_come() {
         let sum = usize::from(sent[0]) + 2 * usize::from(sent[1]);
         assert_eq!(mailbox.pushed(), sum, "a message was lost or doubled");
     });
+}
+
+/// A sender whose time is over serves those that wait. It does not run the process, which may end
+/// meanwhile.
+// pins: P13
+#[test]
+fn one_waits_when_another_serves_and_the_process_ends() {
+    for send in [Mailbox::send, Mailbox::send_as_task] {
+        model::check(4, move || {
+            let mailbox = Mailbox::filled(5, 5);
+            let waits = spawn(&mailbox, move |mailbox| send(mailbox, 1));
+            let serves = spawn(&mailbox, Mailbox::wait);
+            // Less than a lot.
+            mailbox.make_room(1);
+            mailbox.end();
+            serves.join().unwrap();
+            let sent = usize::from(waits.join().unwrap());
+            assert_eq!(mailbox.pushed(), sent, "a message was lost or doubled");
+        });
+    }
 }
 
 // pins: P13

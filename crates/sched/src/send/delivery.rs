@@ -167,9 +167,11 @@ impl ProcessCell {
     }
 
     /// Messages have left the mailbox: so many times `room::MESSAGE`, and `room::CONTROL`. The
-    /// worker that runs the process calls it.
+    /// worker that runs the process calls it after each step; with 0, also before the process
+    /// waits, or its step blocks.
     pub(crate) fn release_messages(self: &Task, places: u64) {
-        if places > 0 && self.room.give(places) == Given::Awaited {
+        let limit = self.shared.config.mailbox_limit;
+        if limit.is_some_and(|limit| self.room.give(places, limit) == Given::Awaited) {
             self.serve_waiters();
         }
     }

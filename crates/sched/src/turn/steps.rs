@@ -214,6 +214,9 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         if self.core.has_system() {
             return TurnEnd::Ready;
         }
+        if self.shared.config.mailbox_limit.is_some() {
+            self.task.release_messages(0);
+        }
         if let Some(process) = &mut self.core.process {
             process.wait();
         }

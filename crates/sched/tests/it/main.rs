@@ -25,6 +25,7 @@ mod handles;
 mod lanes;
 mod last_commands;
 mod limits;
+mod lots;
 mod monitors;
 mod names;
 mod notices;

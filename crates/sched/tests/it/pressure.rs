@@ -16,27 +16,27 @@ use std::time::Duration;
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 
-fn limited(limit: usize) -> Builder {
+pub(crate) fn limited(limit: usize) -> Builder {
     Scheduler::builder().workers(1).mailbox_limit(limit)
 }
 
-fn started(builder: Builder) -> Scheduler {
+pub(crate) fn started(builder: Builder) -> Scheduler {
     let scheduler = builder.build().unwrap();
     scheduler.start().unwrap();
     scheduler
 }
 
-fn numbered(n: u64) -> Message {
+pub(crate) fn numbered(n: u64) -> Message {
     Message::new("n", n)
 }
 
-fn number(message: &Message) -> u64 {
+pub(crate) fn number(message: &Message) -> u64 {
     let number = message.payloads.first().and_then(Payload::as_u64);
     number.expect("a numbered message")
 }
 
 #[track_caller]
-fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
+pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n: u64) {
     let error = sent.unwrap_err();
     assert_eq!(error.kind, kind, "{error}");
     assert_eq!(number(&error.into_package().message), n);
@@ -59,7 +59,7 @@ fn collector(count: u64) -> impl Process {
 }
 
 #[track_caller]
-fn collected(handle: ganger_sched::ProcessHandle) -> String {
+pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
     match exit(handle) {
         ExitReason::Done(payload) => payload.into_string().expect("a text"),
         other => panic!("{other}"),
@@ -88,7 +88,7 @@ fn poll(future: &mut SendAsync, waker: &Waker) -> Poll<Result<(), SendError>> {
 }
 
 #[track_caller]
-fn waiting(mut future: SendAsync) -> SendAsync {
+pub(crate) fn waiting(mut future: SendAsync) -> SendAsync {
     assert!(poll(&mut future, Waker::noop()).is_pending());
     future
 }
@@ -102,7 +102,7 @@ impl Wake for Flag {
     }
 }
 
-fn block_on(mut future: SendAsync) -> Result<(), SendError> {
+pub(crate) fn block_on(mut future: SendAsync) -> Result<(), SendError> {
     let flag = Arc::new(Flag::default());
     let waker = Waker::from(Arc::clone(&flag));
     loop {

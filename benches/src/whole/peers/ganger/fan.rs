@@ -1,10 +1,11 @@
 //! Many that send to one, and one that sends to many.
 
 use super::Ganger;
-use crate::whole::contestant::Timed;
+use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
-use ganger_sched::Address;
+use ganger_sched::{Address, Scheduler};
+use std::thread;
 
 pub(super) fn run_in<P: Process + 'static>(
     ganger: &Ganger,
@@ -17,6 +18,30 @@ pub(super) fn run_in<P: Process + 'static>(
         (0..producers).try_for_each(|_| {
             let to = vec![consumer.address().clone()];
             ganger.submit(producer(to)).map(drop)
+        })
+    })
+}
+
+pub(super) fn run_from_threads(
+    scheduler: &Scheduler,
+    gate: &'static Gate,
+    threads: u64,
+    messages: u64,
+) -> Timed {
+    let consumer = Consumer::new(threads * messages, gate);
+    let consumer = scheduler.submit(consumer, "main", ()).map_err(failed)?;
+    thread::scope(|scope| {
+        gate.time(1, || {
+            for _ in 0..threads {
+                let to = consumer.address();
+                scope.spawn(move || {
+                    for number in 0..messages {
+                        let sent = to.send_blocking(Message::new("number", number));
+                        sent.expect("the consumer is there");
+                    }
+                });
+            }
+            Ok(())
         })
     })
 }

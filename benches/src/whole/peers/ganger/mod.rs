@@ -106,6 +106,16 @@ impl Contestant for Ganger {
         fan::run_in(self, producers, messages, |to| fan::AtOnce { messages, to })
     }
 
+    fn send_blocking(&self, threads: u64, messages: u64, limit: Option<usize>) -> Timed {
+        let mut builder = Scheduler::builder().workers(self.workers);
+        if let Some(limit) = limit {
+            builder = builder.mailbox_limit(limit);
+        }
+        let scheduler = builder.build().map_err(failed)?;
+        scheduler.start().map_err(failed)?;
+        fan::run_from_threads(&scheduler, self.gate, threads, messages)
+    }
+
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
         fan::run_out(self, receivers, messages)
     }
