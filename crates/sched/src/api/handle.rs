@@ -288,16 +288,16 @@ impl Handle {
     ///
     /// That is what this scheduler keeps of processes, names and chosen PIDs that are no more. A
     /// few dozen kilobytes a worker stay, and 24 bytes for each process of the largest crowd. It is
-    /// also what all schedulers of the program and the calling thread keep for messages. A worker
-    /// that calls it gives back what it keeps itself, too. With the GNU C library
-    /// it is what the program's allocator keeps, too: it may keep all that millions of ended
-    /// processes have had.
+    /// also what all schedulers of the program and the calling thread keep for messages. A step
+    /// that calls it also gives back what its worker keeps. With the GNU C library it is what the
+    /// program's allocator keeps, too: it may keep all that millions of ended processes have had.
     ///
     /// What one process or one worker has had of yields, monitors or processes to run is returned
     /// without this call, when a burst is over.
     ///
-    /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate may wait meanwhile. It is for programs that
-    /// have had many more processes than they will have soon.
+    /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate may wait
+    /// meanwhile, and so may those that use names. It is for programs that have had many more
+    /// processes than they will have soon.
     pub fn release_memory(&self) {
         // Not dropped inside: the cache is in use there.
         let own = local::with(&self.shared, |queue| queue.cache.borrow_mut().take_cells());

@@ -31,8 +31,8 @@
 //! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
 //! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
 //! monitors were alive at once, or [`SWEEP`] if that is more. The same holds of calls, and of those
-//! that have been taken back. What a sweep or a take-back leaves has room for four times as many, or
-//! for four times [`SWEEP`].
+//! that have been taken back. The room that a sweep or a take-back leaves is at most four times the
+//! entries, or four times [`SWEEP`].
 
 use crate::base::burst::shrink_after_burst;
 use crate::base::contain::{contain_and_report, discard};
