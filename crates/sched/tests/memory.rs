@@ -1,6 +1,8 @@
 //! What processes that stay keep of memory while messages and other processes come and go.
 #![cfg(not(ganger_loom))]
 
+#[path = "memory/bursts.rs"]
+mod bursts;
 #[path = "it/support/mod.rs"]
 mod support;
 
@@ -23,6 +25,15 @@ unsafe impl GlobalAlloc for Counting {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: as this function's.
         unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Ordering: Relaxed: counts.
+        LIVE.fetch_add(size, Ordering::Relaxed);
+        // Ordering: Relaxed: counts.
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as this function's.
+        unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {

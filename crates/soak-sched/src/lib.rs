@@ -13,10 +13,12 @@ mod chaos;
 mod commands;
 mod ending;
 mod faults;
+mod heap;
 mod limits;
 mod parcel;
 mod patience;
 mod plan;
+mod quiet;
 mod site;
 #[cfg(all(
     target_os = "linux",

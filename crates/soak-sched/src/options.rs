@@ -34,6 +34,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 600.0, value_parser = positive)]
     pub round_limit: f64,
 
+    /// Loses so many bytes for each thousand processes, to try whether the soak finds that
+    #[arg(long, value_name = "BYTES", default_value_t = 0, hide = true)]
+    pub leak: u64,
+
     /// Writes the summary to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

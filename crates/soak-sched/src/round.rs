@@ -4,7 +4,8 @@ use crate::account::Totals;
 use crate::chaos::{self, Targets};
 use crate::ending;
 use crate::limits;
-use crate::plan::{Plan, SitePlan, Wave};
+use crate::plan::{Plan, SitePlan, Wave, cores};
+use crate::quiet;
 use crate::site::Site;
 use crate::watch::Watch;
 use crate::workloads::Job;
@@ -121,6 +122,14 @@ impl Veteran {
         let done = run_wave(&self.0, watch, &wave).and_then(|()| self.0.settle(watch));
         done.map(|()| tally)
             .map_err(|what| format!("{what}{wave:#?}\n"))
+    }
+
+    /// Empties the caches of all its workers: each is held in a step until all are.
+    ///
+    /// # Errors
+    /// When a process for it is refused.
+    pub(crate) fn empty_caches(&self, watch: &Watch) -> Result<(), String> {
+        quiet::empty_caches(&self.0, watch, cores())
     }
 
     /// Ends it; its account is in the tally.

@@ -1,6 +1,6 @@
 //! Rounds until the time is over.
 
-use crate::memory::Memory;
+use crate::memory::{Growth, Memory};
 use crate::options::Options;
 use crate::patience::Limits;
 use crate::plan::cores;
@@ -97,7 +97,9 @@ impl Soak {
             rounds += 1;
             seed = next_seed(seed);
             let time = self.began.elapsed();
-            memory.sample(time);
+            self.leak(tally.account.started);
+            veteran.empty_caches(watch)?;
+            memory.sample(time, self.summary().tally.account.started);
             {
                 let mut summary = self.summary();
                 summary.tally += tally;
@@ -119,6 +121,12 @@ impl Soak {
             self.summary().outcome = Outcome::Interrupted;
         }
         Ok(())
+    }
+
+    /// Loses memory, if that is asked for.
+    fn leak(&self, processes: u64) {
+        let bytes = processes * self.options.leak / 1000;
+        Vec::leak(vec![0_u8; usize::try_from(bytes).unwrap_or(0)]);
     }
 
     /// Makes the checks at the end, and reports the result.
@@ -144,8 +152,15 @@ impl Soak {
         self.live.finish_and_clear();
         self.show(&format!("soak: {outcome:?} after {seconds} s: {line}"));
         if let Some(rate) = summary.memory.kib_per_minute {
-            let blocks = &summary.memory.blocks_mib;
-            self.show(&format!("memory: {blocks:?} MiB, {rate} KiB a minute"));
+            let Growth {
+                blocks_kib,
+                bytes_per_thousand,
+                ..
+            } = &summary.memory;
+            let each = bytes_per_thousand.unwrap_or_default();
+            self.show(&format!(
+                "in use: {blocks_kib:?} KiB, {rate} KiB a minute, {each} bytes a thousand processes"
+            ));
         }
         let failed = |what: String| format!("{what}{}", again(summary.next_seed));
         result.map(|()| summary.clone()).map_err(failed)

@@ -60,7 +60,7 @@ impl Summary {
             steps,
             ..
         } = &self.tally;
-        let memory = self.memory.last_mib.unwrap_or_default();
+        let memory = self.memory.resident_mib.unwrap_or_default();
         format!(
             "{rounds} rounds, {} processes, {} parcels, {} commands, {} panics, {steps} steps, \
              {memory} MiB",

@@ -6,6 +6,9 @@ use crate::values::Payload;
 use std::iter::{Chain, FusedIterator};
 use std::{fmt, mem, option, slice, vec};
 
+/// A buffer with room for more commands than this is not kept for the next step.
+const KEPT: usize = 128;
+
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
 pub struct Yield {
@@ -32,8 +35,8 @@ pub enum Outcome {
     Upgrade(Box<UpgradeRequest>),
 }
 
-/// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so yields
-/// need no allocation once it has grown.
+/// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
+/// 128 yields need no allocation once it has grown.
 ///
 /// There is one outcome. Of [`go_on`](Self::go_on), [`idle`](Self::idle),
 /// [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade),
@@ -229,9 +232,18 @@ impl StepOutput {
     }
 
     /// Takes the commands out, in order; for schedulers.
+    ///
+    /// The buffer stays for the next step. One that has grown for more than 128 commands does not:
+    /// it goes with the iterator.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
-        DrainYields(self.only.take().into_iter().chain(self.several.drain(..)))
+        let burst = if self.several.capacity() > KEPT {
+            mem::take(&mut self.several)
+        } else {
+            Vec::new()
+        };
+        let only = self.only.take().into_iter();
+        DrainYields(only.chain(burst).chain(self.several.drain(..)))
     }
 
     /// The place of the only yield, to take it from; for schedulers.
@@ -273,7 +285,9 @@ impl fmt::Debug for StepOutput {
 /// The commands of a step, in order: see [`StepOutput::drain_yields`]. Those that are not taken are
 /// dropped with it.
 #[derive(Debug)]
-pub struct DrainYields<'a>(Chain<option::IntoIter<Yield>, vec::Drain<'a, Yield>>);
+pub struct DrainYields<'a>(
+    Chain<Chain<option::IntoIter<Yield>, vec::IntoIter<Yield>>, vec::Drain<'a, Yield>>,
+);
 
 impl Iterator for DrainYields<'_> {
     type Item = Yield;

@@ -24,6 +24,7 @@
 //! mailbox closed. A requester that can't tell the process, because its mailbox is closed, gives no
 //! name.
 
+use crate::base::burst::shrink_after_burst;
 use crate::core::cell::Task;
 use crate::core::shared::Shared;
 use crate::core::watchers::Watch;
@@ -32,6 +33,9 @@ use dashmap::mapref::entry::Entry;
 use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::{HashMap, HashSet};
+
+/// A process that has had more names at once, and has lost most of them, keeps no room for them.
+const KEPT: usize = 32;
 
 /// See the head of this file.
 pub(crate) struct Names {
@@ -82,6 +86,7 @@ impl Names {
         // The process still knows that it may have names.
         if let Some(names) = of.get_mut(&pid) {
             names.remove(&name);
+            shrink_after_burst(names, KEPT);
         }
         Some(pid)
     }
@@ -92,6 +97,13 @@ impl Names {
         for name in of.remove(&pid).into_iter().flatten() {
             self.holders.remove(&name);
         }
+    }
+
+    /// Gives the memory of names back that are no more. O(n) in the names that there are.
+    pub(crate) fn release(&self) {
+        let mut of = lock(&self.of);
+        of.shrink_to_fit();
+        self.holders.shrink_to_fit();
     }
 }
 

@@ -114,7 +114,7 @@ impl Pool {
     /// Gives the cells back that belong to no worker.
     pub(crate) fn release(&self) {
         let mut kept = Vec::new();
-        self.wait_for_outside(|cache| kept = mem::take(&mut cache.cells));
+        self.wait_for_outside(|cache| kept = cache.take_cells());
         drop(kept);
         while let Some(cells) = self.cells.pop() {
             drop(cells);
@@ -152,6 +152,11 @@ impl Cache {
             // One that does not fit goes back to the allocator.
             let _full = pool.cells.push(batch);
         }
+    }
+
+    /// Takes all cells out.
+    pub(crate) fn take_cells(&mut self) -> Vec<Task> {
+        mem::take(&mut self.cells)
     }
 
     /// An id that is free; `claim` gives some that no process has had.

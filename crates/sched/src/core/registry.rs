@@ -86,6 +86,11 @@ impl Registry {
         unsafe { self.counted.free(id) }
     }
 
+    /// Gives the memory of chosen ids back that are free. O(n) in those that are taken.
+    pub(crate) fn release(&self) {
+        self.chosen.shrink_to_fit();
+    }
+
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<Task> {
         self.read(id, Arc::clone)

@@ -31,8 +31,10 @@
 //! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
 //! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
 //! monitors were alive at once, or [`SWEEP`] if that is more. The same holds of calls, and of those
-//! that have been taken back.
+//! that have been taken back. The room that a sweep or a take-back leaves is at most four times the
+//! entries, or four times [`SWEEP`].
 
+use crate::base::burst::shrink_after_burst;
 use crate::base::contain::{contain_and_report, discard};
 use crate::base::stats::Counters;
 use crate::core::cell::ProcessCell;
@@ -185,6 +187,7 @@ impl Watchers {
                     0
                 } else {
                     self.calls.retain(|call| call.strong_count() > 0);
+                    shrink_after_burst(&mut self.calls, 4 * SWEEP);
                     self.sweep_calls = SWEEP.max(2 * self.calls.len());
                     before
                 }
@@ -255,6 +258,7 @@ impl Watchers {
         for Watcher { task, .. } in self.list.extract_if(.., |it| is_out(it)) {
             discard(task.pid, counters, task);
         }
+        shrink_after_burst(&mut self.list, 4 * SWEEP);
     }
 
     /// The process is gone. Tells all its monitors, also those that came after its mailbox was

@@ -6,6 +6,7 @@
 //! this set. The set belongs to the worker that runs the process, so that completers need no
 //! synchronisation beyond the mailbox.
 
+use crate::base::burst::shrink_after_burst;
 use smallvec::SmallVec;
 use std::collections::HashSet;
 
@@ -111,6 +112,8 @@ impl Others {
                 let found = many.remove(&token);
                 if many.is_empty() {
                     *self = Self::default();
+                } else {
+                    shrink_after_burst(many, 4 * MANY);
                 }
                 found
             }

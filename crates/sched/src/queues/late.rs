@@ -54,6 +54,11 @@ impl<T> Late<T> {
         self.count.store(lists.len(), Ordering::Relaxed);
     }
 
+    /// Gives the memory of processes back that have none any more. O(n) in those that have.
+    pub(crate) fn release(&self) {
+        lock(&self.lists).shrink_to_fit();
+    }
+
     /// Takes the requests for the process with that key, in the order of their arrival.
     pub(crate) fn take(&self, key: u64) -> Vec<T> {
         let mut lists = lock(&self.lists);
@@ -61,5 +66,20 @@ impl<T> Late<T> {
         // Ordering: Relaxed, as above.
         self.count.store(lists.len(), Ordering::Relaxed);
         taken.unwrap_or_default()
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_requests_leaves_nothing() {
+        let late = Late::new();
+        (0..10_000).for_each(|key| late.put(key, ()));
+        assert!((0..10_000).all(|key| late.take(key).len() == 1));
+        assert!(!late.is_any());
+        late.release();
+        assert_eq!(lock(&late.lists).capacity(), 0);
     }
 }

@@ -30,6 +30,9 @@ use ganger_sync::{hint, thread};
 use std::mem;
 use std::sync::Arc;
 
+/// A worker that sleeps keeps a deque for so many processes, or for as many as it had at first.
+const KEPT: usize = 1 << 10;
+
 /// Runs on the calling thread until the scheduler halts. What it returns is to be called when
 /// no thread waits for this one: it drops the handlers, if this is the last worker.
 pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> impl FnOnce(&Shared) {
@@ -281,10 +284,19 @@ impl<'a> Worker<'a> {
     /// It is about to block, and sends nothing for a while.
     fn fall_asleep(&self) {
         ganger_mpsc::node_cache::end_runs();
+        self.shrink_after_burst();
         let scheduler = &self.queue.shared;
         self.shared
             .probe
             .falling_asleep(self.queue.index, scheduler);
+    }
+
+    /// Gives the memory of a deque back that has grown. The worker has nothing to do.
+    fn shrink_after_burst(&self) {
+        let kept = KEPT.max(self.shared.config.deque_capacity);
+        if self.queue.deque.capacity() > kept {
+            self.queue.deque.shrink_to_fit();
+        }
     }
 
     fn wake_up(&mut self, woken: Woken) {

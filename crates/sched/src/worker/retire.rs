@@ -33,6 +33,7 @@ impl Worker<'_> {
         while let Some(token) = self.take_oldest() {
             shared.push_global(Push::Moved, token);
         }
+        self.shrink_after_burst();
         shared.idle.notify_from_outside();
         shared.probe.settled(self.queue.index);
     }

@@ -1,5 +1,6 @@
 //! Rounds, and how a soak ends with a round that fails.
 
+use ganger_soak_sched::account::Totals;
 use ganger_soak_sched::round::{self, Tally};
 use ganger_soak_sched::summary::Outcome;
 use ganger_soak_sched::{Options, Watch, quiet_panics, soak};
@@ -13,6 +14,7 @@ fn options(seconds: f64, json: Option<PathBuf>) -> Options {
         seed: Some(1),
         patience: 600.0,
         round_limit: 600.0,
+        leak: 0,
         json,
     }
 }
@@ -79,4 +81,42 @@ fn it_ends_when_its_time_is_over() {
     assert_eq!(summary.outcome, Outcome::Passed);
     assert!(summary.seconds >= 0.2);
     assert_eq!(summary.memory.grows, None);
+}
+
+/// A soak of rounds that only say how many processes they have had, and lose so many bytes for each
+/// thousand of them.
+fn leaks(bytes: u64) -> Result<(), String> {
+    const ROUNDS: u32 = 80;
+    let watch = Arc::new(Watch::default());
+    let mut rounds = 0;
+    let round = |_, watch: &Watch| {
+        rounds += 1;
+        if rounds == ROUNDS {
+            watch.interrupt();
+        }
+        // So many that other tests of this program, at the same time, lose too little beside them.
+        let account = Totals {
+            started: 2_000_000,
+            ..Totals::default()
+        };
+        Ok(Tally {
+            account,
+            ..Tally::default()
+        })
+    };
+    let leak = Options {
+        leak: bytes,
+        ..options(600.0, None)
+    };
+    let summary = soak(&leak, &watch, round)?;
+    assert_eq!(summary.memory.grows, Some(false), "{:?}", summary.memory);
+    Ok(())
+}
+
+#[test]
+fn a_hundred_bytes_a_thousand_processes_make_it_fail() {
+    quiet_panics();
+    leaks(0).unwrap();
+    let failure = leaks(100).unwrap_err();
+    assert!(failure.contains("memory grows without an end"), "{failure}");
 }

@@ -64,6 +64,7 @@ fn hang(patience: f64, round_limit: f64, round: fn(&Watch) -> Result<Tally, Stri
         seed: Some(7),
         patience,
         round_limit,
+        leak: 0,
         json: env::var_os(SUMMARY).map(Into::into),
     };
     let result = soak(&options, &Arc::new(Watch::default()), |_, watch| {

@@ -126,3 +126,22 @@ proptest! {
         }
     }
 }
+
+// pins: P12
+#[test]
+fn calls_that_were_taken_back_leave_no_memory() {
+    const BURST: usize = 10_000;
+    let counters = Counters::new(false);
+    let mut watchers = Watchers::default();
+    let mut add = || {
+        let call = Arc::new(EndCall::new(|| ()));
+        watchers.apply(Watch::Call(Arc::downgrade(&call)), &counters);
+        call
+    };
+    let alive: Vec<_> = (0..BURST).map(|_| add()).collect();
+    drop(alive);
+    // The next sweep comes when the list has doubled.
+    (0..2 * BURST).for_each(|_| drop(add()));
+    let (calls, room) = (watchers.calls.len(), watchers.calls.capacity());
+    assert!(room <= 4 * calls.max(SWEEP), "{room} for {calls}");
+}

@@ -1,0 +1,120 @@
+//! Memory that a burst leaves: a collection that has grown does not shrink by itself.
+//!
+//! **Rule.** Collections of one process or one worker shrink when they are almost empty. The owner
+//! calls [`shrink_after_burst`] where it takes something out. Tables of a scheduler shrink in
+//! `Handle::release_memory`. A small collection never shrinks.
+//!
+//! **Cost.** A collection that shrinks has lost half of its capacity since it grew, or since it
+//! shrank last. So the moves are O(1) for each item that was taken out. (A hash table takes some of
+//! its free places for full. So it shrinks a little later.)
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, Hash};
+
+/// A collection with room for more than it has.
+pub(crate) trait Roomy {
+    fn len(&self) -> usize;
+    fn capacity(&self) -> usize;
+    /// Gives up the room beyond that for so many, or for what it has.
+    fn shrink_to(&mut self, capacity: usize);
+}
+
+/// Gives memory back when the collection fills less than a quarter of its room, and has room for
+/// more than `kept`. Leaves room for twice as many as there are. O(1) amortised.
+#[inline]
+pub(crate) fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
+    let (len, capacity) = (collection.len(), collection.capacity());
+    if capacity > kept && len < capacity / 4 {
+        collection.shrink_to(2 * len);
+    }
+}
+
+impl<T> Roomy for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn shrink_to(&mut self, capacity: usize) {
+        self.shrink_to(capacity);
+    }
+}
+
+impl<T: Eq + Hash, S: BuildHasher> Roomy for HashSet<T, S> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn shrink_to(&mut self, capacity: usize) {
+        self.shrink_to(capacity);
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> Roomy for HashMap<K, V, S> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity()
+    }
+
+    fn shrink_to(&mut self, capacity: usize) {
+        self.shrink_to(capacity);
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    const BURST: usize = 10_000;
+    const KEPT: usize = 64;
+
+    /// Whether it has room for at most this many while it loses all that it has.
+    fn assert_shrinks<C: Roomy>(mut burst: C, mut take_one: impl FnMut(&mut C)) {
+        while burst.len() > 0 {
+            take_one(&mut burst);
+            shrink_after_burst(&mut burst, KEPT);
+            let most = KEPT.max(4 * burst.len() + 4);
+            assert!(
+                burst.capacity() <= most,
+                "{} for {}",
+                burst.capacity(),
+                burst.len()
+            );
+        }
+    }
+
+    #[test]
+    fn what_loses_its_items_has_room_for_four_times_the_rest() {
+        let list: Vec<_> = (0..BURST).collect();
+        assert_shrinks(list.clone(), |list| drop(list.pop()));
+        let set: HashSet<_> = list.iter().copied().collect();
+        let mut rest = list.clone();
+        assert_shrinks(set, |set| assert!(set.remove(&rest.pop().unwrap())));
+        let map: HashMap<_, _> = list.iter().map(|&it| (it, ())).collect();
+        let mut rest = list;
+        assert_shrinks(map, |map| drop(map.remove(&rest.pop().unwrap())));
+    }
+
+    #[test]
+    fn what_is_small_or_a_quarter_full_keeps_its_room() {
+        let mut small: Vec<u8> = Vec::with_capacity(KEPT);
+        let before = small.capacity();
+        shrink_after_burst(&mut small, before);
+        assert_eq!(small.capacity(), before);
+        let mut full: Vec<u8> = Vec::with_capacity(4 * KEPT);
+        full.resize(full.capacity() / 4, 0);
+        let before = full.capacity();
+        shrink_after_burst(&mut full, KEPT);
+        assert_eq!(full.capacity(), before);
+    }
+}

@@ -1,0 +1,44 @@
+//! A quiet point: no process is alive, and no cache has memory.
+
+use crate::actor::{Behaviour, Mail, Next, Turn};
+use crate::faults::Faults;
+use crate::site::{Site, wait};
+use crate::watch::Watch;
+use fastrand::Rng;
+use ganger::prelude::{BoxError, WeakHandle};
+use std::sync::{Arc, Barrier};
+
+/// Empties the caches of a scheduler without live processes. Each of its workers is held in a step
+/// until all are, and empties its own.
+pub(crate) fn empty_caches(site: &Site, watch: &Watch, workers: usize) -> Result<(), String> {
+    let (kit, mut random) = (site.kit(Faults::default()), Rng::with_seed(0));
+    let all = Arc::new(Barrier::new(workers));
+    let emptier = || Emptier {
+        all: Arc::clone(&all),
+        scheduler: site.runtime.downgrade(),
+    };
+    let handles: Vec<_> = (0..workers)
+        .map(|_| site.submit_surely(&kit, &mut random, emptier))
+        .collect();
+    for handle in handles {
+        drop(wait(watch, handle));
+    }
+    site.settle(watch)?;
+    site.runtime.release_memory();
+    Ok(())
+}
+
+struct Emptier {
+    all: Arc<Barrier>,
+    scheduler: WeakHandle,
+}
+
+impl Behaviour for Emptier {
+    fn turn(&mut self, _: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+        self.all.wait();
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            scheduler.release_memory();
+        }
+        Ok(Next::Done(0))
+    }
+}
