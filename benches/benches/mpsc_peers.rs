@@ -20,7 +20,8 @@ static HEAP: Counting<std::alloc::System> = Counting(std::alloc::System);
 #[derive(Debug, Parser)]
 #[command(bin_name = "cargo bench -p ganger-benches --bench mpsc_peers --")]
 struct Options {
-    /// Runs these groups only: heap, one_thread, drain, producers, push_all, blocking
+    /// Runs these groups only: heap, one_thread, drain, producers, push_all, blocking,
+    /// bounded
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     only: Vec<Group>,
 

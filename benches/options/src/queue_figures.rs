@@ -79,4 +79,13 @@ pub(super) const MAILBOX: &[Metric] = &[
         "ns",
     ),
     Metric::new("1 producer, blocking, 48 bytes", "ns"),
+    Metric::new("bounded 16, 1 producer, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 16, 2 producers, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 16, 8 producers, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 1024, 1 producer, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 1024, 2 producers, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 1024, 8 producers, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 16384, 1 producer, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 16384, 2 producers, strings", "ns").to(&[Best(1.0)]),
+    Metric::new("bounded 16384, 8 producers, strings", "ns").to(&[Best(1.0)]),
 ];

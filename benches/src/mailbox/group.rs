@@ -1,7 +1,9 @@
 //! The workloads by name, with their sizes.
 
 use super::contest::{Workload, contest};
-use super::{Blocking, Drain, Ganger, Heap, OneThread, Payload, Producers, PushAll, Queued};
+use super::{
+    Blocking, Bounded, Drain, Ganger, Heap, OneThread, Payload, Producers, PushAll, Queued,
+};
 use crate::contest::{Contest, UnknownGroup, find};
 use std::str::FromStr;
 
@@ -20,17 +22,20 @@ pub enum Group {
     PushAll,
     /// A producer and a consumer that sleeps.
     Blocking,
+    /// Producers that wait for room.
+    Bounded,
 }
 
 impl Group {
     /// All, in the order of the tables.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Heap,
         Self::OneThread,
         Self::Drain,
         Self::Producers,
         Self::PushAll,
         Self::Blocking,
+        Self::Bounded,
     ];
 
     /// The name.
@@ -43,6 +48,7 @@ impl Group {
             Self::Producers => "producers",
             Self::PushAll => "push_all",
             Self::Blocking => "blocking",
+            Self::Bounded => "bounded",
         }
     }
 
@@ -50,6 +56,9 @@ impl Group {
     /// they work, too little to say how fast.
     #[must_use]
     pub fn contests(self, quick: bool) -> Vec<Contest> {
+        if self == Self::Bounded {
+            return bounded(if quick { 4_000 } else { 400_000 });
+        }
         let mut contests = self.contests_of::<u64>(quick);
         contests.extend(self.contests_of::<[u64; 6]>(quick));
         contests
@@ -86,8 +95,22 @@ impl Group {
                 let messages = 1_500 * scale;
                 vec![Blocking { messages }.contest::<P>()]
             }
+            // What it sends is no payload.
+            Self::Bounded => Vec::new(),
         }
     }
+}
+
+/// As many strings through channels of every size.
+fn bounded(strings: usize) -> Vec<Contest> {
+    let sizes = [16, 1_024, 16_384].map(|capacity| {
+        [1, 2, 8].map(|producers| Bounded {
+            capacity,
+            producers,
+            each: strings / producers,
+        })
+    });
+    sizes.into_iter().flatten().map(Bounded::contest).collect()
 }
 
 /// Ganger's own is to drain; what the others do, it can do too.

@@ -6,6 +6,7 @@
 //! ganger, peers             the queues
 //! one_thread, drain,        a workload each
 //!   push_all, blocking, heap
+//! bounded                   another one, with channels of its own
 //! producers                 a workload, and the threads of those that have several
 //! counting                  an allocator that counts
 //! contest, group            the queues that take part, and the workloads
@@ -14,6 +15,7 @@
 //! The program is `cargo bench -p ganger-benches --bench mpsc_peers`.
 
 mod blocking;
+mod bounded;
 mod contest;
 mod counting;
 mod drain;
@@ -28,6 +30,7 @@ mod push_all;
 mod traits;
 
 pub use blocking::Blocking;
+pub use bounded::Bounded;
 pub use contest::{MAILBOXES, Workload, contest};
 pub use counting::{Counting, Counts, counted};
 pub use drain::Drain;

@@ -8,9 +8,10 @@ mod list;
 mod queue;
 
 #[cfg(feature = "async")]
-pub use channel::AsyncReceiver;
+pub use channel::{AsyncReceiver, SendFuture};
 pub use channel::{BoundedSender, IntoIter, Iter, Receiver, Sender, TryIter, bounded, channel};
-pub use channel::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use channel::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
+pub use channel::{TryRecvError, TrySendError};
 pub use injector::Injector;
 pub use list::{Batch, BatchIntoIter, BatchIter, Single};
 pub use queue::{Closed, Closing, Park, Pushed, Queue, Sealed};

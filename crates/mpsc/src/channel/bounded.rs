@@ -1,9 +1,13 @@
 //! The sending side of a bounded channel.
 
-use super::error::{SendError, TrySendError};
-use super::room::Room;
+use super::error::{SendError, SendTimeoutError, TrySendError};
+use super::room::{Room, Waited};
+#[cfg(feature = "async")]
+use super::send_future::SendFuture;
 use super::sender::Sender;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Sends to one [`Receiver`](crate::Receiver) while there is room. Clone it for every thread, or
 /// share it.
@@ -12,12 +16,12 @@ use std::fmt;
 /// the receiver gets what is left and then sees the end.
 pub struct BoundedSender<T> {
     sender: Sender<T>,
+    room: Arc<Room>,
 }
 
 impl<T> BoundedSender<T> {
-    /// The sender's channel has a [`Room`].
-    pub(super) fn new(sender: Sender<T>) -> Self {
-        Self { sender }
+    pub(super) fn new(sender: Sender<T>, room: Arc<Room>) -> Self {
+        Self { sender, room }
     }
 
     /// Sends one item, if there is room for it. Never blocks; O(1) but for lost races.
@@ -39,7 +43,7 @@ impl<T> BoundedSender<T> {
     /// assert_eq!(sender.try_send(4), Err(TrySendError::Disconnected(4)));
     /// ```
     pub fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
-        if self.room().try_take() {
+        if self.room.try_take() {
             Ok(self.sender.send(item)?)
         } else if self.is_closed() {
             Err(TrySendError::Disconnected(item))
@@ -48,8 +52,9 @@ impl<T> BoundedSender<T> {
         }
     }
 
-    /// Sends one item, and blocks until there is room for it. The sender sleeps while it waits;
-    /// several that wait get room in no particular order.
+    /// Sends one item, and blocks until there is room for it. The sender sleeps while it waits. Of
+    /// several that wait, the one that has waited longest is woken first; others that come
+    /// meanwhile may be faster.
     ///
     /// # Errors
     /// [`SendError`] with the item if the receiver is gone or has closed the channel, also if that
@@ -63,11 +68,50 @@ impl<T> BoundedSender<T> {
     /// assert_eq!(other.join().unwrap().unwrap_err().into_inner(), 2);
     /// ```
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
-        if self.room().take(|| self.is_closed()) {
-            self.sender.send(item)
-        } else {
-            Err(SendError(item))
+        match self.room.take(None, || self.is_closed()) {
+            Waited::Place => self.sender.send(item),
+            Waited::Over | Waited::TimedOut => Err(SendError(item)),
         }
+    }
+
+    /// As [`send`](Self::send), and blocks for `timeout` at the most.
+    ///
+    /// # Errors
+    /// [`SendTimeoutError`] with the item: `Timeout` if there was no room in time, `Disconnected`
+    /// if the receiver is gone or has closed the channel.
+    ///
+    /// ```
+    /// use ganger_mpsc::SendTimeoutError;
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = ganger_mpsc::bounded(1);
+    /// let soon = Duration::from_millis(1);
+    /// sender.send_timeout(1, soon).unwrap();
+    /// assert_eq!(sender.send_timeout(2, soon), Err(SendTimeoutError::Timeout(2)));
+    /// drop(receiver);
+    /// assert_eq!(sender.send_timeout(3, soon), Err(SendTimeoutError::Disconnected(3)));
+    /// ```
+    pub fn send_timeout(&self, item: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
+        match self.room.take(Some(timeout), || self.is_closed()) {
+            Waited::Place => Ok(self.sender.send(item)?),
+            Waited::Over => Err(SendTimeoutError::Disconnected(item)),
+            Waited::TimedOut => Err(SendTimeoutError::Timeout(item)),
+        }
+    }
+
+    /// As [`send`](Self::send), for a task: the future waits until there is room. Needs the feature
+    /// `async`.
+    ///
+    /// Dropping the future before it is ready sends nothing and takes no room.
+    #[cfg(feature = "async")]
+    pub fn send_async(&self, item: T) -> SendFuture<'_, T> {
+        SendFuture::new(self, &self.room, item)
+    }
+
+    /// Sends an item that there is a place for.
+    #[cfg(feature = "async")]
+    pub(super) fn send_placed(&self, item: T) -> Result<(), SendError<T>> {
+        self.sender.send(item)
     }
 
     /// Whether the receiver is gone or has closed the channel. Once true, it stays true. O(1).
@@ -75,23 +119,18 @@ impl<T> BoundedSender<T> {
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
-
-    fn room(&self) -> &Room {
-        let room = self.sender.shared().room.as_ref();
-        room.expect("a bounded channel has room")
-    }
 }
 
 impl<T> Clone for BoundedSender<T> {
     fn clone(&self) -> Self {
-        Self::new(self.sender.clone())
+        Self::new(self.sender.clone(), Arc::clone(&self.room))
     }
 }
 
 impl<T> fmt::Debug for BoundedSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BoundedSender")
-            .field("free", &self.room().free())
+            .field("free", &self.room.free())
             .field("sender", &self.sender)
             .finish()
     }

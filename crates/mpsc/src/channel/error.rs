@@ -23,6 +23,9 @@ texts!(SendError<T>: Self(_) => "sending on a closed channel");
 texts!(TrySendError<T>:
     Self::Full(_) => "sending on a full channel",
     Self::Disconnected(_) => "sending on a closed channel");
+texts!(SendTimeoutError<T>:
+    Self::Timeout(_) => "timed out waiting for room in a channel",
+    Self::Disconnected(_) => "sending on a closed channel");
 texts!(RecvError: Self => "receiving on a closed channel");
 texts!(TryRecvError:
     Self::Empty => "receiving on an empty channel",
@@ -79,6 +82,41 @@ impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "Full(..)",
+            Self::Disconnected(_) => "Disconnected(..)",
+        })
+    }
+}
+
+/// Why [`BoundedSender::send_timeout`](crate::BoundedSender::send_timeout) has not sent the item,
+/// which is inside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SendTimeoutError<T> {
+    /// There was no room for the item in time.
+    Timeout(T),
+    /// The receiver is gone or has closed the channel.
+    Disconnected(T),
+}
+
+impl<T> SendTimeoutError<T> {
+    /// What was to be sent.
+    #[must_use]
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Timeout(item) | Self::Disconnected(item) => item,
+        }
+    }
+}
+
+impl<T> From<SendError<T>> for SendTimeoutError<T> {
+    fn from(SendError(item): SendError<T>) -> Self {
+        Self::Disconnected(item)
+    }
+}
+
+impl<T> fmt::Debug for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout(_) => "Timeout(..)",
             Self::Disconnected(_) => "Disconnected(..)",
         })
     }

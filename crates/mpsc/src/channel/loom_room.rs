@@ -1,47 +1,55 @@
-//! The room of a bounded channel: no sender sleeps while there is a place, or after the end. A
-//! sleep without an end is a deadlock, which the model reports.
+//! The room of a bounded channel: no sender sleeps beside room or after the end, and there is no
+//! item too many. A sleep without an end is a deadlock, which the model reports.
 
-use super::room::Room;
+use super::room::{Giver, Room, Waited, Waiting};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::cell::UnsafeCell;
-use ganger_sync::sync::Arc;
 use ganger_sync::thread::JoinHandle;
 use ganger_sync::{model, thread};
+use std::sync::Arc;
+use std::task::Waker;
 
-/// A room, whether it is over, and a value that belongs to the owner of the one place.
+/// A room, whether it is over, and a value that the receiver writes before it gives places.
 struct Hall {
-    room: Room,
+    room: Arc<Room>,
     is_over: AtomicBool,
-    place: UnsafeCell<u32>,
+    value: UnsafeCell<u32>,
 }
 
-// SAFETY: the owner of the place uses the value; the model checks that the uses are ordered.
+// SAFETY: the receiver writes the value before it gives the only places, and senders read it after
+// they have taken one; the model checks that these are ordered.
 unsafe impl Sync for Hall {}
 
 impl Hall {
-    fn with_places(places: usize) -> Arc<Self> {
-        Arc::new(Self {
-            room: Room::new(places),
+    /// A room in which all places are taken, and its receiver, which may give as many back.
+    fn full(capacity: usize) -> (Arc<Self>, Giver) {
+        let room = Arc::new(Room::new(capacity));
+        assert!((0..capacity).all(|_| room.try_take()));
+        let giver = Giver::new(Arc::clone(&room));
+        let hall = Self {
+            room,
             is_over: AtomicBool::new(false),
-            place: UnsafeCell::new(0),
-        })
+            value: UnsafeCell::new(0),
+        };
+        (Arc::new(hall), giver)
     }
 
     /// Takes a place, or waits for one. Says whether it got one before the end.
     fn take(&self) -> bool {
         // Ordering: Relaxed, because it is the room that has to order it.
-        self.room.take(|| self.is_over.load(Ordering::Relaxed))
+        let is_over = || self.is_over.load(Ordering::Relaxed);
+        self.room.take(None, is_over) == Waited::Place
     }
 
-    fn end(&self) {
+    fn end(&self, giver: &Giver) {
         // Ordering: Relaxed, because it is the room that has to order it.
         self.is_over.store(true, Ordering::Relaxed);
-        self.room.wake_all();
+        giver.end();
     }
 
-    fn write(&self, value: u32) {
-        // SAFETY: the caller has the place.
-        self.place.with_mut(|place| unsafe { *place = value });
+    fn read(&self) -> u32 {
+        // SAFETY: the caller has a place that the receiver gave after its last write.
+        self.value.with(|value| unsafe { *value })
     }
 }
 
@@ -55,10 +63,10 @@ fn spawn<R: Send + 'static>(
 
 #[test]
 fn one_waits_for_a_place() {
-    model::check(6, || {
-        let hall = Hall::with_places(0);
+    model::check(5, || {
+        let (hall, giver) = Hall::full(1);
         let waiter = spawn(&hall, Hall::take);
-        hall.room.give(1);
+        giver.give(1);
         assert!(waiter.join().unwrap());
         assert_eq!(hall.room.free(), 0);
     });
@@ -66,24 +74,58 @@ fn one_waits_for_a_place() {
 
 #[test]
 fn two_wait_for_a_place_each() {
-    model::check(3, || {
-        let hall = Hall::with_places(0);
+    model::check(2, || {
+        let (hall, giver) = Hall::full(2);
         let waiters = [(); 2].map(|()| spawn(&hall, Hall::take));
-        hall.room.give(1);
-        hall.room.give(1);
+        giver.give(1);
+        giver.give(1);
         assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
         assert_eq!(hall.room.free(), 0);
     });
 }
 
+/// The receiver wakes one, and that one the other.
 #[test]
 fn two_wait_for_two_places_at_once() {
     model::check(3, || {
-        let hall = Hall::with_places(0);
+        let (hall, giver) = Hall::full(2);
         let waiters = [(); 2].map(|()| spawn(&hall, Hall::take));
-        hall.room.give(2);
+        giver.give(2);
         assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
         assert_eq!(hall.room.free(), 0);
+    });
+}
+
+/// A lot is two places. The receiver looks when it has given a lot.
+#[test]
+fn one_waits_for_a_lot() {
+    model::check(4, || {
+        let (hall, giver) = Hall::full(5);
+        let waiter = spawn(&hall, Hall::take);
+        giver.give(1);
+        giver.give(1);
+        assert!(waiter.join().unwrap());
+        assert_eq!(hall.room.free(), 1);
+    });
+}
+
+/// A lot is two places, but the receiver finds the queue empty after one, and then another sender
+/// is waiting for no more than what there is.
+#[test]
+fn one_waits_for_less_than_a_lot_until_the_queue_is_empty() {
+    model::check(4, || {
+        let (hall, giver) = Hall::full(5);
+        giver.give(4);
+        giver.look();
+        assert!((0..4).all(|_| hall.room.try_take()));
+        let waiter = spawn(&hall, Hall::take);
+        giver.give(1);
+        giver.look();
+        // Whether the waiter came after the look: then it waits until the next item is received.
+        giver.give(1);
+        giver.look();
+        assert!(waiter.join().unwrap());
+        assert_eq!(hall.room.free(), 1);
     });
 }
 
@@ -91,12 +133,44 @@ fn two_wait_for_two_places_at_once() {
 #[test]
 fn a_place_is_taken_away_from_a_sender_that_waits() {
     model::check(3, || {
-        let hall = Hall::with_places(0);
+        let (hall, giver) = Hall::full(2);
         let waiter = spawn(&hall, Hall::take);
         let other = spawn(&hall, |hall| hall.room.try_take());
-        hall.room.give(1);
+        giver.give(1);
         if other.join().unwrap() {
-            hall.room.give(1);
+            giver.give(1);
+        }
+        assert!(waiter.join().unwrap());
+        assert_eq!(hall.room.free(), 0);
+    });
+}
+
+#[test]
+fn two_take_the_last_place() {
+    model::check(4, || {
+        let (hall, giver) = Hall::full(2);
+        let senders = [(); 2].map(|()| spawn(&hall, |hall| hall.room.try_take()));
+        giver.give(1);
+        let taken = senders.map(|sender| sender.join().unwrap());
+        let taken = taken.into_iter().filter(|taken| *taken).count();
+        assert_eq!(taken + hall.room.free(), 1, "a place was lost or doubled");
+    });
+}
+
+/// A task that gives up, woken or not, leaves its wake-up to the next.
+#[test]
+fn one_gives_up_and_another_waits_on() {
+    model::check(3, || {
+        let (hall, giver) = Hall::full(1);
+        let quitter = spawn(&hall, |hall| {
+            let mut waiting = Waiting::new(&hall.room);
+            let waited = waiting.wait(Waker::noop(), || false);
+            waited.is_some()
+        });
+        let waiter = spawn(&hall, Hall::take);
+        giver.give(1);
+        if quitter.join().unwrap() {
+            giver.give(1);
         }
         assert!(waiter.join().unwrap());
         assert_eq!(hall.room.free(), 0);
@@ -105,10 +179,10 @@ fn a_place_is_taken_away_from_a_sender_that_waits() {
 
 #[test]
 fn one_waits_when_the_end_comes() {
-    model::check(6, || {
-        let hall = Hall::with_places(0);
+    model::check(5, || {
+        let (hall, giver) = Hall::full(1);
         let waiter = spawn(&hall, Hall::take);
-        hall.end();
+        hall.end(&giver);
         assert!(!waiter.join().unwrap());
     });
 }
@@ -116,9 +190,9 @@ fn one_waits_when_the_end_comes() {
 #[test]
 fn two_wait_when_the_end_comes() {
     model::check(3, || {
-        let hall = Hall::with_places(0);
+        let (hall, giver) = Hall::full(1);
         let waiters = [(); 2].map(|()| spawn(&hall, Hall::take));
-        hall.end();
+        hall.end(&giver);
         assert_eq!(waiters.map(|waiter| waiter.join().unwrap()), [false; 2]);
     });
 }
@@ -126,34 +200,30 @@ fn two_wait_when_the_end_comes() {
 #[test]
 fn two_wait_when_a_place_and_the_end_come() {
     model::check(3, || {
-        let hall = Hall::with_places(0);
+        let (hall, giver) = Hall::full(1);
         let waiters = [(); 2].map(|()| spawn(&hall, Hall::take));
-        hall.room.give(1);
-        hall.end();
+        giver.give(1);
+        hall.end(&giver);
         let taken = waiters.map(|waiter| waiter.join().unwrap());
         let taken = taken.into_iter().filter(|taken| *taken).count();
         assert_eq!(taken + hall.room.free(), 1, "a place was lost or doubled");
     });
 }
 
-/// What the receiver did before it gave a place happens before what the next sender does with it.
+/// What the receiver did before it gave places happens before what senders do with them, also with
+/// one that another sender has seen.
 #[test]
-fn a_place_is_handed_over() {
+fn places_are_handed_over() {
     model::check(4, || {
-        let hall = Hall::with_places(0);
-        let others = [1, 2].map(|value| {
-            spawn(&hall, move |hall| {
-                let taken = hall.room.try_take();
-                if taken {
-                    hall.write(value);
-                    hall.room.give(1);
-                }
-                taken
-            })
-        });
-        hall.write(3);
-        hall.room.give(1);
-        let _taken = others.map(|other| other.join().unwrap());
-        assert_eq!(hall.room.free(), 1);
+        let (hall, giver) = Hall::full(2);
+        let senders =
+            [(); 2].map(|()| spawn(&hall, |hall| hall.room.try_take().then(|| hall.read())));
+        // SAFETY: no sender has a place.
+        hall.value.with_mut(|value| unsafe { *value = 3 });
+        giver.give(2);
+        for sender in senders {
+            let seen = sender.join().unwrap();
+            assert!(seen.is_none_or(|value| value == 3));
+        }
     });
 }

@@ -24,32 +24,39 @@
 //! deadline may leave a token behind. That token can only end a later sleep early, and a look
 //! follows every sleep.
 //!
-//! **Layers.** From the bottom: `error`, `room`, `backlog`; `shared`; `sender` and `receiver`;
-//! `bounded`, `iter` and `task`. This folder may import `queue` and `list`.
+//! **Layers.** From the bottom: `error`, `line`, `backlog`; `room` and `shared`; `sender` and
+//! `receiver`; `bounded`, `iter` and `task`; `send_future`. This folder may import `queue` and
+//! `list`.
 
 mod backlog;
 mod bounded;
 mod error;
 mod iter;
+mod line;
 #[cfg(test)]
 mod loom_room;
 mod receiver;
 mod room;
+#[cfg(feature = "async")]
+mod send_future;
 mod sender;
 mod shared;
 #[cfg(feature = "async")]
 mod task;
 
 pub use bounded::BoundedSender;
-pub use error::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
+pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
+pub use error::{TryRecvError, TrySendError};
 pub use iter::{IntoIter, Iter, TryIter};
 pub use receiver::Receiver;
+#[cfg(feature = "async")]
+pub use send_future::SendFuture;
 pub use sender::Sender;
 #[cfg(feature = "async")]
 pub use task::AsyncReceiver;
 
 use ganger_sync::sync::Arc;
-use room::Room;
+use room::{Giver, Room};
 use shared::Shared;
 
 /// A channel without a bound: any number of senders, one receiver.
@@ -66,15 +73,23 @@ use shared::Shared;
 /// ```
 #[must_use]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
-    let shared = Shared::new(None);
-    (Sender::new(Arc::clone(&shared)), Receiver::new(shared))
+    let shared = Shared::new();
+    (
+        Sender::new(Arc::clone(&shared)),
+        Receiver::new(shared, None),
+    )
 }
 
 /// A channel with a bound: any number of senders, one receiver. A sender waits, or gets its item
 /// back, while `capacity` items have been sent and not yet received.
 ///
-/// A send costs one more read-modify-write than on a channel without a bound. A receive costs one
-/// more, and a full fence.
+/// A sender that waits is woken when the receiver has made room for a quarter of the capacity, or
+/// finds the channel empty; the one that has waited longest comes first. So both sides run for a
+/// while, in the place of taking turns item by item. While the receiver does not receive, a sender
+/// that waits may go on waiting beside room for less than half of the capacity.
+///
+/// A send costs one more read-modify-write than on a channel without a bound, a receive one more
+/// store. A quarter of the capacity that is received costs a full fence.
 ///
 /// # Panics
 /// If `capacity` is 0: an item needs room until it is received.
@@ -97,9 +112,10 @@ pub fn bounded<T>(capacity: usize) -> (BoundedSender<T>, Receiver<T>) {
         capacity > 0,
         "a bounded channel needs room for at least one item"
     );
-    let shared = Shared::new(Some(Room::new(capacity)));
+    let (shared, room) = (Shared::new(), std::sync::Arc::new(Room::new(capacity)));
+    let giver = Giver::new(std::sync::Arc::clone(&room));
     (
-        BoundedSender::new(Sender::new(Arc::clone(&shared))),
-        Receiver::new(shared),
+        BoundedSender::new(Sender::new(Arc::clone(&shared)), room),
+        Receiver::new(shared, Some(giver)),
     )
 }

@@ -2,6 +2,7 @@
 
 use super::backlog::Backlog;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::room::Giver;
 use super::shared::Shared;
 use crate::list::Batch;
 use crate::queue::{Closing, Park};
@@ -30,9 +31,8 @@ pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// Items that are drained and not yet received: all of them older than those in the queue.
     backlog: Backlog<T>,
-    /// Whether there is a bound. It is kept here, too, because senders keep changing the memory
-    /// beside `room`, for which a receive from the backlog need not wait.
-    is_bounded: bool,
+    /// Gives places back, if there is a bound.
+    giver: Option<Giver>,
 }
 
 // No foreign code runs while the backlog changes.
@@ -40,10 +40,10 @@ impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(super) fn new(shared: Arc<Shared<T>>, giver: Option<Giver>) -> Self {
         Self {
-            is_bounded: shared.room.is_some(),
             shared,
+            giver,
             backlog: Backlog::new(),
         }
     }
@@ -69,12 +69,12 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         match self.backlog.pop(&self.shared.queue) {
             Some(item) => {
-                self.give_room(1);
+                if let Some(giver) = &self.giver {
+                    giver.give(1);
+                }
                 Ok(item)
             }
-            // Not `is_closed`: an item, and then the end, may have come since the drain.
-            None if self.shared.queue.is_finished() => Err(TryRecvError::Disconnected),
-            None => Err(TryRecvError::Empty),
+            None => Err(self.found_nothing()),
         }
     }
 
@@ -142,7 +142,10 @@ impl<T> Receiver<T> {
     /// ```
     pub fn drain(&self) -> Batch<T> {
         let batch = self.backlog.take(&self.shared.queue);
-        self.give_room(batch.len());
+        if let Some(giver) = &self.giver {
+            giver.give(batch.len());
+            giver.look();
+        }
         batch
     }
 
@@ -206,26 +209,24 @@ impl<T> Receiver<T> {
         &self.shared
     }
 
-    /// Gives the room of that many items back, which have been received.
-    #[inline]
-    fn give_room(&self, items: usize) {
-        if self.is_bounded && items != 0 {
-            self.give_room_of_bounded(items);
-        }
-    }
-
-    /// Apart, so that what most receives do stays small.
+    /// Why there is no item. Apart, so that what most receives do stays small.
     #[inline(never)]
-    fn give_room_of_bounded(&self, items: usize) {
-        if let Some(room) = &self.shared.room {
-            room.give(items);
+    fn found_nothing(&self) -> TryRecvError {
+        if let Some(giver) = &self.giver {
+            giver.look();
+        }
+        // Not `is_closed`: an item, and then the end, may have come since the drain.
+        if self.shared.queue.is_finished() {
+            TryRecvError::Disconnected
+        } else {
+            TryRecvError::Empty
         }
     }
 
     /// Wakes the senders that wait for room, because the channel is closed.
     fn end_waits(&self) {
-        if let Some(room) = &self.shared.room {
-            room.wake_all();
+        if let Some(giver) = &self.giver {
+            giver.end();
         }
     }
 

@@ -1,152 +1,325 @@
 //! How many items a bounded channel has room for, and the senders that wait for room.
 //!
-//! **Problem.** A sender that finds no room sleeps until a receive makes some. Sends and receives
-//! that need not wait should pay for a counter, and nothing else.
+//! **Problem.** A sender that finds no room sleeps until the receiver has made some. To wake it for
+//! each place costs a system call for each item, and both sides then take turns item by item. Sends
+//! and receives that need not wait should pay for a count, and nothing else.
 //!
-//! **Rejected.** A count of what is in the queue: it would have to be read after every push. A lock
-//! around the count: every send and every receive would take it.
+//! **Rejected.**
+//! - *One count of free places*: the receiver and all senders change it, for each item.
+//! - *To give places back in lots only*: a sender that does not wait would be refused beside room.
+//! - *To wake all that wait*: most of them find no room, and sleep again.
+//! - *To hand places to those that wait*: a task that is not polled would keep its place for ever.
 //!
-//! **Protocol.** `free` counts places. A sender takes one before it pushes; the receiver gives it
-//! back when it has taken the item.
-//! 1. *Waiter*: take the lock; count itself in `waiting`; full fence; look for a place, or for the
-//!    end, once more; wait for the signal, and look again.
-//! 2. *Giver*: give the places; full fence; if `waiting` is not zero, take the lock and signal.
+//! **Protocol.** Places have numbers. `sent` is how many have been taken, and `received` how many
+//! have been given back; the difference is at most the capacity. Only the receiver writes
+//! `received`, by a store. Senders read it only when the places that they know of are used up.
 //!
-//! **Proof sketch.** One of the two fences comes first. If it is the giver's, the waiter sees the
-//! place. If it is the waiter's, the giver sees that a sender waits, and signals after it has had
-//! the lock, so not between the waiter's look and its wait. It is the same for the end.
+//! A *lot* is a quarter of the capacity. For each lot of items that it receives, and whenever it
+//! finds the queue empty, the receiver looks for senders that wait.
+//! 1. *Sender*: it takes any place that there is. Otherwise it waits, first awake, for a lot.
+//! 2. *Waiter*: it enters the line, under the lock; full fence; it looks for a lot, or for the end,
+//!    once more; it sleeps.
+//! 3. *Receiver*: it stores `received`; for each lot, or when the queue is empty: full fence; if a
+//!    sender waits, it wakes the one that has waited longest.
+//! 4. *Waiter that is woken*: it takes any place that there is, or waits on where it is in the
+//!    line. It leaves the line with its place. If there is a lot left, it wakes the next.
+//! 5. *Waiter that gives up*: if it was woken, it wakes the next in its place.
+//!
+//! **Why no sender sleeps beside room for ever.** One of the two fences comes first. If it is the
+//! receiver's, the waiter sees what was received. If it is the waiter's, the receiver sees the
+//! waiter. So a sender that sleeps has found less than a lot, or the receiver has woken one before
+//! it. In both cases places are taken whose items are still to be received: the receiver comes to
+//! the end of a lot, or of the queue, and looks again. While the receiver does not receive, and the
+//! queue is not empty, a sender may sleep beside less than a lot. It is the same for the end.
+//!
+//! **Why there is never an item too many.** A sender takes a place by an exchange that starts from
+//! the number that it has compared with `received`, and `received` only grows.
 
+use super::line::{Line, ParkerWaker, Ticket};
 use ganger_sync::atomic::{AtomicUsize, Ordering, fence};
-use ganger_sync::sync::{Condvar, Mutex, lock};
-use std::sync::PoisonError;
+use ganger_sync::{CachePadded, hint, thread};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
-/// The room of one channel.
+/// How often a sender that waits for a lot pauses, and then yields, before it sleeps. In a model no
+/// time passes.
+const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 6 };
+const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 1 };
+
+/// Which part of the capacity a lot is.
+const LOTS: usize = 4;
+
+/// The room of one channel, for its senders.
 pub(super) struct Room {
-    /// Places for items. Senders take them, the receiver gives them back.
-    free: AtomicUsize,
-    /// How many senders wait. Senders change it under the lock; the receiver reads it without.
-    waiting: AtomicUsize,
-    lock: Mutex<()>,
-    signal: Condvar,
+    capacity: usize,
+    lot: usize,
+    /// Senders alone write these.
+    taken: CachePadded<TakenPlaces>,
+    /// How many places have been given back. The receiver writes it.
+    received: CachePadded<AtomicUsize>,
+    line: Line,
+}
+
+struct TakenPlaces {
+    /// How many places have been taken.
+    sent: AtomicUsize,
+    /// Up to which number there are places, as far as senders know: at most the capacity more than
+    /// `received`.
+    limit: AtomicUsize,
+}
+
+/// How a wait for a place has ended.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// The sender has a place.
+    Place,
+    /// The deadline has passed.
+    TimedOut,
+    /// Nothing is received any more.
+    Over,
 }
 
 impl Room {
-    pub(super) fn new(places: usize) -> Self {
+    pub(super) fn new(capacity: usize) -> Self {
+        // There is no memory for more items.
+        let capacity = capacity.min(isize::MAX.cast_unsigned());
         Self {
-            free: AtomicUsize::new(places),
-            waiting: AtomicUsize::new(0),
-            lock: Mutex::new(()),
-            signal: Condvar::new(),
+            capacity,
+            lot: capacity.div_ceil(LOTS),
+            taken: CachePadded::new(TakenPlaces {
+                sent: AtomicUsize::new(0),
+                limit: AtomicUsize::new(capacity),
+            }),
+            received: CachePadded::new(AtomicUsize::new(0)),
+            line: Line::new(),
         }
     }
 
     /// Takes a place if there is one.
     #[inline]
     pub(super) fn try_take(&self) -> bool {
+        self.take_of(1)
+    }
+
+    /// Takes a place if there are so many.
+    #[inline]
+    fn take_of(&self, places: usize) -> bool {
+        let TakenPlaces { sent, limit } = &*self.taken;
         // Ordering: Relaxed, because the exchange decides.
-        let mut free = self.free.load(Ordering::Relaxed);
-        while free > 0 {
-            // Ordering: Acquire pairs with the Release in `give`: what the receiver did before it
-            // gave the place happens before. Relaxed on failure, because the next exchange decides.
-            match self.free.compare_exchange_weak(
-                free,
-                free - 1,
-                Ordering::Acquire,
+        let mut number = sent.load(Ordering::Relaxed);
+        loop {
+            // Ordering: Acquire pairs with the Release below: what the receiver did before it gave
+            // the place happens before what the sender does with it.
+            let mut end = limit.load(Ordering::Acquire);
+            if between(number, end) < places {
+                // Ordering: Acquire pairs with the Release in `give`.
+                end = self
+                    .received
+                    .load(Ordering::Acquire)
+                    .wrapping_add(self.capacity);
+                if between(number, end) < places {
+                    return false;
+                }
+                // Ordering: Release pairs with the Acquire above. A sender that is late may store
+                // an earlier limit, which is true as well.
+                limit.store(end, Ordering::Release);
+            }
+            // Ordering: Relaxed, because only the number counts.
+            match sent.compare_exchange_weak(
+                number,
+                number.wrapping_add(1),
+                Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return true,
-                Err(now) => free = now,
+                Err(now) => number = now,
             }
         }
-        false
     }
 
-    /// Takes a place, and blocks until there is one or `is_over` holds. Says whether it took one.
-    pub(super) fn take(&self, is_over: impl Fn() -> bool) -> bool {
+    /// Takes a place, and blocks until there is one, `is_over` holds, or `timeout` has passed.
+    pub(super) fn take(&self, timeout: Option<Duration>, is_over: impl Fn() -> bool) -> Waited {
         if self.try_take() {
-            return true;
+            return Waited::Place;
         }
-        let mut guard = lock(&self.lock);
-        // Ordering: Relaxed, because the fence orders it before the look for a place.
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        // Ordering: SeqCst pairs with the fence in `give` and `wake_all`.
-        fence(Ordering::SeqCst);
-        let taken = loop {
-            if self.try_take() {
-                break true;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.spin(&is_over) {
+            return Waited::Place;
+        }
+        let parker = own_parker();
+        let waker = Waker::from(Arc::clone(&parker));
+        let mut waiting = Waiting::new(self);
+        loop {
+            if let Some(waited) = waiting.wait(&waker, &is_over) {
+                return waited;
             }
-            if is_over() {
-                break false;
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => parker.0.park(),
+                Some(left) if left.is_zero() => return Waited::TimedOut,
+                Some(left) => {
+                    parker.0.park_timeout(left);
+                }
             }
-            guard = self
-                .signal
-                .wait(guard)
-                .unwrap_or_else(PoisonError::into_inner);
-        };
-        // Ordering: Relaxed, because a giver that still sees it signals in vain.
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        drop(guard);
-        taken
+        }
+    }
+
+    /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
+    /// the sender has got a place. It takes none before there is a lot: otherwise sender and
+    /// receiver would take turns for each item.
+    fn spin(&self, is_over: impl Fn() -> bool) -> bool {
+        let has_place = || self.take_of(self.lot);
+        (0..SPINS).any(|spin| {
+            (0..1 << spin).for_each(|_| hint::spin_loop());
+            has_place()
+        }) || (0..YIELDS).any(|_| {
+            thread::yield_now();
+            !is_over() && has_place()
+        })
     }
 
     /// How many places there are at this moment.
     pub(super) fn free(&self) -> usize {
-        // Ordering: Relaxed, because it is for display.
-        self.free.load(Ordering::Relaxed)
+        // Ordering: Relaxed, because it is for display and for guesses.
+        let received = self.received.load(Ordering::Relaxed);
+        let sent = self.taken.sent.load(Ordering::Relaxed);
+        between(sent, received.wrapping_add(self.capacity))
     }
 
-    /// Gives places back.
-    #[inline]
-    pub(super) fn give(&self, places: usize) {
-        // Ordering: Release pairs with the Acquire in `try_take`.
-        self.free.fetch_add(places, Ordering::Release);
-        // Ordering: SeqCst pairs with the fence in `take`.
+    /// Wakes the sender that has waited longest, if one waits.
+    fn look(&self) {
+        // Ordering: SeqCst pairs with the fence in `Waiting::wait`.
         fence(Ordering::SeqCst);
-        // Ordering: Relaxed, because the fence orders it behind the giving.
-        match self.waiting.load(Ordering::Relaxed) {
-            0 => {}
-            _ => self.signal(places > 1),
-        }
+        self.line.wake_next();
     }
 
     /// Wakes all senders that wait, so that they look whether it is over.
     pub(super) fn wake_all(&self) {
-        // Ordering: SeqCst pairs with the fence in `take`.
+        // Ordering: SeqCst pairs with the fence in `Waiting::wait`.
         fence(Ordering::SeqCst);
-        self.signal(true);
+        self.line.wake_all();
+    }
+}
+
+/// Where the calling thread sleeps.
+#[cfg(not(ganger_loom))]
+fn own_parker() -> Arc<ParkerWaker> {
+    thread_local! {
+        static OWN: Arc<ParkerWaker> = Arc::default();
+    }
+    // A thread that is about to end has none any longer.
+    OWN.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// As above, and a new one, because under loom all threads would share a thread-local value.
+#[cfg(ganger_loom)]
+fn own_parker() -> Arc<ParkerWaker> {
+    Arc::default()
+}
+
+/// How many numbers there are from one on to the other; 0 if that is behind.
+#[inline]
+fn between(from: usize, to: usize) -> usize {
+    usize::try_from(to.wrapping_sub(from).cast_signed()).unwrap_or(0)
+}
+
+/// A sender that waits for a place. Dropping it leaves the line.
+pub(super) struct Waiting<'a> {
+    room: &'a Room,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Waiting<'a> {
+    pub(super) const fn new(room: &'a Room) -> Self {
+        Self { room, ticket: None }
     }
 
-    #[cold]
-    fn signal(&self, all: bool) {
-        drop(lock(&self.lock));
-        if all {
-            self.signal.notify_all();
+    /// Takes a place, or sees that it is over. Otherwise the sender is in the line from here on,
+    /// and is woken when it is to call this again.
+    pub(super) fn wait(&mut self, waker: &Waker, is_over: impl Fn() -> bool) -> Option<Waited> {
+        let room = self.room;
+        let waited = if room.try_take() {
+            Some(Waited::Place)
         } else {
-            self.signal.notify_one();
+            self.ticket = Some(room.line.enter(self.ticket.take(), waker));
+            // Ordering: SeqCst pairs with the fence in `Room::look` and `Room::wake_all`.
+            fence(Ordering::SeqCst);
+            if room.take_of(room.lot) {
+                Some(Waited::Place)
+            } else {
+                is_over().then_some(Waited::Over)
+            }
+        };
+        if waited == Some(Waited::Place)
+            && let Some(ticket) = self.ticket.take()
+        {
+            let _woken = room.line.leave(ticket);
+            if room.free() >= room.lot {
+                room.line.wake_next();
+            }
+        }
+        waited
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take()
+            && self.room.line.leave(ticket)
+        {
+            self.room.line.wake_next();
         }
     }
 }
 
-#[cfg(all(test, not(ganger_loom)))]
-mod tests {
-    use super::*;
-    use std::thread;
+/// The receiver's side: gives places back.
+pub(super) struct Giver {
+    room: Arc<Room>,
+    /// As in the room, which the receiver need not read.
+    received: Cell<usize>,
+    /// How many of them have come since it last looked for senders that wait.
+    unseen: Cell<usize>,
+}
 
-    #[test]
-    fn a_sender_counts_while_it_waits() {
-        let room = Room::new(0);
-        // Ordering: Relaxed, because the loop reads it again until it is so.
-        let waiting = || room.waiting.load(Ordering::Relaxed);
-        thread::scope(|scope| {
-            let waiters = [(); 2].map(|()| scope.spawn(|| room.take(|| false)));
-            for left in [2, 1] {
-                while waiting() != left {
-                    thread::yield_now();
-                }
-                room.give(1);
-            }
-            assert!(waiters.into_iter().all(|waiter| waiter.join().unwrap()));
-        });
-        assert_eq!((waiting(), room.free()), (0, 0));
+impl Giver {
+    pub(super) fn new(room: Arc<Room>) -> Self {
+        Self {
+            room,
+            received: Cell::new(0),
+            unseen: Cell::new(0),
+        }
+    }
+
+    /// Gives places back, and looks for senders that wait if they make a lot.
+    #[inline]
+    pub(super) fn give(&self, places: usize) {
+        let received = self.received.get().wrapping_add(places);
+        self.received.set(received);
+        // Ordering: Release pairs with the Acquire in `take_of`.
+        self.room.received.store(received, Ordering::Release);
+        let unseen = self.unseen.get() + places;
+        self.unseen.set(unseen);
+        if unseen >= self.room.lot {
+            self.look();
+        }
+    }
+
+    /// Looks for senders that wait, if places have been given back since the last look. For a
+    /// receiver that finds the queue empty.
+    #[inline]
+    pub(super) fn look(&self) {
+        if self.unseen.replace(0) > 0 {
+            self.room.look();
+        }
+    }
+
+    /// Ends all waits, because nothing is received any more.
+    pub(super) fn end(&self) {
+        self.room.wake_all();
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests;

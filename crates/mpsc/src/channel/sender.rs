@@ -19,10 +19,6 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    pub(super) fn shared(&self) -> &Shared<T> {
-        &self.shared
-    }
-
     /// `shared.senders` counts this sender already.
     pub(super) fn new(shared: Arc<Shared<T>>) -> Self {
         Self { shared }

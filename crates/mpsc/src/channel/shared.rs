@@ -1,6 +1,5 @@
 //! What the senders and the receiver of one channel share.
 
-use super::room::Room;
 use crate::queue::Queue;
 use ganger_sync::Parker;
 use ganger_sync::atomic::AtomicUsize;
@@ -21,20 +20,17 @@ pub(super) struct Shared<T> {
     /// the queue's token takes it.
     #[cfg(feature = "async")]
     waker: Mutex<Option<Waker>>,
-    /// The room of a bounded channel. Senders take from it, the receiver gives back.
-    pub(super) room: Option<Room>,
     /// How many senders there are. Senders change it; the one that takes it to zero reads it.
     pub(super) senders: AtomicUsize,
 }
 
 impl<T> Shared<T> {
-    pub(super) fn new(room: Option<Room>) -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             queue: Queue::new(),
             parker: Parker::new(),
             #[cfg(feature = "async")]
             waker: Mutex::new(None),
-            room,
             senders: AtomicUsize::new(1),
         })
     }

@@ -1,10 +1,10 @@
 //! Which types may go to, and be shared with, other threads.
 
 #[cfg(feature = "async")]
-use ganger_mpsc::AsyncReceiver;
+use ganger_mpsc::{AsyncReceiver, SendFuture};
 use ganger_mpsc::{
     Batch, BatchIntoIter, BatchIter, BoundedSender, Closed, Closing, Queue, Receiver, SendError,
-    Sender, TrySendError,
+    SendTimeoutError, Sender, TrySendError,
 };
 use std::cell::Cell;
 use std::marker::PhantomPinned;
@@ -74,6 +74,10 @@ mod asynchronous {
     assert_is!(AsyncReceiver<Sent>: Send, UnwindSafe, RefUnwindSafe);
     assert_is!(AsyncReceiver<PhantomPinned>: Unpin);
     assert_is!(AsyncReceiver<u8>: futures_core::FusedStream<Item = u8>);
+    assert_is!(SendFuture<'static, Sent>: Send);
+    assert_is!(SendFuture<'static, PhantomPinned>: Unpin);
+    assert_is!(SendFuture<'static, u8>: Sync);
+    assert_is_not!(SendFuture<'static, Local>: Send);
     assert_is_not!(AsyncReceiver<u8>: Sync);
     assert_is_not!(AsyncReceiver<Local>: Send);
 
@@ -85,6 +89,7 @@ mod asynchronous {
 }
 
 assert_is!(TrySendError<Sent>: Send, std::error::Error);
+assert_is!(SendTimeoutError<Sent>: Send, std::error::Error);
 assert_is!(SendError<Batch<Sent>>: Send, std::error::Error);
 assert_is!(Closed<Sent>: Send, std::error::Error);
 

@@ -4,13 +4,14 @@
 
 use crate::support::{Item, LOST, Order, add_panic_hook, join, scaled};
 use ganger_mpsc::{
-    BoundedSender, Receiver, RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError,
-    bounded,
+    BoundedSender, Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError,
+    TryRecvError, TrySendError, bounded,
 };
 use std::cell::Cell;
 use std::panic::{self, Location};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// A channel in which there is no room, with the items from 0 on.
 fn full(capacity: usize) -> (BoundedSender<usize>, Receiver<usize>) {
@@ -47,6 +48,17 @@ fn assert_room(sender: &BoundedSender<usize>, capacity: usize) {
 #[should_panic(expected = "a bounded channel needs room for at least one item")]
 fn there_is_no_channel_without_room() {
     let _ends = bounded::<u8>(0);
+}
+
+#[test]
+fn there_may_be_room_for_all_that_memory_holds() {
+    let (sender, receiver) = bounded(usize::MAX);
+    for item in 0..100 {
+        assert_eq!(sender.try_send(item), Ok(()));
+    }
+    assert!(receiver.drain().into_iter().eq(0..100));
+    assert_eq!(sender.send(7), Ok(()));
+    assert_eq!(receiver.recv(), Ok(7));
 }
 
 #[test]
@@ -180,7 +192,131 @@ fn the_end_comes_with_the_last_sender() {
 }
 
 #[test]
+fn a_send_that_there_is_no_room_for_in_time_comes_back() {
+    let soon = Duration::from_millis(2);
+    for capacity in [1, 5, 100] {
+        let (sender, receiver) = full(capacity);
+        for timeout in [Duration::ZERO, soon] {
+            let sent = sender.send_timeout(7, timeout);
+            assert_eq!(sent, Err(SendTimeoutError::Timeout(7)));
+        }
+        assert!(receiver.drain().into_iter().eq(0..capacity));
+        assert_room(&sender, capacity);
+        assert_eq!(receiver.recv(), Ok(0));
+        assert_eq!(sender.send_timeout(8, soon), Ok(()));
+        assert_eq!(receiver.close().len(), capacity);
+        let sent = sender.send_timeout(9, soon);
+        assert_eq!(sent, Err(SendTimeoutError::Disconnected(9)));
+    }
+}
+
+/// For ever is a timeout as well, and one that is never reached.
+#[test]
+fn a_send_with_a_deadline_gets_the_room_that_comes_in_time() {
+    for timeout in [LOST, Duration::MAX] {
+        let (sender, receiver) = full(1);
+        let thread = thread::spawn(move || sender.send_timeout(1, timeout));
+        assert_eq!(receiver.recv(), Ok(0));
+        assert_eq!(receiver.recv(), Ok(1));
+        assert_eq!(join(thread), Ok(()));
+    }
+}
+
+#[test]
+fn a_send_with_a_deadline_sees_the_end() {
+    let (sender, receiver) = full(1);
+    let thread = thread::spawn(move || sender.send_timeout(1, LOST));
+    drop(receiver);
+    assert_eq!(join(thread), Err(SendTimeoutError::Disconnected(1)));
+}
+
+/// Senders wait at the same time, more of them than there are lots. The receiver takes what there
+/// is, and then waits: so all of them get in.
+#[test]
+fn all_that_wait_get_in_when_the_receiver_waits() {
+    for capacity in [1, 3, 16, 100] {
+        for _ in 0..scaled(20) {
+            let (sender, receiver) = full(capacity);
+            let threads = send_each(&sender, capacity..capacity + 12);
+            let mut items: Vec<_> = (0..capacity + 12)
+                .map(|_| receiver.recv_timeout(LOST).unwrap())
+                .collect();
+            for thread in threads {
+                assert_eq!(join(thread), Ok(()));
+            }
+            items.sort_unstable();
+            assert!(items.into_iter().eq(0..capacity + 12));
+            assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
+            assert_room(&sender, capacity);
+        }
+    }
+}
+
+/// Threads that send in every way, that come and go, and that give up: each item is received once,
+/// or comes back to its sender, and no place is lost.
+#[test]
+fn the_account_adds_up_whoever_gives_up() {
+    const SENDERS: usize = 6;
+    for capacity in [1, 5, 16, 64] {
+        let count = scaled(1_000);
+        let (sender, receiver) = bounded::<Item>(capacity);
+        let threads: Vec<_> = (0..SENDERS)
+            .map(|producer| {
+                let sender = sender.clone();
+                thread::spawn(move || {
+                    let mut refused = 0;
+                    for number in 0..count {
+                        let mut item = (producer, number);
+                        loop {
+                            let timeout = Duration::from_micros((number % 50) as u64);
+                            let sent = match producer % 3 {
+                                0 => sender.send(item).map_err(|_| item),
+                                1 => sender.send_timeout(item, timeout).map_err(|error| {
+                                    assert_eq!(error, SendTimeoutError::Timeout(item));
+                                    error.into_inner()
+                                }),
+                                _ => sender.clone().try_send(item).map_err(|error| {
+                                    assert_eq!(error, TrySendError::Full(item));
+                                    thread::yield_now();
+                                    error.into_inner()
+                                }),
+                            };
+                            let Err(same) = sent else { break };
+                            item = same;
+                            refused += 1;
+                        }
+                    }
+                    refused
+                })
+            })
+            .collect();
+        let mut order = Order::new(SENDERS);
+        while !order.is_complete(count) {
+            order.check(receiver.recv_timeout(LOST).unwrap());
+        }
+        let refused: usize = threads.into_iter().map(join).sum();
+        assert_eq!(
+            receiver.try_recv(),
+            Err(TryRecvError::Empty),
+            "{refused} came back"
+        );
+        for place in 0..capacity {
+            assert_eq!(sender.try_send((0, place)), Ok(()), "a place was lost");
+        }
+        assert!(sender.try_send((0, 0)).is_err(), "a place too many");
+    }
+}
+
+#[test]
 fn an_error_says_why_and_has_the_item() {
+    let late = SendTimeoutError::Timeout(6);
+    assert_eq!(late.to_string(), "timed out waiting for room in a channel");
+    assert_eq!(format!("{late:?}"), "Timeout(..)");
+    assert_eq!(late.into_inner(), 6);
+    let over = SendTimeoutError::from(SendError(5));
+    assert_eq!(over.to_string(), "sending on a closed channel");
+    assert_eq!(format!("{over:?}"), "Disconnected(..)");
+    assert_eq!(over.into_inner(), 5);
     let full = TrySendError::Full(7);
     assert_eq!(full.to_string(), "sending on a full channel");
     assert_eq!(format!("{full:?}"), "Full(..)");

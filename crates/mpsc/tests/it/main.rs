@@ -17,6 +17,7 @@ mod outcomes;
 mod panics;
 #[cfg(feature = "async")]
 mod polling;
+mod send_async;
 mod stress;
 mod support;
 mod task;

@@ -1,11 +1,13 @@
 //! What a producer puts items into: the producer's side of the three kinds of links.
 
 use ganger_mpsc::{
-    Batch, BoundedSender, Closed, Pushed, Queue, Sealed, SendError, Sender, TrySendError,
+    Batch, BoundedSender, Closed, Pushed, Queue, Sealed, SendError, SendTimeoutError, Sender,
+    TrySendError,
 };
 use ganger_sync::Parker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A sender of any kind.
 pub(super) enum Outlet<'r, L> {
@@ -70,6 +72,19 @@ impl<L> Outlet<'_, L> {
                 self.send(item).map_err(TrySendError::Disconnected)
             }
         }
+    }
+
+    /// Sends an item, and waits for room no longer than that.
+    pub(super) fn send_timeout(&self, item: L, timeout: Duration) -> Result<(), TrySendError<L>> {
+        let Self::Bounded(sender) = self else {
+            return self.try_send(item);
+        };
+        sender
+            .send_timeout(item, timeout)
+            .map_err(|error| match error {
+                SendTimeoutError::Timeout(item) => TrySendError::Full(item),
+                SendTimeoutError::Disconnected(item) => TrySendError::Disconnected(item),
+            })
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -52,6 +52,7 @@ pub(crate) struct Producer {
 pub(crate) enum Give {
     Send,
     SendAll,
+    SendTimeout,
     TrySend,
 }
 
@@ -104,7 +105,7 @@ impl ganger_soak::Plan for Plan {
             // A round takes long where the sender waits for nearly every item.
             items = items.min(1_000 * capacity);
         }
-        let producers = random.usize(1..=4);
+        let producers = random.usize(1..=8);
         let all = items * producers;
         Self {
             kind: *pick(&mut random, &Kind::ALL),
@@ -122,7 +123,7 @@ impl ganger_soak::Plan for Plan {
 
 impl Producer {
     fn new(random: &mut Rng) -> Self {
-        const GIVES: [Give; 3] = [Give::Send, Give::SendAll, Give::TrySend];
+        const GIVES: [Give; 4] = [Give::Send, Give::SendAll, Give::SendTimeout, Give::TrySend];
         Self {
             seed: random.u64(..),
             ops: mix(random, &GIVES),

@@ -10,12 +10,13 @@ use ganger_soak::chance::{one_in, pick};
 use ganger_soak::{Doing, Load};
 use std::mem;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 pub(super) const DOES: &[&str] = &[
     "waiting for the start",
     "in send",
     "in send_all",
-    "in try_send",
+    "in try_send or send_timeout",
     "cloning or dropping a sender",
     "yielding or sleeping",
     "changing the cache of nodes",
@@ -110,10 +111,15 @@ impl<'r, 'a, L: Load<'a>> Producer<'r, 'a, L> {
                     Err(item) => self.refused(item),
                 }
             }
-            Give::TrySend => {
+            give @ (Give::TrySend | Give::SendTimeout) => {
                 let item = self.next();
                 self.doing.begins(3);
-                match self.outlet.try_send(item) {
+                let timeout = Duration::from_micros(self.random.u64(0..200));
+                let sent = match give {
+                    Give::SendTimeout => self.outlet.send_timeout(item, timeout),
+                    _ => self.outlet.try_send(item),
+                };
+                match sent {
                     Ok(()) => self.check_sent(),
                     Err(TrySendError::Disconnected(item)) => self.refused(item),
                     Err(TrySendError::Full(item)) => {
