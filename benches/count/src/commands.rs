@@ -2,7 +2,8 @@
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, Process, StepOutput,
+    StepResult,
 };
 use ganger_sched::{Address, Scheduler};
 use std::cell::Cell;
@@ -72,7 +73,7 @@ struct Asker {
 }
 
 impl Process for Asker {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             if let Event::Completion(completion) = event {
                 if completion.result?.as_u64() != Some(self.left) {
@@ -107,7 +108,7 @@ struct Client {
 }
 
 impl Process for Client {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             if let Event::Completion(completion) = event {
                 completion.result?;
@@ -131,7 +132,7 @@ struct Server {
 }
 
 impl Process for Server {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if let Event::Message(_) = event {

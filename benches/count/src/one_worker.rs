@@ -4,7 +4,7 @@ use crate::act::Act;
 use crate::commands::{self, Held};
 use crate::spawning::Batch;
 use crate::{oneself, pair, spawning, stream};
-use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::hint::black_box;
 use std::time::Duration;
@@ -96,7 +96,7 @@ struct Stepper {
 }
 
 impl Process for Stepper {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         match self.left.checked_sub(1) {
             Some(left) => {
                 self.left = left;

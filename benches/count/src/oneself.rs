@@ -2,7 +2,7 @@
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Event, Events, Message, Payloads, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, Message, Payloads, Process, StepOutput, StepResult,
 };
 use ganger_sched::Address;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ pub(crate) fn by_address(worker: &OneWorker, sends: u64) -> Result<(), BoxError>
         ctx: None,
         send: {
             let own = Arc::clone(&own);
-            move |_: &ProcessContext, number| {
+            move |_: &Context, number| {
                 let own = own.get().ok_or("without an address")?;
                 Ok(own.send(Message::new("number", number))?)
             }
@@ -28,7 +28,7 @@ pub(crate) fn by_address(worker: &OneWorker, sends: u64) -> Result<(), BoxError>
 pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
     let process = Talker {
         ctx: None,
-        send: |ctx: &ProcessContext, number| Ok(ctx.send(ctx.pid(), "number", number)?),
+        send: |ctx: &Context, number| Ok(ctx.send(ctx.pid(), "number", number)?),
     };
     let handle = worker.submit(process)?;
     handle.send(Message::new("number", sends))?;
@@ -37,20 +37,20 @@ pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
 
 /// Sends each number that it gets, less one, to itself, and ends at 0.
 struct Talker<F> {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     send: F,
 }
 
 impl<F> Process for Talker<F>
 where
-    F: Fn(&ProcessContext, u64) -> Result<(), BoxError> + Send + 'static,
+    F: Fn(&Context, u64) -> Result<(), BoxError> + Send + 'static,
 {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let ctx = self.ctx.as_ref().ok_or("not initialised")?;
         for event in events {

@@ -3,7 +3,8 @@
 use crate::commands::HOLD;
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Command, Event, Events, Message, Payloads, Pid, Process, ProcessContext, StepOutput,
+    BoxError, Command, Context, Event, Events, Message, Payloads, Pid, Process, StepOutput,
+    StepResult,
 };
 use ganger_sched::Address;
 use std::sync::{Arc, OnceLock};
@@ -63,7 +64,7 @@ struct Half<F> {
 }
 
 impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.waits == Waits::Blocked && !self.is_held {
             self.is_held = true;
             out.yield_command(Command::new(HOLD, ()), 0);
@@ -86,15 +87,15 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
 }
 
 /// Sends each number that it gets, less one, back to the sender, and ends at 1 or 0.
-struct Answerer(Option<ProcessContext>);
+struct Answerer(Option<Context>);
 
 impl Process for Answerer {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.0 = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let ctx = self.0.as_ref().ok_or("not initialised")?;
         for event in events {

@@ -1,7 +1,7 @@
 //! Processes that run once and end, submitted by one another, or by a thread that is no worker.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{BoxError, Events, Payloads, Process, ProcessContext, StepOutput};
+use ganger_proc_api::{BoxError, Context, Events, Payloads, Process, StepOutput, StepResult};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -78,17 +78,17 @@ impl Batch {
 
 struct Link {
     left: u64,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     last: Option<Sender<()>>,
 }
 
 impl Process for Link {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         let last = self.last.take().ok_or("it runs once")?;
         match self.left.checked_sub(1) {
@@ -114,7 +114,7 @@ struct Plug {
 }
 
 impl Process for Plug {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         self.busy.send(())?;
         Ok(self.may_go.recv()?)
@@ -125,7 +125,7 @@ impl Process for Plug {
 struct Once(&'static Batch);
 
 impl Process for Once {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         self.0.count_off();
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Event, Events, Message, Payloads, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, Message, Payloads, Process, StepOutput, StepResult,
 };
 use ganger_sched::Address;
 
@@ -39,17 +39,17 @@ pub(crate) fn run(worker: &OneWorker, by: By, messages: u64) -> Result<(), BoxEr
 struct Feeder {
     left: u64,
     by: By,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     sink: Address,
 }
 
 impl Process for Feeder {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.next().is_none() {
             return Ok(());
@@ -75,7 +75,7 @@ struct Sink {
 }
 
 impl Process for Sink {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let mut taken = 0;
         for event in events {

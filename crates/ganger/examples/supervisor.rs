@@ -44,7 +44,7 @@ pub(crate) struct Supervisor<F> {
     /// How many may be.
     most: u32,
     is_cancelled: bool,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
 }
 
 impl<F> Supervisor<F> {
@@ -61,7 +61,7 @@ impl<F> Supervisor<F> {
 }
 
 impl<P: Process, F: Fn(u32) -> P> Supervisor<F> {
-    fn start(&mut self, ctx: &ProcessContext) -> Result<(), BoxError> {
+    fn start(&mut self, ctx: &Context) -> Result<(), BoxError> {
         self.started += 1;
         // The number of the child is the tag of its monitor.
         let tag = u64::from(self.started);
@@ -76,12 +76,12 @@ impl<P: Process, F: Fn(u32) -> P> Supervisor<F> {
 }
 
 impl<P: Process, F: Fn(u32) -> P + Send + 'static> Process for Supervisor<F> {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let ctx = self.ctx.clone().ok_or("not initialised")?;
         out.idle();
         if self.started == 0 {
@@ -125,7 +125,7 @@ struct Flaky {
 }
 
 impl Process for Flaky {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.attempt <= self.failures {
             return Err("no luck".into());
         }

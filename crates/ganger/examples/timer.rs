@@ -153,7 +153,7 @@ impl Periodic {
 }
 
 impl Process for Periodic {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.wait_for_yields();
         for event in events {
             match event {

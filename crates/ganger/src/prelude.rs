@@ -2,10 +2,10 @@
 
 pub use ganger_proc_api::{
     BoxError, Bytes, CancelReason, CancelToken, Command, CommandError, CommandId, Completer,
-    Completion, Event, Events, ExitCause, ExitNotice, ExitReason, Handler, HostName, Lifecycle,
-    Message, NodeName, Outcome, Package, Payload, Payloads, Pid, Process, ProcessContext,
-    SendError, SendErrorKind, StepOutput, SubmitError, SubmitErrorKind, Symbol, Tag, UnknownMethod,
-    UpgradeError, UpgradeRequest,
+    Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason, Handler, HostName,
+    Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid, Process, SendError,
+    SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
+    UnknownMethod, UpgradeError, UpgradeRequest,
 };
 #[cfg(feature = "relay")]
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};

@@ -18,14 +18,19 @@ const OUTSIDE: &str = "outside";
 /// ```
 /// use ganger::prelude::*;
 ///
-/// struct Echo(Option<ProcessContext>);
+/// struct Echo(Option<Context>);
 /// impl Process for Echo {
-///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
 ///         self.0 = Some(ctx.clone());
 ///         Ok(())
 ///     }
 ///
-///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///     fn step(
+///         &mut self,
+///         _: &Context,
+///         events: &mut Events<'_>,
+///         out: &mut StepOutput,
+///     ) -> StepResult {
 ///         out.idle();
 ///         for event in events {
 ///             match (event, &self.0) {

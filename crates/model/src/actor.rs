@@ -9,8 +9,8 @@ use crate::threads::give_way;
 use crate::waits;
 use crate::world::World;
 use ganger_proc_api::{
-    BoxError, Command, Event, Events, Package, Payloads, Pid, Process, ProcessContext, StepOutput,
-    UpgradeRequest,
+    BoxError, Command, Context, Event, Events, Package, Payloads, Pid, Process, StepOutput,
+    StepResult, UpgradeRequest,
 };
 use std::panic::resume_unwind;
 use std::sync::{Arc, Weak};
@@ -19,7 +19,7 @@ pub(crate) struct Actor {
     world: Arc<World>,
     number: Number,
     nature: Nature,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     /// It leaves messages where they are.
     holds: bool,
     /// The processes that it monitors, with their tags.
@@ -79,7 +79,7 @@ impl Actor {
     }
 
     /// Does what an event asks for.
-    fn react(&mut self, ctx: &ProcessContext, seen: Seen, doing: &mut Doing<'_>) {
+    fn react(&mut self, ctx: &Context, seen: Seen, doing: &mut Doing<'_>) {
         match seen {
             Seen::Message(number) | Seen::Control(number) => {
                 let act = self.world.state().acts.get(&number).copied();
@@ -115,7 +115,7 @@ impl Actor {
         tag
     }
 
-    fn act(&mut self, ctx: &ProcessContext, number: Number, act: Act, doing: &mut Doing<'_>) {
+    fn act(&mut self, ctx: &Context, number: Number, act: Act, doing: &mut Doing<'_>) {
         let world = Arc::clone(&self.world);
         match act {
             Act::Note => {}
@@ -191,7 +191,7 @@ impl Actor {
 }
 
 impl Process for Actor {
-    fn init(&mut self, ctx: &ProcessContext, method: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         let (pid, start) = (ctx.pid(), calls::start_of(method));
         self.ctx = Some(ctx.clone());
         self.world.adopt(pid, self.nature);
@@ -209,7 +209,7 @@ impl Process for Actor {
         }
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let ctx = self.ctx.clone().ok_or("not initialised")?;
         let pid = ctx.pid();
         let mut shown = Vec::with_capacity(events.len());

@@ -5,8 +5,7 @@ use crate::notes::{Call, Finished, Heir, Number, Seen, Sent, Submitted, Upgraded
 use crate::plan::{Act, Answer, Manners, Nature, Next, Start, Target};
 use crate::world::World;
 use ganger_proc_api::{
-    Completer, Package, Pid, Process, ProcessContext, SendError, SubmitError, Symbol,
-    UpgradeRequest,
+    Completer, Context, Package, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest,
 };
 use ganger_sched::{Handle, ProcessHandle, UpgradeRefused, UpgradeRefusedKind};
 use std::sync::Arc;
@@ -247,7 +246,7 @@ pub(crate) fn terminate(world: &World, handle: &Handle, pid: Pid) {
 }
 
 /// A process monitors another process or itself, under a tag of its own.
-pub(crate) fn monitor(world: &World, ctx: &ProcessContext, target: Pid) -> Number {
+pub(crate) fn monitor(world: &World, ctx: &Context, target: Pid) -> Number {
     let tag = world.number();
     let watcher = ctx.pid();
     let expected = world.ask(
@@ -266,7 +265,7 @@ pub(crate) fn monitor(world: &World, ctx: &ProcessContext, target: Pid) -> Numbe
     tag
 }
 
-pub(crate) fn demonitor(world: &World, ctx: &ProcessContext, target: Pid, tag: Number) {
+pub(crate) fn demonitor(world: &World, ctx: &Context, target: Pid, tag: Number) {
     world.ask(
         |_| Call::Demonitor(target, tag),
         |spec| spec.demonitor(target, tag),

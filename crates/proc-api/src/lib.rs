@@ -18,9 +18,9 @@ pub use events::{
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};
 pub use process::{
-    CancelToken, ContextBackend, DrainYields, Lifecycle, NotFound, Outcome, Process,
-    ProcessContext, RegisterNameError, RegisterNameErrorKind, StepOutput, SubmitError,
-    SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+    CancelToken, Context, ContextBackend, DrainYields, Lifecycle, NotFound, Outcome, Process,
+    RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
+    UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
 };
 pub use raw::Exclusive;
 pub use values::{

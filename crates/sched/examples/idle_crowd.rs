@@ -16,7 +16,9 @@
 //! does not come back.
 #![allow(missing_docs)]
 
-use ganger_proc_api::{BoxError, Event, Events, Message, Payload, Pid, Process, StepOutput};
+use ganger_proc_api::{
+    BoxError, Context, Event, Events, Message, Payload, Pid, Process, StepOutput, StepResult,
+};
 use ganger_sched::Scheduler;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -75,7 +77,7 @@ static ALLOCATOR: Counting = Counting;
 struct Idle;
 
 impl Process for Idle {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if let Event::Message(message) = event {

@@ -1,12 +1,12 @@
 //! A process for tests of what is around processes.
 
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
 /// Ends in its first step.
 pub(crate) struct Still;
 
 impl Process for Still {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }

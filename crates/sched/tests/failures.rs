@@ -6,7 +6,7 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Events, ExitReason, Lifecycle, Pid, Process, ProcessContext, StepOutput,
+    BoxError, Context, Events, ExitReason, Lifecycle, Pid, Process, StepOutput, StepResult,
     UpgradeRequest,
 };
 use ganger_sched::{Builder, Scheduler};
@@ -134,7 +134,7 @@ fn a_process_that_ends_well_or_is_terminated_is_no_warning() {
 struct Bomb;
 
 impl Process for Bomb {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(7);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Lifecycle for Hook {
 fn a_contained_panic_is_logged_with_the_process_that_it_is_of() {
     let scheduler = started("panicking", |builder| builder.lifecycle(Hook));
     // A child, which never has a handle.
-    let parent = process(|ctx: &ProcessContext, _, out| {
+    let parent = process(|ctx: &Context, _, out| {
         ctx.submit(Bomb, "main", ())?;
         out.done(1);
         Ok(())

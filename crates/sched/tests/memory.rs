@@ -7,7 +7,7 @@ mod bursts;
 mod support;
 
 use ganger_mpsc::node_cache;
-use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::{ProcessHandle, Scheduler};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ const SLACK: usize = 1_000;
 struct Idler([u64; 8]);
 
 impl Process for Idler {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.next().is_some() {
             out.done(self.0[0]);
@@ -160,7 +160,7 @@ struct Passing {
 }
 
 impl Process for Passing {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if !self.stays {
             out.done(());
             return Ok(());

@@ -4,7 +4,7 @@
 #[path = "it/support/mod.rs"]
 mod support;
 
-use ganger_proc_api::{Events, ExitReason, Process, StepOutput};
+use ganger_proc_api::{Context, Events, ExitReason, Process, StepOutput, StepResult};
 use ganger_sched::{BuildError, Builder, Handle, Pinning, ProcessState, Scheduler};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -178,7 +178,7 @@ fn a_spare_gets_the_core_of_a_step_that_computes_and_the_step_another() {
 struct Closed(mpsc::Sender<Vec<usize>>);
 
 impl Process for Closed {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

@@ -136,7 +136,7 @@ fn each_step_is_reported_while_it_lasts_and_once() {
 fn beside_a_crowd(
     scheduler: &Scheduler,
     method: &'static str,
-    step: impl Fn(&ganger_proc_api::ProcessContext) + Send + 'static,
+    step: impl Fn(&ganger_proc_api::Context) + Send + 'static,
 ) -> ProcessHandle {
     let is_over = Arc::new(AtomicBool::new(false));
     let polite = process(move |ctx, _, out| {

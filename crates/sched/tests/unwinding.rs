@@ -5,8 +5,8 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, Package, Payload, Payloads,
-    Process, ProcessContext, StepOutput, SubmitErrorKind,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, Package, Payload,
+    Payloads, Process, StepOutput, StepResult, SubmitErrorKind,
 };
 use ganger_sched::{Handle, Scheduler, StopError, WeakHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -75,13 +75,13 @@ fn an_error_after_an_answer_is_no_stale_completion() {
 /// Does everything that an `init` should not do.
 struct Wild {
     handle: Handle,
-    kept: Arc<Mutex<Option<ProcessContext>>>,
+    kept: Arc<Mutex<Option<Context>>>,
     stops: bool,
     panics: bool,
 }
 
 impl Process for Wild {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         *self.kept.lock().unwrap() = Some(ctx.clone());
         assert!(self.handle.terminate(ctx.pid()).is_err());
         assert!(ctx.send(ctx.pid(), "self", ()).is_err());
@@ -95,7 +95,7 @@ impl Process for Wild {
         Err("no".into())
     }
 
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }

@@ -21,12 +21,12 @@ use std::{env, fmt, mem};
 /// A simulation: a scheduler whose workers are no threads, and the decisions of a seed.
 ///
 /// ```
-/// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+/// use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
 /// use ganger_sim::Sim;
 ///
 /// struct Answer;
 /// impl Process for Answer {
-///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
 ///         out.done(42);
 ///         Ok(())
 ///     }

@@ -11,8 +11,8 @@ use crate::faults::Faults;
 use crate::parcel::{Lane, Order, Parcel, Sender};
 use fastrand::Rng;
 use ganger::prelude::{
-    Address, BoxError, Completion, Event, Events, Payloads, Pid, Process, ProcessContext,
-    StepOutput, UpgradeRequest,
+    Address, BoxError, Completion, Context, Event, Events, Payloads, Pid, Process, StepOutput,
+    StepResult, UpgradeRequest,
 };
 use ganger_soak::chance::one_in;
 use std::collections::HashMap;
@@ -115,7 +115,7 @@ pub(crate) struct Actor {
     kit: Kit,
     random: Rng,
     behaviour: Box<dyn Behaviour>,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     life: Life,
     /// Whether a call is under way; a second call that sees it is an error.
     is_inside: AtomicBool,
@@ -232,7 +232,7 @@ impl Actor {
 }
 
 impl Process for Actor {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.enter("init", Life::New);
         let result = self.kit.faults.in_init(&self.kit.account, &mut self.random);
         if result.is_ok() {
@@ -250,7 +250,7 @@ impl Process for Actor {
         result
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.enter("step", Life::Initialised);
         let result = self.step_inside(events, out);
         self.leave();
@@ -283,7 +283,7 @@ impl Drop for Actor {
 /// What a behaviour can do in its turn.
 pub(crate) struct Turn<'a> {
     pub(crate) kit: &'a Kit,
-    pub(crate) ctx: &'a ProcessContext,
+    pub(crate) ctx: &'a Context,
     pub(crate) random: &'a mut Rng,
     sender: &'a mut Sender,
     asks: Vec<Ask>,

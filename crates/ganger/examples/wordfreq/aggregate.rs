@@ -8,7 +8,9 @@ use super::chunks::Chunk;
 use super::console::{Console, Shown};
 use super::gate::Slot;
 use super::table::Table;
-use ganger::{BoxError, Event, Events, Message, Payload, Process, StepOutput, Symbol};
+use ganger::{
+    BoxError, Context, Event, Events, Message, Payload, Process, StepOutput, StepResult, Symbol,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,7 +112,7 @@ impl Aggregator {
 }
 
 impl Process for Aggregator {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if let Event::Message(message) = event {
@@ -135,7 +137,8 @@ mod tests {
         let mut queue = VecDeque::from([event]);
         let mut out = StepOutput::new();
         let mut events = Events::new(&mut queue);
-        aggregator.step(&mut events, &mut out).unwrap();
+        let context = Context::detached("{test|1}".parse().unwrap());
+        aggregator.step(&context, &mut events, &mut out).unwrap();
         matches!(out.outcome(), StepOutcome::Done(_))
     }
 

@@ -11,8 +11,8 @@ use super::gate::Slot;
 use super::reads::{READ, ReadRequest};
 use super::words::WordCounter;
 use ganger::{
-    BoxError, Command, Completion, Event, Events, Payload, Payloads, Pid, Process, ProcessContext,
-    StepOutput,
+    BoxError, Command, Completion, Context, Event, Events, Payload, Payloads, Pid, Process,
+    StepOutput, StepResult,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct FileCounter {
     expected_bytes: u64,
     aggregator: Pid,
     console: Arc<Console>,
-    context: Option<ProcessContext>,
+    context: Option<Context>,
     /// Gone once the report has been sent: there is exactly one.
     slot: Option<Slot>,
     counter: WordCounter,
@@ -99,7 +99,7 @@ impl FileCounter {
 
     fn is_cancelled(&self) -> bool {
         let context = self.context.as_ref();
-        context.is_some_and(ProcessContext::is_cancelled)
+        context.is_some_and(Context::is_cancelled)
     }
 
     fn count(&mut self, chunk: &[u8]) {
@@ -153,12 +153,12 @@ impl FileCounter {
 }
 
 impl Process for FileCounter {
-    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, context: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.context = Some(context.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.offset == 0 {
             self.yield_read(out);
         }
@@ -249,7 +249,7 @@ mod tests {
                 "{test|2}".parse().unwrap(),
                 Arc::new(Console::new()),
             );
-            let context = ProcessContext::new(Arc::clone(&recorder) as _);
+            let context = Context::new(Arc::clone(&recorder) as _);
             process.init(&context, "count", Payloads::new()).unwrap();
             let buffers = Buffers::new(2);
             Self {
@@ -265,7 +265,8 @@ mod tests {
             self.queue.extend(event);
             let mut out = StepOutput::new();
             let mut events = Events::new(&mut self.queue);
-            self.process.step(&mut events, &mut out).unwrap();
+            let context = Context::detached("{test|1}".parse().unwrap());
+            self.process.step(&context, &mut events, &mut out).unwrap();
             out
         }
 

@@ -119,7 +119,7 @@ fn ended_early(reason: &ExitReason) -> BoxError {
 mod tests {
     use super::super::gate::Slot;
     use super::*;
-    use ganger::{Events, Payloads, Pid, Process, ProcessContext, StepOutput};
+    use ganger::{Context, Events, Payloads, Pid, Process, StepOutput, StepResult};
     use std::fs;
     use std::path::Path;
 
@@ -130,14 +130,19 @@ mod tests {
     }
 
     impl Process for Panicking {
-        fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             self.file.init(ctx, "count", Payloads::new())
         }
 
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            ctx: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             assert!(self.steps_left > 0, "a panic that the test wants");
             self.steps_left -= 1;
-            self.file.step(events, out)
+            self.file.step(ctx, events, out)
         }
 
         fn close(&mut self) {

@@ -34,7 +34,7 @@ fn submit<P: Process>(
 struct Panics(Arc<AtomicU32>);
 
 impl Process for Panics {
-    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         // Ordering: Relaxed: the reader has waited for the end of the writing process.
         self.0.fetch_add(1, Ordering::Relaxed);
         panic!("on purpose");
@@ -45,7 +45,7 @@ impl Process for Panics {
 struct Waits;
 
 impl Process for Waits {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());

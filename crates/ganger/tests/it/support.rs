@@ -4,15 +4,15 @@ use ganger::prelude::*;
 
 /// Answers a message to its sender, and ends.
 #[derive(Default)]
-pub(crate) struct Echo(Option<ProcessContext>);
+pub(crate) struct Echo(Option<Context>);
 
 impl Process for Echo {
-    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, context: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.0 = Some(context.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if let (Event::Message(message), Some(context)) = (event, &self.0) {

@@ -56,9 +56,10 @@ fn a_cancelled_process_ends_whatever_else_has_come() {
         let mut queue = VecDeque::from([Event::Cancel(CancelReason::Shutdown)]);
         let answer = || Event::Completion(Completion::new(0, Ok(Payload::UNIT)));
         queue.extend(iter::repeat_with(answer).take(answers));
+        let context = Context::detached("{test|1}".parse().unwrap());
         let mut out = StepOutput::new();
         process
-            .step(&mut Events::new(&mut queue), &mut out)
+            .step(&context, &mut Events::new(&mut queue), &mut out)
             .unwrap();
         assert!(
             matches!(out.outcome(), Outcome::Done(_)),

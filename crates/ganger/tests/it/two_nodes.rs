@@ -29,16 +29,16 @@ fn connect(one: &Runtime, other: &Runtime) {
 /// comes.
 struct Asker {
     whom: Pid,
-    context: Option<ProcessContext>,
+    context: Option<Context>,
 }
 
 impl Process for Asker {
-    fn init(&mut self, context: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, context: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.context = Some(context.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if let Some(context) = self.context.take() {
             let own = context.pid().with_node(context.node_name());

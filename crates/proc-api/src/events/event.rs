@@ -17,7 +17,7 @@ pub enum Event {
     /// A control message has arrived. It overtakes messages and completions. The box keeps other
     /// events small.
     Control(Box<Message>),
-    /// A process that this one [monitors](crate::ProcessContext::monitor) has ended. The notice
+    /// A process that this one [monitors](crate::Context::monitor) has ended. The notice
     /// overtakes messages and completions.
     Exit(Box<ExitNotice>),
 }

@@ -6,7 +6,7 @@ use crate::values::Pid;
 use std::fmt;
 use std::sync::Arc;
 
-/// The end of a process, as a process that [monitors](crate::ProcessContext::monitor) it sees it.
+/// The end of a process, as a process that [monitors](crate::Context::monitor) it sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitNotice {
     /// The process that has ended.

@@ -6,7 +6,7 @@ use crate::events::{CancelReason, MonitorError};
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
 use std::sync::Arc;
 
-/// A scheduler's side of a [`ProcessContext`](crate::ProcessContext).
+/// A scheduler's side of a [`Context`](crate::Context).
 pub trait ContextBackend: Send + Sync {
     /// The process's own PID.
     fn pid(&self) -> Pid;

@@ -12,20 +12,22 @@ use std::sync::Arc;
 /// steps keeps a clone.
 ///
 /// ```
-/// use ganger_proc_api::{BoxError, Events, Payloads, Pid, Process, ProcessContext, StepOutput};
+/// use ganger_proc_api::{
+///     BoxError, Context, Events, Payloads, Pid, Process, StepOutput, StepResult,
+/// };
 ///
 /// struct Greeter {
-///     ctx: Option<ProcessContext>,
+///     ctx: Option<Context>,
 ///     friend: Pid,
 /// }
 ///
 /// impl Process for Greeter {
-///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
 ///         self.ctx = Some(ctx.clone());
 ///         Ok(())
 ///     }
 ///
-///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
 ///         if let Some(ctx) = &self.ctx {
 ///             ctx.send(self.friend, "greeting", "hello")?;
 ///         }
@@ -35,11 +37,11 @@ use std::sync::Arc;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct ProcessContext {
+pub struct Context {
     backend: Arc<dyn ContextBackend>,
 }
 
-impl ProcessContext {
+impl Context {
     /// A context that is served by `backend`.
     #[must_use]
     pub fn new(backend: Arc<dyn ContextBackend>) -> Self {
@@ -66,8 +68,8 @@ impl ProcessContext {
     /// use.
     ///
     /// ```
-    /// # use ganger_proc_api::{Pid, ProcessContext};
-    /// # let context = ProcessContext::detached("{main|7}".parse().unwrap());
+    /// # use ganger_proc_api::{Pid, Context};
+    /// # let context = Context::detached("{main|7}".parse().unwrap());
     /// let for_others: Pid = context.pid().with_node(context.node_name());
     /// ```
     #[must_use]
@@ -164,7 +166,7 @@ impl ProcessContext {
     ///
     /// ```
     /// use ganger_proc_api::{
-    ///     BoxError, Event, Events, Payloads, Pid, Process, ProcessContext, StepOutput,
+    ///     BoxError, Context, Event, Events, Payloads, Pid, Process, StepOutput, StepResult,
     /// };
     ///
     /// /// Waits for the end of another process.
@@ -173,15 +175,16 @@ impl ProcessContext {
     /// }
     ///
     /// impl Process for Heir {
-    ///     fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    ///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
     ///         Ok(ctx.monitor(self.of, 1)?)
     ///     }
     ///
     ///     fn step(
     ///         &mut self,
+    ///         _: &Context,
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
-    ///     ) -> Result<(), BoxError> {
+    ///     ) -> StepResult {
     ///         out.idle();
     ///         for event in events {
     ///             match event {
@@ -314,9 +317,9 @@ impl ProcessContext {
     }
 }
 
-impl fmt::Debug for ProcessContext {
+impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProcessContext")
+        f.debug_struct("Context")
             .field("pid", &self.pid())
             .field("is_cancelled", &self.is_cancelled())
             .finish()
@@ -365,7 +368,7 @@ mod tests {
     #[test]
     fn what_blocks_is_called_once_however_often_its_backend_calls_it() {
         for calls in 0..4 {
-            let context = ProcessContext::new(Arc::new(Calls(calls)));
+            let context = Context::new(Arc::new(Calls(calls)));
             let mut count = 0;
             let result = context.blocking(|| {
                 count += 1;

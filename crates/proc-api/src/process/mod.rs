@@ -18,10 +18,10 @@ mod upgrade;
 
 pub use backend::{ContextBackend, NotFound};
 pub use cancel_token::CancelToken;
-pub use context::ProcessContext;
+pub use context::Context;
 pub use lifecycle::Lifecycle;
 pub use output::{DrainYields, Outcome, StepOutput, Yield};
 pub use registered_name::{RegisterNameError, RegisterNameErrorKind};
-pub use state_machine::{Process, UnknownMethod};
+pub use state_machine::{Process, StepResult, UnknownMethod};
 pub use submit_error::{SubmitError, SubmitErrorKind};
 pub use upgrade::{UpgradeRequest, UpgradeTarget};

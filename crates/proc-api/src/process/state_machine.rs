@@ -1,8 +1,11 @@
 //! The state machine that users write.
 
-use super::{ProcessContext, StepOutput};
+use super::{Context, StepOutput};
 use crate::events::Events;
 use crate::values::{BoxError, Payloads};
+
+/// What a step returns: an error ends its process.
+pub type StepResult = Result<(), BoxError>;
 
 /// A process: a state machine that a scheduler moves on when an event has happened.
 ///
@@ -10,14 +13,19 @@ use crate::values::{BoxError, Payloads};
 /// other threads. A panic in one of them ends the process and nothing else.
 ///
 /// ```
-/// use ganger_proc_api::{BoxError, Event, Events, Process, StepOutput};
+/// use ganger_proc_api::{BoxError, Context, Event, Events, Process, StepOutput, StepResult};
 ///
 /// /// Adds up what it is sent, until it is cancelled.
 /// #[derive(Default)]
 /// struct Sum(u64);
 ///
 /// impl Process for Sum {
-///     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///     fn step(
+///         &mut self,
+///         _: &Context,
+///         events: &mut Events<'_>,
+///         out: &mut StepOutput,
+///     ) -> StepResult {
 ///         out.idle();
 ///         for event in events {
 ///             match event {
@@ -47,12 +55,7 @@ pub trait Process: Send + 'static {
     /// # Errors
     /// An error keeps the process from starting, and goes to the submitter. Return
     /// [`UnknownMethod`] for a method that the process does not have.
-    fn init(
-        &mut self,
-        ctx: &ProcessContext,
-        method: &str,
-        input: Payloads,
-    ) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, method: &str, input: Payloads) -> Result<(), BoxError> {
         let _ = (ctx, method, input);
         Ok(())
     }
@@ -70,7 +73,7 @@ pub trait Process: Send + 'static {
     /// # Errors
     /// An error ends the process with [`ExitReason::Failed`](crate::ExitReason::Failed). Commands
     /// that the step yielded before are dispatched.
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError>;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult;
 
     /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
     /// process ends, and never while `step` runs.
@@ -78,17 +81,12 @@ pub trait Process: Send + 'static {
 }
 
 impl Process for Box<dyn Process> {
-    fn init(
-        &mut self,
-        ctx: &ProcessContext,
-        method: &str,
-        input: Payloads,
-    ) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, method: &str, input: Payloads) -> Result<(), BoxError> {
         (**self).init(ctx, method, input)
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-        (**self).step(events, out)
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        (**self).step(ctx, events, out)
     }
 
     fn close(&mut self) {

@@ -1,8 +1,8 @@
 //! Which types may cross threads.
 
 use ganger_proc_api::{
-    CancelToken, Command, CommandError, Completer, Event, ExitReason, Package, Payload,
-    ProcessContext, SendError, StepOutput, SubmitError, UpgradeRequest,
+    CancelToken, Command, CommandError, Completer, Context, Event, ExitReason, Package, Payload,
+    SendError, StepOutput, SubmitError, UpgradeRequest,
 };
 
 #[test]
@@ -14,7 +14,7 @@ fn everything_that_travels_is_send_and_sync() {
     travels::<Event>();
     travels::<StepOutput>();
     travels::<Completer>();
-    travels::<ProcessContext>();
+    travels::<Context>();
     travels::<CancelToken>();
     travels::<UpgradeRequest>();
     travels::<ExitReason>();

@@ -119,7 +119,7 @@ impl Builder {
 
     /// How long a worker goes without a [rotation](Self::rotation) at the most: the next pick is
     /// one. Also how long a step lasts before
-    /// [`should_yield`](ganger_proc_api::ProcessContext::should_yield) is true, when others wait.
+    /// [`should_yield`](ganger_proc_api::Context::should_yield) is true, when others wait.
     /// With zero, every pick is a rotation. Default: 10 ms.
     pub fn chain_limit(self, limit: Duration) -> Self {
         self.with(|config| config.chain_limit = limit)

@@ -74,13 +74,18 @@ impl Handle {
     /// have been at once).
     ///
     /// ```
-    /// use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
     /// use ganger_sched::Scheduler;
     ///
     /// struct Waits;
     ///
     /// impl Process for Waits {
-    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         _: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
     ///         out.idle();
     ///         Ok(())
     ///     }

@@ -214,7 +214,7 @@ impl Handle {
     /// The last steps, at most 16, that kept processes waiting until a spare took the place of
     /// their worker. The oldest comes first. No worker waits for it.
     ///
-    /// A step that announced itself by `ProcessContext::blocking` is among them in two cases: the
+    /// A step that announced itself by `Context::blocking` is among them in two cases: the
     /// monitor relieved its worker, or the step computed for long outside of that call.
     #[must_use]
     pub fn long_steps(&self) -> Vec<LongStep> {
@@ -337,12 +337,17 @@ impl Handle {
     /// the thread, the deadline passes at once.
     ///
     /// ```
-    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
     /// # use ganger_sched::{Handle, Scheduler};
     /// # use std::time::Duration;
     /// struct Last(Handle);
     /// impl Process for Last {
-    ///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         _: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
     ///         self.0.begin_stop(Duration::from_secs(1));
     ///         out.done(());
     ///         Ok(())

@@ -20,12 +20,12 @@ use std::sync::{Arc, PoisonError};
 ///
 /// # Example
 /// ```
-/// use ganger_proc_api::{BoxError, Events, ExitReason, Process, StepOutput};
+/// use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
 /// use ganger_sched::Scheduler;
 ///
 /// struct Answer;
 /// impl Process for Answer {
-///     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
 ///         out.done(42);
 ///         Ok(())
 ///     }

@@ -51,7 +51,10 @@ impl Address {
     /// one. Without any messages the call succeeds.
     ///
     /// ```
-    /// use ganger_proc_api::{BoxError, Event, Events, ExitReason, Message, Process, StepOutput};
+    /// use ganger_proc_api::{
+    ///     BoxError, Context, Event, Events, ExitReason, Message, Process, StepOutput,
+    ///     StepResult,
+    /// };
     /// use ganger_sched::Scheduler;
     ///
     /// struct Sum(u64);
@@ -59,9 +62,10 @@ impl Address {
     /// impl Process for Sum {
     ///     fn step(
     ///         &mut self,
+    ///         _: &Context,
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
-    ///     ) -> Result<(), BoxError> {
+    ///     ) -> StepResult {
     ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {

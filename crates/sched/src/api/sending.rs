@@ -34,7 +34,7 @@ impl Address {
     /// is [`send`](Self::send).
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place
-    /// meanwhile, as with `ProcessContext::blocking`. It does not wait when no thread is left for
+    /// meanwhile, as with `Context::blocking`. It does not wait when no thread is left for
     /// that ([`Builder::max_spares`](crate::Builder::max_spares), or the system refuses one while
     /// others wait already), for the process that it waits for might then have none to run on, nor
     /// for the process whose step it is: it is refused with `Full`. That holds for steps of
@@ -53,7 +53,9 @@ impl Address {
     /// when the process whose step waits is to finish; `Full` from a step that must not wait.
     ///
     /// ```
-    /// use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+    /// use ganger_proc_api::{
+    ///     BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult,
+    /// };
     /// use ganger_sched::Scheduler;
     ///
     /// struct Slow(u64);
@@ -61,9 +63,10 @@ impl Address {
     /// impl Process for Slow {
     ///     fn step(
     ///         &mut self,
+    ///         _: &Context,
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
-    ///     ) -> Result<(), BoxError> {
+    ///     ) -> StepResult {
     ///         out.idle();
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;

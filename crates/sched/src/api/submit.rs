@@ -6,6 +6,7 @@ use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::item::seen;
+use crate::core::lent_context::LentContext;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
@@ -15,9 +16,7 @@ use crate::process::exit_slot::ExitSlot;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
 use crate::turn::finish::{close, discard_events};
-use ganger_proc_api::{
-    BoxError, ExitCause, Payloads, Pid, ProcessContext, SubmitError, SubmitErrorKind, Symbol,
-};
+use ganger_proc_api::{BoxError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
 use ganger_sync::fence;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -146,11 +145,7 @@ impl Shared {
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
-        // SAFETY: the pointer is that of an `Arc`, which the caller keeps alive until this returns.
-        // It is not dropped, so that it need not be counted; a process that keeps the context
-        // clones it.
-        let cell = unsafe { Arc::from_raw(Arc::as_ptr(task)) };
-        let ctx = ManuallyDrop::new(ProcessContext::new(cell as _));
+        let ctx = LentContext::new(task);
         // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
         // reach the process's context, which does not use the core.
         let returned = unsafe {

@@ -27,7 +27,7 @@ pub struct LongStep {
     /// What is wrong with it.
     pub kind: LongStepKind,
     /// Whether it had said so: it was inside
-    /// [`ProcessContext::blocking`](ganger_proc_api::ProcessContext::blocking) when it was noticed.
+    /// [`Context::blocking`](ganger_proc_api::Context::blocking) when it was noticed.
     pub is_announced: bool,
     /// How long it has lasted: in all when it is over, else until it was noticed.
     pub lasted: Duration,

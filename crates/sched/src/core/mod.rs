@@ -7,6 +7,7 @@
 
 pub(crate) mod cell;
 pub(crate) mod item;
+pub(crate) mod lent_context;
 pub(crate) mod local;
 pub(crate) mod names;
 pub(crate) mod owned;

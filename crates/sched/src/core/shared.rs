@@ -382,13 +382,13 @@ impl Shared {
 mod tests {
     use super::*;
     use crate::Scheduler;
-    use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
     use std::thread;
 
     struct Quick;
 
     impl Process for Quick {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             Ok(())
         }

@@ -4,8 +4,8 @@ use super::{Arrival, Probe, Push, Scheduler};
 use crate::Scheduler as Ganger;
 use crate::base::config::Config;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, EventQueue, Events, ExitReason, Message, Pid,
-    Process, StepOutput, Symbol, Tag,
+    Command, CommandId, Completer, Context, Event, EventQueue, Events, ExitReason, Message, Pid,
+    Process, StepOutput, StepResult, Symbol, Tag,
 };
 use ganger_sync::sync::{Mutex, lock};
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Probe for Watcher {
 struct Asker;
 
 impl Process for Asker {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if events.any(|event| matches!(event, Event::Completion(_))) {
             out.done(());
         } else {

@@ -12,7 +12,7 @@
 //! begins on the heap ([`ProcessBox::boxed`]) stays at its address for life.
 
 use ganger_nodes::SmallBox;
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::{fmt, mem};
@@ -96,7 +96,7 @@ impl ProcessBox {
 struct Moving;
 
 impl Process for Moving {
-    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         unreachable!("it is never run")
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     impl<const N: usize, A: Send + 'static> Process for Sized<N, A> {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             let sum: u64 = self.bytes.iter().map(|&byte| u64::from(byte)).sum();
             out.done(sum);
             Ok(())
@@ -177,7 +177,10 @@ mod tests {
     fn sum(process: &mut dyn Process) -> Option<u64> {
         let mut out = StepOutput::new();
         let mut none = std::collections::VecDeque::new();
-        process.step(&mut Events::new(&mut none), &mut out).unwrap();
+        let ctx = Context::detached("{test|1}".parse().unwrap());
+        process
+            .step(&ctx, &mut Events::new(&mut none), &mut out)
+            .unwrap();
         match out.take_outcome() {
             ganger_proc_api::Outcome::Done(sum) => sum.as_u64(),
             _ => None,

@@ -2,7 +2,7 @@ use super::*;
 use crate::ProcessHandle;
 use crate::Scheduler;
 use crate::process::state::ProcessState;
-use ganger_proc_api::{BoxError, Events, ExitReason, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Events, ExitReason, Message, Process, StepOutput, StepResult};
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -21,7 +21,7 @@ impl Waits {
 }
 
 impl Process for Waits {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         // Ordering: Relaxed: the test reads it after the end of the process.
         self.1.fetch_add(1, Ordering::Relaxed);
         out.idle();

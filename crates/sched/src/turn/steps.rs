@@ -8,6 +8,7 @@ use super::Turn;
 use super::catch_up::CatchUp;
 use crate::base::contain::{contain, discard, discard_each};
 use crate::core::cell::Task;
+use crate::core::lent_context::LentContext;
 use crate::core::owned::Gathered;
 use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
@@ -169,9 +170,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         };
         shared.probe.shown(task.pid, task.method, &events);
         shared.probe.interleave(&task.shared);
+        let ctx = LentContext::new(task);
         let stepped = contain(|| {
             Decider::stepping();
-            process.step(&mut events.events(), out)
+            process.step(&ctx, &mut events.events(), out)
         });
         let failed = match stepped {
             Ok(Ok(())) => None,

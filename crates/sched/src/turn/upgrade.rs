@@ -2,14 +2,13 @@
 
 use super::Turn;
 use crate::base::contain::{contain, discard, log};
+use crate::core::lent_context::LentContext;
 use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use crate::turn::finish::close;
-use ganger_proc_api::{
-    Payloads, Process, ProcessContext, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget,
-};
-use std::sync::Arc;
+use ganger_proc_api::{Payloads, Process, Symbol, UpgradeError, UpgradeRequest, UpgradeTarget};
+
 use tracing::Level;
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
@@ -68,7 +67,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         method: Symbol,
         input: Payloads,
     ) -> Result<Box<dyn Process>, UpgradeError> {
-        let ctx = ProcessContext::new(Arc::clone(self.task) as _);
+        let ctx = LentContext::new(self.task);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {
                 self.shared.probe.initialised(self.task.pid);

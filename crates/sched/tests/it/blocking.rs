@@ -156,7 +156,7 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
 }
 
 /// A step that says that it blocks, by `block`, while the monitor would not notice by itself.
-fn assert_believed(block: fn(&ganger_proc_api::ProcessContext, &mut dyn FnMut())) {
+fn assert_believed(block: fn(&ganger_proc_api::Context, &mut dyn FnMut())) {
     let builder = Scheduler::builder().workers(1).step_limits(NEVER, NEVER);
     let scheduler = started(builder);
     let (release, released) = mpsc::channel::<()>();

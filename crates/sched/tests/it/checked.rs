@@ -2,7 +2,7 @@
 //! message.
 
 use crate::support::*;
-use ganger_proc_api::{Event, Message, Pid, ProcessContext};
+use ganger_proc_api::{Context, Event, Message, Pid};
 use ganger_sched::check::{self, Summary};
 use ganger_sched::{Address, Builder, Handle, Scheduler};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,7 +51,7 @@ impl Crowd {
     fn start(
         scheduler: &Handle,
         size: usize,
-        on_message: impl Fn(&ProcessContext, &Self, usize, u64) -> u32 + Clone + Send + 'static,
+        on_message: impl Fn(&Context, &Self, usize, u64) -> u32 + Clone + Send + 'static,
     ) -> (Arc<Self>, Vec<Address>) {
         let crowd = Arc::new(Self::default());
         let members = (0..size).map(|place| {
@@ -91,7 +91,7 @@ impl Crowd {
         )
     }
 
-    fn send(&self, ctx: &ProcessContext, target: usize, left: u64) {
+    fn send(&self, ctx: &Context, target: usize, left: u64) {
         let pids = self.pids.get().unwrap();
         ctx.send(pids[target % pids.len()], "go", left).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandError, CommandId, Completer, Completion, Event, Payload,
+    BoxError, Command, CommandError, CommandId, Completer, Completion, Context, Event, Payload,
     UpgradeRequest,
 };
 use ganger_sched::{ProcessState, RegisterErrorKind, Scheduler};
@@ -261,6 +261,7 @@ fn yields_are_dispatched_in_order_before_the_outcome() {
     impl ganger_proc_api::Process for Yielder {
         fn step(
             &mut self,
+            _: &Context,
             _: &mut ganger_proc_api::Events<'_>,
             out: &mut ganger_proc_api::StepOutput,
         ) -> Result<(), BoxError> {

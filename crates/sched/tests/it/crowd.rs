@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message, Pid,
-    Process, StepOutput, SubmitErrorKind,
+    Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle, Message, Pid,
+    Process, StepOutput, StepResult, SubmitErrorKind,
 };
 use ganger_sched::{ProcessHandle, Scheduler, StopError, StopReport};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -90,7 +90,7 @@ impl<S> Process for Member<S>
 where
     S: FnMut(Option<Event>, &mut StepOutput) + Send + 'static,
 {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.is_empty() {
             (self.step)(None, out);

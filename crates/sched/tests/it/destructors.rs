@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, ExitReason, Handler, Message, Payload,
+    BoxError, Command, CommandId, Completer, Context, Event, ExitReason, Handler, Message, Payload,
     Payloads, UpgradeRequest,
 };
 use ganger_sched::{ProcessState, Scheduler};
@@ -210,7 +210,7 @@ fn of_a_process_whose_init_failed_in_an_upgrade() {
     impl ganger_proc_api::Process for Next {
         fn init(
             &mut self,
-            _: &ganger_proc_api::ProcessContext,
+            _: &ganger_proc_api::Context,
             _: &str,
             _: ganger_proc_api::Payloads,
         ) -> Result<(), BoxError> {
@@ -219,6 +219,7 @@ fn of_a_process_whose_init_failed_in_an_upgrade() {
 
         fn step(
             &mut self,
+            _: &Context,
             _: &mut ganger_proc_api::Events<'_>,
             out: &mut ganger_proc_api::StepOutput,
         ) -> Result<(), BoxError> {

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Handler,
-    Message, Pid, Process, ProcessContext, StepOutput,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitReason,
+    Handler, Message, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, mpsc};
@@ -12,7 +12,7 @@ use std::sync::{Arc, mpsc};
 #[test]
 fn close_is_called_exactly_once_whatever_ends_the_process() {
     quiet_panics();
-    type Step = fn(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult;
+    type Step = fn(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult;
     let endings: [(Step, &str); 5] = [
         (
             |_, _, out| {
@@ -68,7 +68,7 @@ fn panics_end_their_process_and_nothing_else() {
     quiet_panics();
     struct Bomb(&'static str);
     impl Process for Bomb {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             assert!(self.0 != "step", "on purpose: step");
             Ok(())

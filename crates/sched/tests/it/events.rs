@@ -152,7 +152,7 @@ type Completers = Arc<Mutex<Vec<Completer>>>;
 /// A handler that keeps its completers for the test to use.
 fn keeper() -> (
     Completers,
-    impl Fn(Command, Completer) -> crate::support::StepResult + Send + Sync,
+    impl Fn(Command, Completer) -> ganger_proc_api::StepResult + Send + Sync,
 ) {
     let kept = Completers::default();
     let keep = Arc::clone(&kept);

@@ -6,7 +6,7 @@ use crate::pressure::{
 };
 use crate::support::{exit_number, process};
 use ganger_proc_api::{
-    Event, Events, Message, Process, ProcessContext, SendError, SendErrorKind, StepOutput,
+    Context, Event, Events, Message, Process, SendError, SendErrorKind, StepOutput,
 };
 use ganger_sched::{Address, ProcessHandle, Scheduler, SendAsync};
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// the first sender that waits: its mailbox for 8 messages is full.
 fn crowded(
     take: usize,
-    mut rest: impl FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) + Send + 'static,
+    mut rest: impl FnMut(&Context, &mut Events<'_>, &mut StepOutput) + Send + 'static,
 ) -> (Scheduler, ProcessHandle, SendAsync) {
     let scheduler = limited(8).build().unwrap();
     let mut has_taken = false;

@@ -3,7 +3,7 @@
 use crate::support::puppet::*;
 use crate::support::*;
 use ganger_proc_api::{
-    Event, ExitCause, ExitNotice, Message, Pid, ProcessContext, SubmitErrorKind, UpgradeRequest,
+    Context, Event, ExitCause, ExitNotice, Message, Pid, SubmitErrorKind, UpgradeRequest,
 };
 use ganger_sched::ProcessState;
 use std::sync::mpsc::channel;
@@ -28,7 +28,7 @@ fn who_is_not_there_is_told_of_at_once_and_who_is_elsewhere_is_refused() {
         Ok(())
     });
     watcher.has_none_but(7);
-    let detached = ProcessContext::detached(gone);
+    let detached = Context::detached(gone);
     assert!(detached.monitor(gone, 1).is_err());
     assert!(detached.cancel(gone, "x").is_err() && detached.terminate(gone).is_err());
 }

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Event, Events, ExitReason, Payloads, Pid, Process, ProcessContext,
-    RegisterNameErrorKind, StepOutput, SubmitErrorKind, UpgradeRequest,
+    BoxError, Context, Event, Events, ExitReason, Payloads, Pid, Process, RegisterNameErrorKind,
+    StepOutput, StepResult, SubmitErrorKind, UpgradeRequest,
 };
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use proptest::prelude::*;
@@ -87,7 +87,7 @@ struct Named {
 }
 
 impl Process for Named {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.register_name(self.name)?;
         let again = ctx.register_name(self.name).unwrap_err();
         let holder = ctx.pid();
@@ -99,7 +99,7 @@ impl Process for Named {
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
@@ -125,7 +125,7 @@ fn a_process_that_takes_a_name_has_it_when_it_is_visible_and_not_when_it_fails()
     scheduler.cancel(handle.pid(), "enough").unwrap();
     exit(handle);
     assert_eq!(names(&scheduler), []);
-    let detached = ProcessContext::detached("{main|7}".parse().unwrap());
+    let detached = Context::detached("{main|7}".parse().unwrap());
     assert!(detached.register_name("n").is_err() && detached.whereis("n").is_none());
 }
 

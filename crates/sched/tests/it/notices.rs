@@ -3,8 +3,8 @@
 use crate::support::puppet::*;
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Event, Events, ExitCause, ExitNotice, Lifecycle, Message, Payload, Payloads, Pid,
-    Process, ProcessContext, StepOutput, SubmitErrorKind, Symbol, UpgradeRequest,
+    BoxError, Context, Event, Events, ExitCause, ExitNotice, Lifecycle, Message, Payload, Payloads,
+    Pid, Process, StepOutput, StepResult, SubmitErrorKind, Symbol, UpgradeRequest,
 };
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler, WeakHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -36,11 +36,11 @@ struct Because(#[source] std::io::Error);
 struct Fails;
 
 impl Process for Fails {
-    fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         Err("no init".into())
     }
 
-    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 }
@@ -88,14 +88,19 @@ fn a_target_that_ends_while_the_watcher_begins_is_told_of() {
         steps: usize,
     }
     impl Process for Early {
-        fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             let target = self.target.take().ok_or("no target")?;
             ctx.monitor(target.pid(), 3)?;
             target.address().send(Message::new("end", ()))?;
             exit(target);
             Ok(())
         }
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             out.idle();
             self.steps += 1;
             for event in events {
@@ -383,7 +388,7 @@ struct SlowClose {
 }
 
 impl Process for SlowClose {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.count() > 0 {
             out.done(());

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Message, Package, Process, ProcessContext,
+    BoxError, Command, CommandId, Completer, Context, Event, Message, Package, Process,
 };
 use ganger_sched::Scheduler;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,7 +44,7 @@ fn a_cell_that_is_used_again_has_room() {
     }
     scheduler.start().unwrap();
     until("all have ended", || scheduler.stats().total.done == 10);
-    let parent = process(move |ctx: &ProcessContext, _, out| {
+    let parent = process(move |ctx: &Context, _, out| {
         let child = ctx.submit(waiter(), "main", ())?;
         ctx.send(child, "one", ())?;
         ctx.send(child, "two", ())?;

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle,
-    Pid, Process, StepOutput, SubmitErrorKind, Symbol,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitReason,
+    Lifecycle, Pid, Process, StepOutput, StepResult, SubmitErrorKind, Symbol,
 };
 use ganger_sched::{Scheduler, StopError, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -275,7 +275,12 @@ fn submits_that_race_with_a_stop_end_or_are_refused() {
     let _alone = alone();
     struct Racer(Arc<Calls>);
     impl Process for Racer {
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             out.idle();
             for event in events {
                 if let Event::Cancel(_) = event {
@@ -383,7 +388,12 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
 fn unruly(calls: &Arc<Calls>) -> impl Process {
     struct Unruly(Arc<Calls>);
     impl Process for Unruly {
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             events.for_each(drop);
             out.idle();
             Ok(())
@@ -411,7 +421,7 @@ fn a_later_stop_waits_for_what_was_submitted_across_the_first_one() {
     }
     struct Slow(Arc<Calls>, WeakHandle);
     impl Process for Slow {
-        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             Ok(())
         }
         fn close(&mut self) {

@@ -2,7 +2,7 @@
 //! places.
 
 use crate::support::*;
-use ganger_proc_api::{Process, ProcessContext};
+use ganger_proc_api::{Context, Process};
 use ganger_sched::{Builder, ProcessHandle, Scheduler};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -28,7 +28,7 @@ struct Blocked {
 impl Blocked {
     /// Starts such a process, and waits until its worker has been relieved. Once released, the step
     /// does `then` with its context.
-    fn new(scheduler: &Scheduler, then: impl Fn(&ProcessContext) + Send + 'static) -> Self {
+    fn new(scheduler: &Scheduler, then: impl Fn(&Context) + Send + 'static) -> Self {
         let (release, released) = mpsc::channel();
         let began = Arc::new(AtomicBool::new(false));
         let released = Mutex::new(released);

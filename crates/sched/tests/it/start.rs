@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Events, ExitReason, Lifecycle, Payloads, Pid, Process,
-    ProcessContext, StepOutput, SubmitErrorKind, Symbol, UnknownMethod,
+    BoxError, Command, CommandId, Completer, Context, Events, ExitReason, Lifecycle, Payloads, Pid,
+    Process, StepOutput, StepResult, SubmitErrorKind, Symbol, UnknownMethod,
 };
 use ganger_sched::{Handle, ProcessState, Scheduler, StartError, WeakHandle};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use std::time::Duration;
 struct Picky(Arc<Calls>);
 
 impl Process for Picky {
-    fn init(&mut self, _: &ProcessContext, method: &str, input: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, method: &str, input: Payloads) -> Result<(), BoxError> {
         match method {
             "good" => Ok(()),
             "input" => Err(format!("{input:?}").into()),
@@ -24,7 +24,7 @@ impl Process for Picky {
         }
     }
 
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }
@@ -93,14 +93,14 @@ fn a_panic_in_init_goes_to_the_caller() {
 fn init_runs_on_the_submitting_thread_before_the_pid_is_visible() {
     struct Looker(ganger_sched::Handle, thread::ThreadId);
     impl Process for Looker {
-        fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             assert_eq!(thread::current().id(), self.1);
             assert!(self.0.address(ctx.pid()).is_none());
             assert!(ctx.send(ctx.pid(), "self", ()).is_err());
             Ok(())
         }
 
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             Ok(())
         }

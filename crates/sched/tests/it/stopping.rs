@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Event, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, ExitReason, Payloads, Process, StepOutput, StepResult,
 };
 use ganger_sched::ProcessState;
 use std::sync::{Arc, Mutex, mpsc};
@@ -95,13 +95,13 @@ fn a_later_stop_need_not_wait_for_a_waker_that_blocks() {
 fn a_submission_under_way_is_no_process() {
     struct Slow(mpsc::Sender<()>, mpsc::Receiver<()>);
     impl Process for Slow {
-        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             self.0.send(())?;
             let _ = self.1.recv();
             Err("no".into())
         }
 
-        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             Ok(())
         }
     }
@@ -158,12 +158,17 @@ fn a_submission_that_a_stop_overtakes_is_cancelled_like_the_others() {
     /// Reports from its `init` and waits there; ends when it is cancelled.
     struct Late(mpsc::Sender<()>, mpsc::Receiver<()>);
     impl Process for Late {
-        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             self.0.send(())?;
             Ok(self.1.recv()?)
         }
 
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             out.idle();
             if let Some(Event::Cancel(_)) = events.next() {
                 out.done("cancelled");

@@ -3,15 +3,15 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message,
-    Payload, Payloads, Pid, Process, ProcessContext, StepOutput, Symbol,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
+    Message, Payload, Payloads, Pid, Process, StepOutput, StepResult, Symbol,
 };
 use ganger_sched::{
     Handle, ProcessHandle, ProcessState, Scheduler, StopError, StopReport, WeakHandle,
 };
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
-use std::task::{Context, Wake};
+use std::task::{self, Wake};
 use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -103,7 +103,7 @@ impl Drop for OnDrop {
 /// Goes through all places, and ends.
 struct Subject {
     acts: Arc<Acts>,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     on_drop: Option<OnDrop>,
     is_child: bool,
 }
@@ -122,7 +122,7 @@ impl Subject {
 }
 
 impl Process for Subject {
-    fn init(&mut self, ctx: &ProcessContext, method: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         self.is_child = method == "child";
         self.acts.reach(if self.is_child {
@@ -133,7 +133,7 @@ impl Process for Subject {
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let ctx = self.ctx.as_ref().unwrap();
         out.idle();
         for event in events {
@@ -201,7 +201,7 @@ fn a_stop_is_refused_wherever_it_would_wait_for_itself_and_may_begin_there() {
         let (acts, refused) = Acts::new(place, |handle| handle.begin_stop(LONG));
         let (scheduler, mut subject) = with_subject(&acts);
         let waker = Arc::clone(&acts).into();
-        let mut context = Context::from_waker(&waker);
+        let mut context = task::Context::from_waker(&waker);
         assert!(Pin::new(&mut subject).poll(&mut context).is_pending());
         let payload = Payload::any(OnDrop(Arc::clone(&acts), Place::DropOfPayload));
         subject.send(Message::new("go", [payload])).unwrap();
@@ -357,24 +357,24 @@ fn a_stop_is_refused_however_deep_inside_of_a_submission_it_is() {
     struct Nests(Scheduler, Arc<Scheduler>);
     struct Stops(Arc<Scheduler>);
     impl Process for Nests {
-        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             let stops = Stops(Arc::clone(&self.1));
             drop(self.0.submit(stops, "main", ())?);
             Ok(())
         }
 
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             Ok(())
         }
     }
     impl Process for Stops {
-        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             assert_eq!(self.0.stop(LONG), Err(StopError::Inside));
             Ok(())
         }
 
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             Ok(())
         }

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message,
-    Payloads, Pid, Process, ProcessContext, StepOutput, Symbol, UpgradeRequest,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
+    Message, Payloads, Pid, Process, StepOutput, StepResult, Symbol, UpgradeRequest,
 };
 use ganger_sched::{Scheduler, Stats};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ struct Once {
 }
 
 impl Process for Once {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.steps.fetch_add(1, Ordering::Relaxed);
         out.done(());
         Ok(())
@@ -60,18 +60,18 @@ fn a_million_processes_through_any_number_of_workers() {
 struct Node {
     depth: u64,
     parent: Option<Pid>,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     sum: u64,
     reports: u32,
 }
 
 impl Process for Node {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let ctx = self.ctx.as_ref().ok_or("not initialised")?;
         if self.reports == 0 && events.is_empty() && self.depth > 0 {
@@ -193,7 +193,7 @@ const LATER: CommandId = CommandId::new(1);
 struct Target(Arc<Vec<AtomicU8>>, usize);
 
 impl Process for Target {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.wait_for_yields();
         if events.is_empty() {
             out.yield_command(Command::new(LATER, self.1), self.1 as u64);
@@ -339,13 +339,13 @@ struct Fragile {
 }
 
 impl Process for Fragile {
-    fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         assert!(self.place != "init", "on purpose: init");
         self.inits.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(self.place != "step", "on purpose: step");
         out.wait_for_yields();
         match events.next() {

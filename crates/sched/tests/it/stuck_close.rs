@@ -2,8 +2,8 @@
 
 use crate::support::{PATIENCE, exit, process, until, until_state};
 use ganger_proc_api::{
-    BoxError, Events, ExitReason, Lifecycle, Message, Pid, Process, SendErrorKind, StepOutput,
-    Symbol,
+    BoxError, Context, Events, ExitReason, Lifecycle, Message, Pid, Process, SendErrorKind,
+    StepOutput, StepResult, Symbol,
 };
 use ganger_sched::{Address, ProcessState, Scheduler};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,7 +21,7 @@ impl Closes {
 }
 
 impl Process for Closes {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }
@@ -88,7 +88,7 @@ fn beside_a_step_that_does_not_return_either() {
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

@@ -3,8 +3,8 @@
 
 use crate::support::{Calls, PATIENCE, counted, exit, joined, process};
 use ganger_proc_api::{
-    BoxError, Events, ExitReason, Lifecycle, Payloads, Pid, Process, ProcessContext, StepOutput,
-    Symbol,
+    BoxError, Context, Events, ExitReason, Lifecycle, Payloads, Pid, Process, StepOutput,
+    StepResult, Symbol,
 };
 use ganger_sched::{Handle, Scheduler, StopError, StopReport};
 use std::cell::RefCell;
@@ -106,7 +106,7 @@ fn a_submission_that_lasts_beyond_the_halt_ends_its_process() {
 struct Stops(Handle, Sender<Result<StopReport, StopError>>);
 
 impl Process for Stops {
-    fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         // A stop that waited for this very call would not end in an hour.
         let hour = Duration::from_secs(3_600);
         self.1.send(self.0.stop(hour))?;
@@ -114,7 +114,7 @@ impl Process for Stops {
         Ok(())
     }
 
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }

@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Message, Payload, Payloads,
-    Process, ProcessContext, StepOutput, UpgradeError, UpgradeRequest,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Message, Payload,
+    Payloads, Process, StepOutput, StepResult, UpgradeError, UpgradeRequest,
 };
 use ganger_sched::{ProcessState, Scheduler, UpgradeRefusedKind};
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ impl Logger {
 }
 
 impl Process for Logger {
-    fn init(&mut self, _: &ProcessContext, method: &str, input: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, method: &str, input: Payloads) -> Result<(), BoxError> {
         self.log(format_args!("init {method} {input:?}"));
         match self.fail {
             Some("error") => Err("bad input".into()),
@@ -37,7 +37,7 @@ impl Process for Logger {
         }
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.log("step");
         out.idle();
         for event in events {
@@ -425,12 +425,12 @@ fn the_source_of_a_failure_can_be_reached() {
 fn no_step_follows_a_termination_during_the_new_ones_init() {
     struct Slow(mpsc::Sender<()>, mpsc::Receiver<()>, Arc<Calls>);
     impl Process for Slow {
-        fn init(&mut self, _: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+        fn init(&mut self, _: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             self.0.send(())?;
             Ok(self.1.recv()?)
         }
 
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             self.2.steps.fetch_add(1, Ordering::SeqCst);
             out.idle();
             Ok(())

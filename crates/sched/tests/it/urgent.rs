@@ -1,7 +1,9 @@
 //! Processes that have system events run before the rest, and do not starve it.
 
 use crate::support::*;
-use ganger_proc_api::{Event, Events, ExitReason, Message, Process, StepOutput, UpgradeRequest};
+use ganger_proc_api::{
+    Context, Event, Events, ExitReason, Message, Process, StepOutput, StepResult, UpgradeRequest,
+};
 use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -94,7 +96,7 @@ struct EndNoted<N: FnMut() + Send + 'static> {
 }
 
 impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.next().is_some() {
             out.done(());
@@ -482,7 +484,7 @@ struct Waiting {
 }
 
 impl Process for Waiting {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if matches!(event, Event::Cancel(_)) && !self.is_stubborn {

@@ -3,8 +3,8 @@
 use crate::support::*;
 use crate::{LIVE, alone, end};
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, Payload, Pid, Process,
-    StepOutput,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, Payload, Pid,
+    Process, StepOutput, StepResult,
 };
 use ganger_sched::{ProcessHandle, ProcessState, Scheduler};
 use std::sync::atomic::Ordering;
@@ -44,7 +44,7 @@ struct Asker {
 }
 
 impl Process for Asker {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             match event {

@@ -1,8 +1,8 @@
 //! A client that asks a server, and asks again when no answer has come for a while.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Payloads, Pid, Process,
-    ProcessContext, StepOutput,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Payloads, Pid,
+    Process, StepOutput, StepResult,
 };
 use ganger_sim::Rt;
 use std::collections::HashSet;
@@ -16,19 +16,19 @@ const SLEEP: CommandId = CommandId::new(2);
 /// Answers each request once, no matter how many clients and attempts ask for it.
 #[derive(Default)]
 struct Server {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     asked: HashSet<u64>,
     /// The clients that wait, with the numbers of their attempts.
     waiting: Vec<(Pid, u64)>,
 }
 
 impl Process for Server {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             match event {
@@ -56,19 +56,19 @@ impl Process for Server {
 
 /// Ends when it has its answer.
 struct Client {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     server: Pid,
     attempt: u64,
     takes_any_attempt: bool,
 }
 
 impl Process for Client {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let mut asks = self.attempt == 0;
         for event in events {

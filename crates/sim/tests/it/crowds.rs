@@ -2,7 +2,7 @@
 //! move could be broken.
 
 use ganger_proc_api::{
-    BoxError, Event, Events, Message, Payloads, Pid, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, Message, Payloads, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::{Handle, ProcessHandle};
 use ganger_sim::{Faults, Sim, Strategy};
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Answers each message with two messages of half its number, to other members.
 struct Member {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     place: usize,
     crowd: Arc<Crowd>,
 }
@@ -24,12 +24,12 @@ struct Crowd {
 }
 
 impl Process for Member {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let (ctx, pids) = (
             self.ctx.as_ref().ok_or("not started")?,
@@ -126,7 +126,7 @@ fn who_does_not_sleep_after_all_wakes_somebody_for_what_it_does_not_take() {
 struct Hog(Arc<AtomicU64>);
 
 impl Process for Hog {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0.fetch_add(1, Ordering::SeqCst);
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());

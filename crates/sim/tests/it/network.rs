@@ -2,8 +2,8 @@
 //! loses its peer.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, NodeName, Package, Payloads,
-    Pid, Process, ProcessContext, SendErrorKind, StepOutput,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, NodeName, Package,
+    Payloads, Pid, Process, SendErrorKind, StepOutput, StepResult,
 };
 use ganger_relay::from_fn;
 use ganger_sim::{Faults, Rt, Sim};
@@ -16,7 +16,7 @@ const MESSAGES: u64 = 20;
 
 /// Sends numbers to a distant process, each again until it is accepted, and ends with the last.
 struct Caller {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     next: u64,
     unsent: Option<Package>,
     account: Arc<Mutex<Account>>,
@@ -35,12 +35,12 @@ fn number(message: &Message) -> Option<u64> {
 }
 
 impl Process for Caller {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.wait_for_yields();
         let ctx = self.ctx.as_ref().ok_or("not started")?;
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! The report of a run that fails.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, Process, StepOutput,
+    Command, CommandId, Completer, Context, Event, Events, Message, Process, StepOutput, StepResult,
 };
 use ganger_sched::ProcessHandle;
 use ganger_sim::{Faults, Rt, Sim};
@@ -13,7 +13,7 @@ use std::time::Duration;
 struct Waits;
 
 impl Process for Waits {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
@@ -62,7 +62,7 @@ const ASK: CommandId = CommandId::new(9);
 struct Asks(bool);
 
 impl Process for Asks {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if !self.0 {
             self.0 = true;
@@ -210,7 +210,7 @@ fn a_report_shows_what_is_left_when_nothing_moves() {
 struct Goes;
 
 impl Process for Goes {
-    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 }

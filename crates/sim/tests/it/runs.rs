@@ -1,8 +1,8 @@
 //! A run is decided by its seed, it is checked, and it is over when nothing is left.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, ExitReason, Lifecycle, Message,
-    Payloads, Pid, Process, ProcessContext, StepOutput,
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
+    Message, Payloads, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::Handle;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
@@ -13,18 +13,18 @@ use std::time::Duration;
 
 /// Passes a number on until it is zero.
 struct Ring {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     next: Option<Pid>,
     handled: Arc<AtomicU64>,
 }
 
 impl Process for Ring {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {
@@ -147,7 +147,7 @@ fn every_way_of_a_small_case_is_tried() {
 struct Waits(bool);
 
 impl Process for Waits {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) && self.0 {
             out.done(());
@@ -190,7 +190,7 @@ const SLEEP: CommandId = CommandId::new(1);
 struct Sleeper(u64);
 
 impl Process for Sleeper {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.wait_for_yields();
         if self.0 == 0 {
             out.done(());
@@ -285,7 +285,7 @@ fn what_can_go_wrong_does() {
 fn a_run_that_does_not_end_is_found() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             Ok(())
         }
     }
@@ -312,7 +312,7 @@ fn a_run_that_does_not_end_is_found() {
 fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             Ok(())
         }
     }
@@ -333,7 +333,7 @@ fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
 struct Begins(ganger_sched::Handle, [Duration; 2]);
 
 impl Process for Begins {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.1.iter().for_each(|after| self.0.begin_stop(*after));
         out.done(());
         Ok(())
@@ -382,7 +382,12 @@ fn a_late_answer_is_what_it_would_have_been() {
     };
     struct Asks;
     impl Process for Asks {
-        fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             out.wait_for_yields();
             match events.next() {
                 Some(Event::Completion(completion)) => {
@@ -426,7 +431,7 @@ fn a_late_answer_is_what_it_would_have_been() {
 fn spares_run_what_waits_behind_steps_that_block() {
     struct Quick;
     impl Process for Quick {
-        fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
             out.done(());
             Ok(())
         }
@@ -498,7 +503,7 @@ fn a_test_that_fails_leaves_the_next_one_alone() {
 struct Quick;
 
 impl Process for Quick {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }

@@ -2,7 +2,8 @@
 //! each sender arrive in its order, once.
 
 use ganger_proc_api::{
-    BoxError, Event, Events, Message, Payload, Payloads, Process, SendErrorKind, StepOutput,
+    Context, Event, Events, Message, Payload, Payloads, Process, SendErrorKind, StepOutput,
+    StepResult,
 };
 use ganger_sched::{Address, SendAsync};
 use ganger_sim::{Faults, Rt, Sim};
@@ -10,7 +11,7 @@ use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::{self, Poll, Waker};
 
 /// How many messages each sender sends.
 const EACH: u64 = 30;
@@ -25,7 +26,7 @@ struct Sink {
 }
 
 impl Process for Sink {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         self.steps += 1;
         let takes_all = self.steps.is_multiple_of(3);
@@ -90,7 +91,9 @@ impl Sender {
         let Some(send) = &mut self.waiting else {
             return;
         };
-        if let Poll::Ready(sent) = Pin::new(send).poll(&mut Context::from_waker(Waker::noop())) {
+        if let Poll::Ready(sent) =
+            Pin::new(send).poll(&mut task::Context::from_waker(Waker::noop()))
+        {
             assert!(sent.is_ok());
             self.accepted += 1;
             self.waiting = None;

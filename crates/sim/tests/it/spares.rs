@@ -1,6 +1,6 @@
 //! Spares: how long they live, and what a step may do that would block its thread.
 
-use ganger_proc_api::{BoxError, Events, Message, Process, SendErrorKind, StepOutput};
+use ganger_proc_api::{Context, Events, Message, Process, SendErrorKind, StepOutput, StepResult};
 use ganger_sched::{Address, Handle, ProcessHandle};
 use ganger_sim::{Faults, Rt, Sim};
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::time::Duration;
 struct Quick;
 
 impl Process for Quick {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         Ok(())
     }
@@ -81,7 +81,7 @@ struct Sender {
 }
 
 impl Process for Sender {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let sent = self.to.send_blocking(more());
         *self.sent.lock().unwrap() = sent.err().map(|error| error.kind);
         out.done(());
@@ -93,7 +93,7 @@ impl Process for Sender {
 struct Sleeper;
 
 impl Process for Sleeper {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

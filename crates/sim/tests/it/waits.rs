@@ -10,7 +10,7 @@ mod plain;
 
 use self::ledger::{Ledger, Send};
 use self::mix::{Kind, Mix};
-use ganger_proc_api::{BoxError, Events, Message, Pid, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Message, Pid, Process, StepOutput, StepResult};
 use ganger_sched::sim::{self, Did, Driver, Machine};
 use ganger_sched::{Address, Handle, Scheduler};
 use std::cell::Cell;
@@ -76,7 +76,7 @@ struct Actor {
 }
 
 impl Process for Actor {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         events.for_each(drop);
         let end = self.world.ledger().end(self.number);
         match end {

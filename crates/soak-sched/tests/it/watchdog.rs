@@ -19,7 +19,7 @@ const KEPT: CommandId = CommandId::new(1);
 struct WaitsForEver;
 
 impl Process for WaitsForEver {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if events.count() == 0 {
             out.yield_command(Command::new(KEPT, ()), 0);
         }
@@ -32,7 +32,7 @@ impl Process for WaitsForEver {
 struct BlocksForEver(Receiver<()>);
 
 impl Process for BlocksForEver {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         blocks_on_purpose(&self.0);
         out.done(());
         Ok(())
@@ -49,7 +49,7 @@ fn blocks_on_purpose(nobody_sends: &Receiver<()>) {
 struct NeverEnds;
 
 impl Process for NeverEnds {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         thread::yield_now();
         out.go_on();
         Ok(())

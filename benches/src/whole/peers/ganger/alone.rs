@@ -2,13 +2,13 @@
 
 use crate::whole::gate::Gate;
 use crate::whole::turns::{Race, Stuck};
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
 /// Runs once.
 pub(super) struct Hit(pub(super) &'static Gate);
 
 impl Process for Hit {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0.hit();
         out.done(());
         Ok(())
@@ -22,7 +22,7 @@ pub(super) struct Stepper {
 }
 
 impl Process for Stepper {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.left == 0 {
             self.gate.hit();
             out.done(());
@@ -40,7 +40,7 @@ pub(super) struct Blocker {
 }
 
 impl Process for Blocker {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if !self.stuck.turn() {
             self.gate.hit();
             out.done(());
@@ -64,7 +64,7 @@ impl Racer {
 }
 
 impl Process for Racer {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.race.lap() {
             self.laps += 1;
         } else {

@@ -5,7 +5,8 @@ use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Event, Events, Message, Payload, Process, StepOutput,
+    Command, CommandId, Completer, Context, Event, Events, Message, Payload, Process, StepOutput,
+    StepResult,
 };
 use ganger_sched::Scheduler;
 
@@ -51,7 +52,7 @@ struct Asker {
 }
 
 impl Process for Asker {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.wait_for_yields();
         for event in events {
             if let Event::Completion(completion) = event {
@@ -74,7 +75,7 @@ impl Process for Asker {
 struct Server;
 
 impl Process for Server {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             match event {

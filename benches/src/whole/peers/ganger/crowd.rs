@@ -6,7 +6,7 @@ use crate::whole::board::Board;
 use crate::whole::contestant::{Deliver, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
-use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::ProcessHandle;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(super) fn due(ganger: &Ganger, board: &Arc<Board>) -> Result<Deliver, Error>
 struct Waiter(&'static Gate);
 
 impl Process for Waiter {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0.hit();
         match events.next() {
             None => out.idle(),
@@ -81,7 +81,7 @@ struct Listener<F> {
 }
 
 impl<F: Fn(u64) -> bool + Send + 'static> Process for Listener<F> {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {

@@ -3,7 +3,7 @@
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
-use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::{Address, Scheduler};
 use std::thread;
 
@@ -68,7 +68,7 @@ impl Consumer {
 }
 
 impl Process for Consumer {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             if let Event::Message(message) = event {
@@ -92,7 +92,7 @@ pub(super) struct Producer {
 }
 
 impl Process for Producer {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for number in 0..self.messages {
             for consumer in &self.to {
                 consumer.send(Message::new("number", number))?;
@@ -110,7 +110,7 @@ pub(super) struct AtOnce {
 }
 
 impl Process for AtOnce {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for consumer in &self.to {
             consumer.send_all((0..self.messages).map(|number| Message::new("number", number)))?;
         }

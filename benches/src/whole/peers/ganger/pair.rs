@@ -4,7 +4,7 @@ use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
 use ganger_proc_api::{
-    BoxError, Event, Events, Message, Payload, Payloads, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, Message, Payload, Payloads, Process, StepOutput, StepResult,
 };
 use ganger_sched::Address;
 
@@ -59,7 +59,7 @@ struct Half {
 }
 
 impl Process for Half {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {
@@ -86,17 +86,17 @@ impl Process for Half {
 
 /// Sends each answer to the sender of the message.
 struct Answerer {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     gate: &'static Gate,
 }
 
 impl Process for Answerer {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let ctx = self.ctx.as_ref().expect("initialised");
         for event in events {

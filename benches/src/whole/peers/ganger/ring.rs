@@ -3,7 +3,7 @@
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
-use ganger_proc_api::{BoxError, Event, Events, Message, Payload, Process, StepOutput};
+use ganger_proc_api::{Context, Event, Events, Message, Payload, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 
 pub(super) fn run(ganger: &Ganger, members: u64, tokens: u64, hops: u64) -> Timed {
@@ -33,7 +33,7 @@ struct Member {
 }
 
 impl Process for Member {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {

@@ -2,7 +2,7 @@
 
 use crate::whole::gate::Gate;
 use ganger_proc_api::{
-    BoxError, Event, Events, Payloads, Pid, Process, ProcessContext, StepOutput,
+    BoxError, Context, Event, Events, Payloads, Pid, Process, StepOutput, StepResult,
 };
 
 const CHILDREN: u64 = 10;
@@ -12,7 +12,7 @@ pub(super) struct Node {
     levels: u32,
     number: u64,
     up: Up,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     left: u64,
     sum: u64,
 }
@@ -40,7 +40,7 @@ impl Node {
         }
     }
 
-    fn send_up(&self, ctx: &ProcessContext, number: u64) -> Result<(), BoxError> {
+    fn send_up(&self, ctx: &Context, number: u64) -> Result<(), BoxError> {
         match self.up {
             Up::Parent(parent) => ctx.send(parent, "sum", number)?,
             Up::Gate(gate) => gate.hit_with(number),
@@ -50,12 +50,12 @@ impl Node {
 }
 
 impl Process for Node {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let ctx = self.ctx.as_ref().expect("initialised");
         if self.levels == 0 {
             self.send_up(ctx, self.number)?;

@@ -11,11 +11,13 @@ impl Handle {
     /// most, for the lock under which names change.
     ///
     /// ```
-    /// # use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+    /// # use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
     /// # use ganger_sched::Scheduler;
     /// # struct Logger;
     /// # impl Process for Logger {
-    /// #     fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    /// #     fn step(
+    /// #         &mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput,
+    /// #     ) -> StepResult {
     /// #         out.done(());
     /// #         Ok(())
     /// #     }

@@ -9,8 +9,8 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
-    BoxError, Completion, Event, EventQueue, Events, Message, Payload, Process, StepOutput,
-    UpgradeRequest,
+    Completion, Context, Event, EventQueue, Events, Message, Payload, Process, StepOutput,
+    StepResult, UpgradeRequest,
 };
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -147,7 +147,7 @@ impl Model {
 struct Still;
 
 impl Process for Still {
-    fn step(&mut self, _: &mut Events<'_>, _: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 }

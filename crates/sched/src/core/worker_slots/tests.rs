@@ -5,7 +5,7 @@ use crate::Scheduler;
 use crate::base::long_steps::{LongStep, LongStepKind, NoticedStep};
 use crate::process::state::ProcessState;
 use ganger_proc_api::{
-    BoxError, Events, ExitReason, Message, Pid, Process, SendErrorKind, StepOutput,
+    Context, Events, ExitReason, Message, Pid, Process, SendErrorKind, StepOutput, StepResult,
 };
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -14,7 +14,7 @@ use std::thread;
 struct Once<F>(F);
 
 impl<F: FnMut() + Send + 'static> Process for Once<F> {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         (self.0)();
         out.done(());
         Ok(())
@@ -95,7 +95,7 @@ fn a_refused_thread_leaves_its_slot_and_a_warning() {
 struct TakesTwo(u32);
 
 impl Process for TakesTwo {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0 += u32::try_from(events.count())?;
         out.idle();
         if self.0 == 2 {
@@ -143,7 +143,7 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
 struct Closes(Option<mpsc::Receiver<()>>);
 
 impl Process for Closes {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::Scheduler;
 use crate::core::local::LocalQueue;
 use crate::turn::run::Runner;
-use ganger_proc_api::{BoxError, Event, Events, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ impl Sum {
 struct Adder(Sum);
 
 impl Process for Adder {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {

@@ -3,7 +3,7 @@ use crate::Scheduler;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::turn::run::Runner;
-use ganger_proc_api::{BoxError, Events, Message, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Message, Process, StepOutput, StepResult};
 
 const BATCH: usize = 256;
 
@@ -78,7 +78,7 @@ fn a_process_does_not_go_on_after_the_halt() {
 struct Waits;
 
 impl Process for Waits {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

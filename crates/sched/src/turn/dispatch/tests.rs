@@ -3,7 +3,9 @@ use crate::Address;
 use crate::Scheduler;
 use crate::core::local::{self, LocalQueue};
 use crate::turn::run::Runner;
-use ganger_proc_api::{BoxError, Command, CommandId, Event, Events, Message, Process};
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Context, Event, Events, Message, Process, StepResult,
+};
 use std::sync::OnceLock;
 use std::thread;
 
@@ -14,7 +16,7 @@ struct Asker {
 }
 
 impl Process for Asker {
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let answers = events.filter(|event| matches!(event, Event::Completion(_)));
         self.left -= u32::try_from(answers.count())?;
         if self.left == 0 {

@@ -1,12 +1,12 @@
 use super::*;
 use crate::Scheduler;
 use crate::core::local;
-use ganger_proc_api::{BoxError, Events, Process, StepOutput};
+use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 
 struct Still;
 
 impl Process for Still {
-    fn step(&mut self, _: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         Ok(())
     }

@@ -4,9 +4,7 @@
 pub(crate) mod on_event;
 pub(crate) mod puppet;
 
-use ganger_proc_api::{
-    BoxError, Events, ExitReason, Payloads, Process, ProcessContext, StepOutput,
-};
+use ganger_proc_api::{Context, Events, ExitReason, Payloads, Process, StepOutput, StepResult};
 use ganger_sched::{Handle, ProcessHandle, ProcessState, Scheduler};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How long a test waits for something that is bound to happen before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-pub(crate) type StepResult = Result<(), BoxError>;
 
 /// Counts the calls that a process gets, and notices when they overlap.
 #[derive(Debug, Default)]
@@ -62,20 +58,20 @@ impl Drop for Inside<'_> {
 /// A process whose step is a closure, which is also given the context.
 pub(crate) struct FnProcess<S> {
     pub(crate) calls: Arc<Calls>,
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     step: S,
 }
 
 pub(crate) fn process<S>(step: S) -> FnProcess<S>
 where
-    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+    S: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
 {
     counted(&Calls::new(), step)
 }
 
 pub(crate) fn counted<S>(calls: &Arc<Calls>, step: S) -> FnProcess<S>
 where
-    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+    S: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
 {
     FnProcess {
         calls: Arc::clone(calls),
@@ -86,16 +82,16 @@ where
 
 impl<S> Process for FnProcess<S>
 where
-    S: FnMut(&ProcessContext, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+    S: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
 {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> StepResult {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> StepResult {
         let _inside = self.calls.enter();
         self.calls.inits.fetch_add(1, Ordering::SeqCst);
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let _inside = self.calls.enter();
         assert_eq!(self.calls.closes(), 0, "a step after close");
         self.calls.steps.fetch_add(1, Ordering::SeqCst);
@@ -138,7 +134,7 @@ pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
 }
 
 /// The context of a process that had that PID, and has ended.
-pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> ProcessContext {
+pub(crate) fn context_of_the_dead(handle: &Handle, pid: ganger_proc_api::Pid) -> Context {
     let (kept, context) = std::sync::mpsc::channel();
     let brief = process(move |ctx, _, out| {
         kept.send(ctx.clone())?;

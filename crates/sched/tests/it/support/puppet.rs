@@ -1,29 +1,29 @@
 //! Processes that a test leads, and that pass their notices on to it.
 
-use super::{PATIENCE, StepResult};
+use super::PATIENCE;
 use ganger_proc_api::{
-    BoxError, Event, Events, ExitCause, ExitNotice, Message, Payload, Payloads, Pid, Process,
-    ProcessContext, StepOutput, Tag,
+    BoxError, Context, Event, Events, ExitCause, ExitNotice, Message, Payload, Payloads, Pid,
+    Process, StepOutput, StepResult, Tag,
 };
 use ganger_sched::{Handle, ProcessHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A process that a test leads: it does what it is told, and passes its notices on.
 pub(crate) struct Puppet {
-    pub(crate) ctx: Option<ProcessContext>,
+    pub(crate) ctx: Option<Context>,
     pub(crate) notices: Sender<ExitNotice>,
 }
 
 /// What a puppet is told to do.
-pub(crate) type Act = Box<dyn FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send>;
+pub(crate) type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
 impl Process for Puppet {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, _: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let ctx = self.ctx.as_ref().ok_or("no context")?;
         out.idle();
         for event in events {
@@ -53,7 +53,7 @@ impl Strings {
 
     pub(crate) fn tell(
         &self,
-        act: impl FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send + 'static,
+        act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
     ) {
         let act: Act = Box::new(act);
         let payload = Payload::any(act);
@@ -64,7 +64,7 @@ impl Strings {
     /// As `tell`, and waits until it is done.
     pub(crate) fn have(
         &self,
-        act: impl FnOnce(&ProcessContext, &mut StepOutput) -> StepResult + Send + 'static,
+        act: impl FnOnce(&Context, &mut StepOutput) -> StepResult + Send + 'static,
     ) {
         let (done, is_done) = channel();
         self.tell(move |ctx, out| {

@@ -1,8 +1,8 @@
 //! A process that does a bit of everything.
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Event, Events, Message, NodeName,
-    Package, Payloads, Pid, Process, ProcessContext, StepOutput, UpgradeRequest,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, Message,
+    NodeName, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
 };
 use ganger_relay::{Receiver, from_fn};
 use ganger_sim::Rt;
@@ -57,7 +57,7 @@ impl Town {
 }
 
 pub(crate) struct Citizen {
-    ctx: Option<ProcessContext>,
+    ctx: Option<Context>,
     town: Arc<Town>,
     steps: u64,
     /// The process has been asked to finish: it ends after one more command.
@@ -127,7 +127,7 @@ impl Citizen {
 }
 
 impl Process for Citizen {
-    fn init(&mut self, ctx: &ProcessContext, _: &str, input: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, ctx: &Context, _: &str, input: Payloads) -> Result<(), BoxError> {
         match input.first().and_then(|input| input.as_u64()) {
             Some(13) => return Err("not today".into()),
             Some(17) => panic!("on purpose"),
@@ -137,7 +137,7 @@ impl Process for Citizen {
         Ok(())
     }
 
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(!self.is_closed, "stepped after `close`");
         self.steps += 1;
         out.idle();
