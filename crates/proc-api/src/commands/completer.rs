@@ -19,13 +19,14 @@ pub trait CompletionSink: Send + Sync {
     /// The process that waits for the completion.
     fn pid(&self) -> Pid;
 
-    /// Whether that process has been asked to finish, is to take no further step, or has ended.
-    fn is_cancelled(&self) -> bool;
+    /// Whether that process has been asked to finish, is to take no further step, or has ended, or
+    /// has taken the yield back.
+    fn is_cancelled(&self, token: u64) -> bool;
 
-    /// Has the call made when that process has ended, if it is still there then. `false` when the
-    /// process has ended already. By default the process never ends.
-    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
-        drop(call);
+    /// Has the call made when that process has ended, or has taken the yield back, if the call is
+    /// still there then. `false` when that is so already. By default it never is.
+    fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
+        let _ = (token, call);
         true
     }
 }
@@ -36,7 +37,7 @@ pub trait CompletionSink: Send + Sync {
 /// kept for any time. An answer to a process that has ended is dropped and counted.
 ///
 /// A completer keeps memory of its process alive. Code that keeps it for long lets go of it when
-/// [the process has ended](Self::on_end), or drops those that [are cancelled](Self::is_cancelled)
+/// [it is not wanted any longer](Self::on_end), or drops those that [are cancelled](Self::is_cancelled)
 /// from time to time.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
@@ -109,13 +110,17 @@ impl Completer {
     }
 
     /// Whether the work may be given up: the process has been asked to finish, is to take no
-    /// further step, or has ended. Never blocks. Once `true`, it stays `true`.
+    /// further step, or has ended; or it has [taken the yield back](crate::StepOutput::cancel).
+    /// Once `true`, it stays `true`. Never blocks, but for a lock that is held for O(1), where the
+    /// process takes yields back.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.sink.as_ref().is_none_or(|sink| sink.is_cancelled())
+        let sink = self.sink.as_ref();
+        sink.is_none_or(|sink| sink.is_cancelled(self.token))
     }
 
-    /// Has `call` called once when the process has ended, so that code that keeps the completer can
+    /// Has `call` called once when the process has ended, or has
+    /// [taken the yield back](crate::StepOutput::cancel), so that code that keeps the completer can
     /// drop it. `None`, and no call, when the process has ended already.
     ///
     /// A process that has only been asked to finish may still wait for the answer. The thread that
@@ -155,12 +160,12 @@ impl Completer {
     pub fn on_end(&self, call: impl FnOnce() + Send + 'static) -> Option<EndWatch> {
         let sink = self.sink.as_ref()?;
         let call = Arc::new(EndCall::new(call));
-        let is_kept = Arc::clone(sink).on_end(Arc::downgrade(&call));
+        let is_kept = Arc::clone(sink).on_end(self.token, Arc::downgrade(&call));
         is_kept.then_some(EndWatch(call))
     }
 }
 
-/// Keeps a call alive that is made when a process ends; see [`Completer::on_end`]. Dropping it
+/// Keeps a call alive that is made when an answer is wanted no longer; see [`Completer::on_end`]. Dropping it
 /// takes the call back.
 #[must_use = "dropping it takes the call back"]
 pub struct EndWatch(Arc<EndCall>);
@@ -174,7 +179,7 @@ impl fmt::Debug for EndWatch {
     }
 }
 
-/// What is called once when a process has ended; for schedulers.
+/// What is called once when a process has ended, or has taken a yield back; for schedulers.
 pub struct EndCall(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl EndCall {
@@ -245,7 +250,7 @@ impl CompletionSink for FnSink {
         self.pid
     }
 
-    fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&self, _: u64) -> bool {
         false
     }
 }
@@ -315,11 +320,11 @@ mod tests {
             "{test|1}".parse().unwrap()
         }
 
-        fn is_cancelled(&self) -> bool {
+        fn is_cancelled(&self, _: u64) -> bool {
             self.0.lock().unwrap().is_none()
         }
 
-        fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
+        fn on_end(self: Arc<Self>, _: u64, call: Weak<EndCall>) -> bool {
             let mut calls = self.0.lock().unwrap();
             calls.as_mut().map(|calls| calls.push(call)).is_some()
         }

@@ -5,6 +5,7 @@ use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
 use std::sync::Arc;
+use std::task::Waker;
 
 /// A scheduler's side of a [`Context`](crate::Context).
 pub trait ContextBackend: Send + Sync {
@@ -105,6 +106,11 @@ pub trait ContextBackend: Send + Sync {
     /// [`NotFound`] when the backend has no process with that PID.
     fn terminate(&self, target: Pid) -> Result<(), NotFound> {
         Err(NotFound { pid: target })
+    }
+
+    /// What has the process take a step. Nothing, if the backend has no such thing.
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::noop().clone()
     }
 
     /// Whether the process has been asked to finish.

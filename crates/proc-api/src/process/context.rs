@@ -7,6 +7,7 @@ use crate::events::{CancelReason, MonitorError};
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 
 /// A process's own view of its scheduler. [`Process::init`] gets it. A process that needs it in its
 /// steps keeps a clone.
@@ -259,6 +260,41 @@ impl Context {
     /// [`NotFound`] when no live process of the scheduler has that PID.
     pub fn terminate(&self, target: Pid) -> Result<(), NotFound> {
         self.backend.terminate(target)
+    }
+
+    /// A waker of this process, for futures and for threads that have something for it.
+    ///
+    /// A wake causes a step, which begins after the wake and may see no events. Many wakes before
+    /// that step may cause it alone. A wake while a step runs causes another one. A process may get
+    /// a step without a reason, so the step looks for itself what there is to do. A wake of a
+    /// process that has ended does nothing. An upgrade keeps the wakers.
+    ///
+    /// It is a counted reference to the process: making, cloning and dropping one allocates
+    /// nothing. It keeps a few bytes of the process alive after its end. Waking never blocks.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Context, Events, StepOutput, StepResult};
+    /// use std::future::Future;
+    /// use std::pin::Pin;
+    /// use std::task::{self, Poll};
+    ///
+    /// /// A process that is done when its future is.
+    /// struct Task(Pin<Box<dyn Future<Output = u64> + Send>>);
+    ///
+    /// impl ganger_proc_api::Process for Task {
+    ///     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    ///         let waker = ctx.waker();
+    ///         match self.0.as_mut().poll(&mut task::Context::from_waker(&waker)) {
+    ///             Poll::Ready(result) => out.done(result),
+    ///             Poll::Pending => out.idle(),
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Arc::clone(&self.backend).waker()
     }
 
     /// Whether the process has been asked to finish. Never blocks.

@@ -25,6 +25,8 @@ pub enum Outcome {
     /// Step again as soon as the process's turn comes, even if no event has arrived.
     #[default]
     Continue,
+    /// As `Continue`, behind the other processes that are ready.
+    GiveWay,
     /// Wait for a new event. An event that the step has left does not wake the process.
     Idle,
     /// The same as `Idle`, and tells the reader of the code that the process expects completions.
@@ -38,8 +40,8 @@ pub enum Outcome {
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
 /// 128 yields need no allocation once it has grown.
 ///
-/// There is one outcome. Of [`go_on`](Self::go_on), [`idle`](Self::idle),
-/// [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade),
+/// There is one outcome. Of [`go_on`](Self::go_on), [`give_way`](Self::give_way),
+/// [`idle`](Self::idle), [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade),
 /// **the last call wins**: a `done` for one event is lost when a later event of the same step calls
 /// `idle`. So a step that takes its events in a loop first says how it goes on, and returns when it
 /// decides otherwise:
@@ -79,6 +81,10 @@ pub struct StepOutput {
     only: Option<Yield>,
     /// All yields, where there are several.
     several: Vec<Yield>,
+    /// Of yields to be taken back.
+    cancelled: Vec<Tag>,
+    /// There may be something in one of these two, and then there is no only yield.
+    has_more: bool,
     kind: OutcomeKind,
     /// The outcome if it has a value; `Continue` otherwise.
     with_value: Outcome,
@@ -90,6 +96,7 @@ pub struct StepOutput {
 enum OutcomeKind {
     #[default]
     Continue,
+    GiveWay,
     Idle,
     WaitForYields,
     WithValue,
@@ -110,7 +117,7 @@ impl StepOutput {
     /// completions are then dropped. A step that panics has yielded nothing.
     #[inline]
     pub fn yield_command(&mut self, command: Command, tag: Tag) {
-        if self.yields().is_empty() {
+        if self.only.is_none() && !self.has_more {
             self.only = Some(Yield { command, tag });
         } else {
             self.yield_another(command, tag);
@@ -119,8 +126,39 @@ impl StepOutput {
 
     #[inline(never)]
     fn yield_another(&mut self, command: Command, tag: Tag) {
+        self.has_more = true;
         self.several.extend(self.only.take());
         self.several.push(Yield { command, tag });
+    }
+
+    /// Takes yields back: all that this process has yielded with this tag and that have not
+    /// completed, those of this step before this call included. None of them completes: a step
+    /// after this one is shown no completion of them, even if that lies in the mailbox already.
+    ///
+    /// A yield of this step is not carried out. The handler of an earlier one is told, by
+    /// [`Completer::is_cancelled`](crate::Completer::is_cancelled) and
+    /// [`Completer::on_end`](crate::Completer::on_end), after the step has returned and before what
+    /// it yields is carried out. What the handler answers is dropped. A step that panics takes back
+    /// nothing.
+    ///
+    /// Does nothing where no yield has that tag. O(n) in the yields that have not completed, and in
+    /// the events that steps have left.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Command, CommandId, StepOutput};
+    /// const SLEEP: CommandId = CommandId::new(300);
+    ///
+    /// let mut out = StepOutput::new();
+    /// out.cancel(7);
+    /// out.yield_command(Command::new(SLEEP, 50_u64), 7);
+    /// assert_eq!((out.cancelled(), out.yields().len()), (&[7][..], 1));
+    /// ```
+    #[cold]
+    pub fn cancel(&mut self, tag: Tag) {
+        self.has_more = true;
+        self.several.extend(self.only.take());
+        self.cancelled.push(tag);
+        self.several.retain(|it| it.tag != tag);
     }
 
     /// Step again as soon as the process's turn comes, even if no event arrives: the default. Of
@@ -128,6 +166,17 @@ impl StepOutput {
     #[inline]
     pub fn go_on(&mut self) {
         self.decide(OutcomeKind::Continue);
+    }
+
+    /// As [`go_on`](Self::go_on), but behind the other processes that are ready: for a process that
+    /// has much to do, and whose work is less urgent than theirs. Of several outcomes the last one
+    /// counts.
+    ///
+    /// The process goes to the end of the queue that all workers share. That costs more than
+    /// `go_on`.
+    #[inline]
+    pub fn give_way(&mut self) {
+        self.decide(OutcomeKind::GiveWay);
     }
 
     /// Wait for a new event. An event that this step leaves does not wake the process, but its next
@@ -196,15 +245,23 @@ impl StepOutput {
         }
     }
 
+    /// The tags of yields to be taken back, in the order of the calls.
+    #[must_use]
+    pub fn cancelled(&self) -> &[Tag] {
+        &self.cancelled
+    }
+
     /// The outcome written last.
     #[must_use]
     #[inline]
     pub fn outcome(&self) -> &Outcome {
         const CONTINUE: &Outcome = &Outcome::Continue;
+        const GIVE_WAY: &Outcome = &Outcome::GiveWay;
         const IDLE: &Outcome = &Outcome::Idle;
         const WAIT_FOR_YIELDS: &Outcome = &Outcome::WaitForYields;
         match self.kind {
             OutcomeKind::Continue => CONTINUE,
+            OutcomeKind::GiveWay => GIVE_WAY,
             OutcomeKind::Idle => IDLE,
             OutcomeKind::WaitForYields => WAIT_FOR_YIELDS,
             OutcomeKind::WithValue => &self.with_value,
@@ -237,6 +294,7 @@ impl StepOutput {
     /// it goes with the iterator.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
+        self.has_more = !self.cancelled.is_empty();
         let burst = if self.several.capacity() > KEPT {
             mem::take(&mut self.several)
         } else {
@@ -244,6 +302,23 @@ impl StepOutput {
         };
         let only = self.only.take().into_iter();
         DrainYields(only.chain(burst).chain(self.several.drain(..)))
+    }
+
+    /// Whether there may be yields beside the only one, or tags to take back; for schedulers.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// Takes out the tags of yields to be taken back; for schedulers, before
+    /// [`drain_yields`](Self::drain_yields).
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn take_cancelled(&mut self) -> Vec<Tag> {
+        mem::take(&mut self.cancelled)
     }
 
     /// The place of the only yield, to take it from; for schedulers.
@@ -260,6 +335,7 @@ impl StepOutput {
     pub fn take_outcome(&mut self) -> Outcome {
         match mem::take(&mut self.kind) {
             OutcomeKind::Continue => Outcome::Continue,
+            OutcomeKind::GiveWay => Outcome::GiveWay,
             OutcomeKind::Idle => Outcome::Idle,
             OutcomeKind::WaitForYields => Outcome::WaitForYields,
             OutcomeKind::WithValue => mem::take(&mut self.with_value),
@@ -268,6 +344,7 @@ impl StepOutput {
 
     /// Drops commands and outcome, and keeps the buffer; for schedulers.
     pub fn clear(&mut self) {
+        self.cancelled.clear();
         drop(self.drain_yields());
         self.go_on();
     }
@@ -277,6 +354,7 @@ impl fmt::Debug for StepOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepOutput")
             .field("yields", &self.yields())
+            .field("cancelled", &self.cancelled)
             .field("outcome", self.outcome())
             .finish()
     }

@@ -280,8 +280,19 @@ impl Account {
     pub(super) fn upgrade(&mut self) {
         self.tally.upgrades += 1;
         self.outstanding.clear();
+        self.forget_left(|_| true);
+    }
+
+    /// It takes back its yields with that tag.
+    pub(super) fn take_back(&mut self, tag: Tag) {
+        self.outstanding.retain(|_, its| *its != tag);
+        self.forget_left(|its| its == tag);
+    }
+
+    fn forget_left(&mut self, is_stale: impl Fn(Tag) -> bool) {
         let before = self.left.len();
-        self.left.retain(|entry| !entry.is_completion());
+        let is_stale = |it: &Entry| matches!(it, Entry::Completion(tag, _) if is_stale(*tag));
+        self.left.retain(|entry| !is_stale(entry));
         self.tally.stale += (before - self.left.len()) as u64;
     }
 

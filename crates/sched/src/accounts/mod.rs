@@ -83,6 +83,13 @@ impl Probe for Accounts {
         self.with_account(pid, |account| account.begin_yield(token, tag));
     }
 
+    fn taken_back(&self, pid: Pid, tag: Tag) {
+        self.with_account(pid, |account| {
+            account.take_back(tag);
+            Ok(())
+        });
+    }
+
     fn answered(&self) {
         self.with_ledger(|ledger| ledger.answers += 1);
     }

@@ -10,6 +10,7 @@ use ganger_proc_api::{
     Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
 use std::sync::Arc;
+use std::task::Waker;
 
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
@@ -72,6 +73,10 @@ impl ContextBackend for ProcessCell {
 
     fn terminate(&self, target: Pid) -> Result<(), NotFound> {
         self.shared.terminate(target)
+    }
+
+    fn waker(self: Arc<Self>) -> Waker {
+        Waker::from(self)
     }
 
     fn is_cancelled(&self) -> bool {

@@ -306,6 +306,7 @@ impl Handle {
         self.shared.names.release();
         self.shared.registry.release();
         self.shared.late.release();
+        self.shared.taken_back.release();
         ganger_mpsc::node_cache::clear();
         trim_heap();
     }

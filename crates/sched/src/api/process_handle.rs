@@ -10,7 +10,7 @@ use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap.
@@ -62,6 +62,12 @@ impl Address {
     pub fn send_control(&self, message: Message) -> Result<(), SendError> {
         let delivered = self.task.deliver_control(message);
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
+    }
+
+    /// A waker of the process: see [`Context::waker`](ganger_proc_api::Context::waker).
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.task))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a mailbox holds: items, which go into nodes, and come out of them again when the receiver
 //! refuses them.
 
+use crate::core::cell::Task;
 use crate::core::watchers::Watch;
 use crate::probe::Arrival;
 use ganger_mpsc::{Batch, Single};
@@ -19,6 +20,8 @@ pub(crate) enum Item {
     Watch(Box<Watch>),
     /// Nothing: it just wakes the process.
     Nudge,
+    /// A waker wants a step, and leaves its reference to the process.
+    Wake(Task),
 }
 
 // An event is moved out of the mailbox as it is: nothing is written beside it.
@@ -39,7 +42,7 @@ impl Item {
         match self {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
-            Self::Watch(_) | Self::Nudge => None,
+            Self::Watch(_) | Self::Nudge | Self::Wake(_) => None,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The part of a process that only its runner touches: the state machine itself, the events that
 //! have left the mailbox, and the yields that have not completed.
 
-use crate::base::contain::{discard, discard_each};
+use crate::base::contain::{contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
-use crate::core::cell::Task;
+use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
@@ -11,9 +11,11 @@ use crate::core::watchers::{Watch, Watchers};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
+use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{Event, EventCursor, Pid, Process, UpgradeRequest};
+use ganger_proc_api::{Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest};
 use std::mem;
+use std::sync::Weak;
 
 #[derive(Default)]
 pub(crate) struct Core {
@@ -27,7 +29,8 @@ pub(crate) struct Core {
     /// A reference to the process itself, for its next completer: a handler that answers at once
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
-    /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
+    /// Step even if there is no event: the first step, the one after `Continue`, an upgrade, or a
+    /// wake.
     pub(crate) must_step: bool,
     /// So many answers of this turn have come before their handlers returned, and nothing else is
     /// pending. Their yields are not among `yields`: they are outstanding as long as they count
@@ -104,11 +107,11 @@ impl Core {
 
     /// A handler has answered a yield before it returned: the answer is the last arrived item.
     #[inline]
-    pub(crate) fn push_answer(&mut self, token: u64, answer: Single<Item>) {
+    pub(crate) fn push_answer(&mut self, tag: Tag, token: u64, answer: Single<Item>) {
         if self.has_answers_alone() {
             self.answers += 1;
         } else {
-            self.yields.insert(token);
+            self.yields.insert(token, tag);
         }
         self.pending.append(answer.into_batch());
     }
@@ -134,13 +137,58 @@ impl Core {
         self.answers = 0;
         for item in &self.pending {
             if let Item::Event(Event::Completion(answer)) = item {
-                self.yields.insert(answer.token());
+                self.yields.insert(answer.token(), answer.tag);
             }
         }
     }
 
+    /// The process takes back all yields with that tag. Returns the calls that are to be made.
+    #[cold]
+    pub(crate) fn take_back(
+        &mut self,
+        tag: Tag,
+        task: &Task,
+        counters: &Counters,
+    ) -> Vec<Weak<EndCall>> {
+        let ProcessCell { shared, pid, .. } = &**task;
+        self.drop_left(*pid, counters, |completion| completion.tag == tag);
+        let own = || OwnTakenBack::new(&shared.taken_back, pid.id());
+        let tokens = self.yields.take_back(tag, own);
+        if tokens.is_empty() {
+            return Vec::new();
+        }
+        task.state.mark_taking_back();
+        self.take_calls(&tokens)
+    }
+
+    /// The calls for these yields, which are in order.
+    fn take_calls(&mut self, tokens: &[u64]) -> Vec<Weak<EndCall>> {
+        let Some(aside) = &mut self.aside else {
+            return Vec::new();
+        };
+        let Some(watchers) = &mut aside.watchers else {
+            return Vec::new();
+        };
+        let calls = watchers.take_calls(tokens);
+        if watchers.is_empty() {
+            aside.watchers = None;
+        }
+        if aside.is_empty() {
+            self.aside = None;
+        }
+        calls
+    }
+
     /// Carries out a request for the list of monitors. Returns how much of a batch that costs.
     fn watch(&mut self, watch: Watch, counters: &Counters) -> usize {
+        if let Watch::Call(token, call) = &watch
+            && self.yields.is_taken_back(*token)
+        {
+            if let Some(call) = call.upgrade() {
+                contain_and_report("on_end", None, counters, || call.call());
+            }
+            return 1;
+        }
         let aside = self.aside.get_or_insert_default();
         let watchers = aside.watchers.get_or_insert_default();
         let cost = watchers.apply(watch, counters);
@@ -185,7 +233,7 @@ impl Core {
                     self.yields.finish(completion.token())
                 }
                 Item::Event(_) => true,
-                Item::Upgrade(_) | Item::Watch(_) | Item::Nudge => false,
+                Item::Upgrade(_) | Item::Watch(_) | Item::Nudge | Item::Wake(_) => false,
             };
             if !is_event {
                 return self.gather_more(events, limit, counters);
@@ -228,6 +276,10 @@ impl Core {
         {
             match item {
                 Item::Nudge => {}
+                Item::Wake(task) => {
+                    task.state.take_wake();
+                    self.must_step = true;
+                }
                 Item::Watch(watch) => spent += self.watch(*watch, counters),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
@@ -297,12 +349,18 @@ impl Core {
     pub(crate) fn forget_yields(&mut self, pid: Pid, counters: &Counters) {
         self.yields.forget_all();
         self.answers = 0;
-        let is_completion = |item: &Item| matches!(item, Item::Event(Event::Completion(_)));
+        self.drop_left(pid, counters, |_| true);
+    }
+
+    /// Drops and counts those of the completions that steps have left.
+    fn drop_left(&mut self, pid: Pid, counters: &Counters, is_stale: impl Fn(&Completion) -> bool) {
+        let is_stale =
+            |item: &Item| matches!(item, Item::Event(Event::Completion(it)) if is_stale(it));
         let Some(aside) = &mut self.aside else {
             return;
         };
         let left = mem::take(&mut aside.left);
-        let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_completion);
+        let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_stale);
         aside.left = kept;
         if aside.is_empty() {
             self.aside = None;

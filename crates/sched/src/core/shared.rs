@@ -20,6 +20,7 @@ use crate::handlers::factories::Factories;
 use crate::limits::waiters::Waiters;
 use crate::limits::waiting_steps::WaitingSteps;
 use crate::probe::{Active, Probe, Push, Scheduler};
+use crate::process::taken_back::TakenBack;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
 use crate::queues::idle::Idle;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) factories: Factories,
     pub(crate) names: Names,
     pub(crate) late: Late<Watch>,
+    pub(crate) taken_back: Arc<TakenBack>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
     pub(crate) global: Injector<Token>,
@@ -118,6 +120,7 @@ impl Shared {
             factories: Factories::default(),
             names: Names::new(),
             late: Late::new(),
+            taken_back: Arc::default(),
             registry: Registry::new(),
             global: Injector::new(),
             urgent: Injector::new(),
@@ -326,6 +329,17 @@ impl Shared {
                 self.push_urgent(token);
             }
             None => self.schedule_urgent(token),
+        }
+    }
+
+    /// As [`requeue`](Self::requeue), behind the others that are ready, if there are any.
+    #[cold]
+    pub(crate) fn requeue_last(self: &Arc<Self>, queue: Option<&LocalQueue>, token: Token) {
+        match queue {
+            Some(queue) if !queue.deque.is_empty() || !self.global.is_empty() => {
+                self.requeue_behind(queue, token);
+            }
+            queue => self.requeue(queue, token),
         }
     }
 

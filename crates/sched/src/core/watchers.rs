@@ -60,8 +60,8 @@ pub(crate) enum Watch {
     /// The process with that [key](ProcessCell::key) takes back its monitors with that tag. The
     /// key is used because another process may have the PID by now.
     End { watcher: u64, tag: Tag },
-    /// A call is to be made, unless it has been taken back.
-    Call(Weak<EndCall>),
+    /// A call is to be made, for the completer of that yield, unless the call has been taken back.
+    Call(u64, Weak<EndCall>),
     /// It may have names: see `names.rs`.
     Named,
 }
@@ -81,7 +81,8 @@ pub(crate) struct Watchers {
     list: Vec<Watcher>,
     /// The list length from which it is swept.
     sweep: usize,
-    calls: Vec<Weak<EndCall>>,
+    /// Each with the number of its yield.
+    calls: Vec<(u64, Weak<EndCall>)>,
     /// The number of calls from which they are swept.
     sweep_calls: usize,
     /// Whether the process may have names, which are free before a monitor is told.
@@ -180,13 +181,13 @@ impl Watchers {
                 self.leave_out(counters, |it| it.task.key() == watcher && it.tag == tag);
                 before
             }
-            Watch::Call(call) => {
+            Watch::Call(token, call) => {
                 let before = self.calls.len();
-                self.calls.push(call);
+                self.calls.push((token, call));
                 if before < self.sweep_calls {
                     0
                 } else {
-                    self.calls.retain(|call| call.strong_count() > 0);
+                    self.calls.retain(|(_, call)| call.strong_count() > 0);
                     shrink_after_burst(&mut self.calls, 4 * SWEEP);
                     self.sweep_calls = SWEEP.max(2 * self.calls.len());
                     before
@@ -218,6 +219,15 @@ impl Watchers {
         }
     }
 
+    /// Takes the calls out that are for these yields, which are in order. O(n) in the calls.
+    pub(crate) fn take_calls(&mut self, tokens: &[u64]) -> Vec<Weak<EndCall>> {
+        let is_for = |(token, _): &mut (u64, _)| tokens.binary_search(token).is_ok();
+        let taken = self.calls.extract_if(.., is_for);
+        let taken = taken.map(|(_, call)| call).collect();
+        shrink_after_burst(&mut self.calls, 4 * SWEEP);
+        taken
+    }
+
     fn apply_all(this: &mut Option<Box<Self>>, items: &mut Batch<Item>, counters: &Counters) {
         let (mut watches, mut rest) = (Vec::new(), Batch::new());
         for item in mem::take(items) {
@@ -244,7 +254,7 @@ impl Watchers {
                 Watch::End { watcher, tag } => {
                     taken_back.insert((watcher, tag));
                 }
-                Watch::Call(call) => self.calls.push(call),
+                Watch::Call(token, call) => self.calls.push((token, call)),
                 Watch::Named => self.is_named = true,
             }
         }
@@ -281,7 +291,7 @@ impl Watchers {
                 discard(task.pid, counters, task);
             }
         }
-        for call in this.calls.iter().filter_map(Weak::upgrade) {
+        for call in this.calls.iter().filter_map(|(_, call)| call.upgrade()) {
             contain_and_report("on_end", task.pid, counters, move || call.call());
         }
     }
@@ -297,9 +307,10 @@ impl ProcessCell {
         }
     }
 
-    /// Has a call made when the process has ended. `false` when it has ended already.
-    pub(crate) fn call_at_end(self: &Task, call: Weak<EndCall>) -> bool {
-        let watch = Watch::Call(call);
+    /// Has a call made when the process has ended, or has taken the yield back. `false` when it has
+    /// ended already.
+    pub(crate) fn call_at_end(self: &Task, token: u64, call: Weak<EndCall>) -> bool {
+        let watch = Watch::Call(token, call);
         self.shared.watch_found(self, watch).is_ok()
     }
 

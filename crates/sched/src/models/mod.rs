@@ -7,5 +7,6 @@ mod loom_late;
 mod loom_reapers;
 mod loom_urgent;
 mod loom_waiters;
+mod loom_wake;
 mod loom_wakeup;
 mod loom_worker_slots;

@@ -210,6 +210,10 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn yielded(&self, _pid: Pid, _command: CommandId, _tag: Tag, _token: u64) {}
 
+    /// A worker: the process takes back its yields with that tag.
+    #[inline(always)]
+    fn taken_back(&self, _pid: Pid, _tag: Tag) {}
+
     /// A completer is used or dropped, or its handler has failed without.
     #[inline(always)]
     fn answered(&self) {}

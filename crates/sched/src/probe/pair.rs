@@ -45,6 +45,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
         fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
         fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
+        fn taken_back(pid: Pid, tag: Tag);
         fn answered();
         fn answered_inline(pid: Pid, tag: Tag, token: u64);
         fn answer_refused();

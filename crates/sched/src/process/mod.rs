@@ -9,3 +9,4 @@ pub(crate) mod exit_slot;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;
 pub(crate) mod state;
+pub(crate) mod taken_back;

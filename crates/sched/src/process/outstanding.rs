@@ -5,10 +5,16 @@
 //! never used again in the life of the process. A completion counts when its number is still in
 //! this set. The set belongs to the worker that runs the process, so that completers need no
 //! synchronisation beyond the mailbox.
+//!
+//! A process may take yields back, by their tag: they leave the set, and their completions come too
+//! late. `taken_back.rs` knows them until then.
 
 use crate::base::burst::shrink_after_burst;
+use crate::process::taken_back::OwnTakenBack;
+use ganger_proc_api::Tag;
 use smallvec::SmallVec;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::mem;
 
 /// From so many on, a hash set takes over from a list.
 const MANY: usize = 32;
@@ -22,14 +28,23 @@ pub(crate) struct Outstanding {
     newest: u64,
     /// One of the set, or [`NONE`]: most processes wait for one yield at a time.
     one: u64,
+    one_tag: Tag,
     /// The others. Once there is a list, it stays: a process that had two at once has them again.
     /// A thin pointer.
     others: Option<Box<Others>>,
 }
 
-enum Others {
-    Few(SmallVec<[u64; 6]>),
-    Many(HashSet<u64>),
+#[derive(Default)]
+struct Others {
+    tokens: Tokens,
+    /// Once it has taken a yield back.
+    taken_back: Option<OwnTakenBack>,
+}
+
+/// Each with its tag.
+enum Tokens {
+    Few(SmallVec<[(u64, Tag); 3]>),
+    Many(HashMap<u64, Tag>),
 }
 
 impl Outstanding {
@@ -42,18 +57,20 @@ impl Outstanding {
 
     /// Takes a yield in, which is not in the set. O(1).
     #[inline]
-    pub(crate) fn insert(&mut self, token: u64) {
+    pub(crate) fn insert(&mut self, token: u64, tag: Tag) {
         if self.one == NONE {
             self.one = token;
+            self.one_tag = tag;
         } else {
-            self.insert_among_others(token);
+            self.insert_among_others(token, tag);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn insert_among_others(&mut self, token: u64) {
-        self.others.get_or_insert_default().insert(token);
+    fn insert_among_others(&mut self, token: u64, tag: Tag) {
+        let others = self.others.get_or_insert_default();
+        others.tokens.insert(token, tag);
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
@@ -69,35 +86,86 @@ impl Outstanding {
     #[cold]
     #[inline(never)]
     fn finish_among_others(&mut self, token: u64) -> bool {
-        let others = self.others.as_mut();
-        others.is_some_and(|others| others.finish(token))
+        let Some(others) = &mut self.others else {
+            return false;
+        };
+        let is_finished = others.tokens.finish(token);
+        if !is_finished && let Some(taken_back) = &others.taken_back {
+            taken_back.finish(token);
+        }
+        is_finished
+    }
+
+    /// Takes all yields with that tag out. Their numbers go to `own`, in their order. O(n).
+    pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnTakenBack) -> Vec<u64> {
+        let mut taken = Vec::new();
+        if self.one != NONE && self.one_tag == tag {
+            taken.push(mem::replace(&mut self.one, NONE));
+        }
+        if let Some(others) = &mut self.others {
+            others.tokens.take_back(tag, &mut taken);
+        }
+        if !taken.is_empty() {
+            taken.sort_unstable();
+            let others = self.others.get_or_insert_default();
+            others.taken_back.get_or_insert_with(own).add(&taken);
+        }
+        taken
+    }
+
+    /// Whether the yield was taken back, and has not completed.
+    pub(crate) fn is_taken_back(&self, token: u64) -> bool {
+        let others = self.others.as_ref();
+        let taken_back = others.and_then(|others| others.taken_back.as_ref());
+        taken_back.is_some_and(|taken_back| taken_back.contains(token))
     }
 
     /// Forgets all yields: their completions are stale from now on.
     pub(crate) fn forget_all(&mut self) {
         self.one = NONE;
-        self.others = None;
+        self.others = self.others.take().filter(|it| it.taken_back.is_some());
+        if let Some(others) = &mut self.others {
+            others.tokens = Tokens::default();
+        }
     }
 
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.one == NONE && (self.others.as_ref()).is_none_or(|others| others.is_empty())
+        self.one == NONE && (self.others.as_ref()).is_none_or(|others| others.tokens.is_empty())
     }
 }
 
-impl Default for Others {
+impl Default for Tokens {
     fn default() -> Self {
         Self::Few(SmallVec::new())
     }
 }
 
-impl Others {
-    fn insert(&mut self, token: u64) {
+impl Tokens {
+    fn insert(&mut self, token: u64, tag: Tag) {
         match self {
-            Self::Few(few) if few.len() < MANY => few.push(token),
-            Self::Few(few) => *self = Self::Many(few.drain(..).chain([token]).collect()),
+            Self::Few(few) if few.len() < MANY => few.push((token, tag)),
+            Self::Few(few) => *self = Self::Many(few.drain(..).chain([(token, tag)]).collect()),
             Self::Many(many) => {
-                many.insert(token);
+                many.insert(token, tag);
+            }
+        }
+    }
+
+    fn take_back(&mut self, tag: Tag, taken: &mut Vec<u64>) {
+        match self {
+            Self::Few(few) => few.retain(|&mut (token, its)| {
+                if its == tag {
+                    taken.push(token);
+                }
+                its != tag
+            }),
+            Self::Many(many) => {
+                taken.extend(
+                    many.extract_if(|_, its| *its == tag)
+                        .map(|(token, _)| token),
+                );
+                shrink_after_burst(many, 4 * MANY);
             }
         }
     }
@@ -105,11 +173,11 @@ impl Others {
     fn finish(&mut self, token: u64) -> bool {
         match self {
             Self::Few(few) => {
-                let at = few.iter().position(|&it| it == token);
+                let at = few.iter().position(|&(it, _)| it == token);
                 at.map(|at| few.swap_remove(at)).is_some()
             }
             Self::Many(many) => {
-                let found = many.remove(&token);
+                let found = many.remove(&token).is_some();
                 if many.is_empty() {
                     *self = Self::default();
                 } else {
@@ -131,19 +199,23 @@ impl Others {
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
     use super::*;
+    use crate::process::taken_back::TakenBack;
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     #[derive(Debug, Clone)]
     enum Op {
-        Begin,
+        Begin(Tag),
         Finish(usize),
+        TakeBack(Tag),
         ForgetAll,
     }
 
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
-            6 => Just(Op::Begin),
-            4 => any::<usize>().prop_map(Op::Finish),
+            12 => (0..4_u64).prop_map(Op::Begin),
+            8 => any::<usize>().prop_map(Op::Finish),
+            1 => (0..4_u64).prop_map(Op::TakeBack),
             1 => Just(Op::ForgetAll),
         ]
     }
@@ -152,28 +224,45 @@ mod tests {
         // pins: P6, P7
         #[test]
         fn each_yield_finishes_once(ops in proptest::collection::vec(op(), 0..300)) {
+            let all = Arc::new(TakenBack::default());
             let mut set = Outstanding::default();
             let mut ever = Vec::new();
-            let mut model = HashSet::new();
+            let mut model = HashMap::new();
+            let mut taken_back = HashMap::new();
             for op in ops {
                 match op {
-                    Op::Begin => {
+                    Op::Begin(tag) => {
                         let token = set.number();
-                        set.insert(token);
+                        set.insert(token, tag);
                         prop_assert!(!ever.contains(&token), "a number was used twice");
                         ever.push(token);
-                        model.insert(token);
+                        model.insert(token, tag);
                     }
                     Op::Finish(at) if !ever.is_empty() => {
                         let token = ever[at % ever.len()];
-                        prop_assert_eq!(set.finish(token), model.remove(&token));
+                        prop_assert_eq!(set.finish(token), model.remove(&token).is_some());
+                        taken_back.remove(&token);
                     }
                     Op::Finish(_) => {}
+                    Op::TakeBack(tag) => {
+                        let taken = set.take_back(tag, || OwnTakenBack::new(&all, 7));
+                        let expected = model.extract_if(|_, its| *its == tag);
+                        let mut expected: Vec<_> = expected.map(|(token, _)| token).collect();
+                        expected.sort_unstable();
+                        prop_assert_eq!(&taken, &expected);
+                        taken_back.extend(taken.into_iter().map(|token| (token, ())));
+                    }
                     Op::ForgetAll => { set.forget_all(); model.clear(); }
                 }
                 prop_assert!(!set.finish(0), "no yield has that number");
                 prop_assert_eq!(set.is_empty(), model.is_empty());
+                for &token in &ever {
+                    prop_assert_eq!(all.contains(7, token), taken_back.contains_key(&token));
+                    prop_assert_eq!(set.is_taken_back(token), taken_back.contains_key(&token));
+                }
             }
+            drop(set);
+            prop_assert!(ever.iter().all(|&token| !all.contains(7, token)));
         }
     }
 }

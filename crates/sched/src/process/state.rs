@@ -59,6 +59,16 @@
 //! terminator relies on one that is suspended before its own. Rejected: that the first alone
 //! pushes. While it is suspended, the process would sleep, although others terminate it.
 //!
+//! **A waker** wants one step more, and pushes no event. When the process waits, the waker takes the
+//! run token, as a sender does. Else it sets `WOKEN`, pushes an item that says so, and sets `IS_IN`.
+//! A waker that finds both set before does no more. The worker clears both when it has taken such an
+//! item out, and steps after that. So a process that runs has as many such items as wakers are at
+//! it at once, however often these wake it. Proof sketch: the worker's exchange comes after a
+//! waker's, and then the step sees what the waker did before. Or it comes before: then `WOKEN` has
+//! been set since, and the waker that has set it has an item that is still to be taken out.
+//! Rejected: `IS_IN` alone. A waker may set it after the worker has taken its item out, and the next
+//! waker would rely on nothing.
+//!
 //! The phase is for display: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being
 //! closed: a thread that sees a process as ended can do nothing to it.
@@ -69,28 +79,40 @@
 //! | `nudged` | a terminator, after its push | that the next one pushes no nudge |
 //! | `ended` | the worker, after the close | whether a `terminate` has come in time: before it |
 //! | `cancelled`, `shutdown` | any thread | nothing here |
+//! | `takes_back` | the worker | nothing here: it has taken yields back |
 //! | `SYSTEM` upwards: a count | senders, before they push; worker | lane; look for system events |
+//!
+//! | `WOKEN` | `IS_IN` | what a waker finds in `wakes` |
+//! |---|---|---|
+//! | no | no | no waker before it that counts: it pushes |
+//! | yes | no | a waker that may be suspended before its push: it pushes as well |
+//! | no | yes | a waker was late with `IS_IN`, and its item is gone: it pushes |
+//! | yes | yes | an item is there or on its way: it does nothing |
 
 mod outcome;
 
 pub(crate) use outcome::{Begin, Leave, Waiting, Wake};
 
 use ganger_mpsc::{Batch, Closed, Park, Pushed, Queue, Single};
-use ganger_sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use ganger_sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 const TERMINATE: u32 = 1;
 const NUDGED: u32 = 1 << 1;
 const ENDED: u32 = 1 << 2;
 const CANCELLED: u32 = 1 << 3;
 const SHUTDOWN: u32 = 1 << 4;
-/// One system event: the bits from here on are their count. 2^27 events that no step has taken
-/// would wait in 8 GiB of nodes.
-const SYSTEM: u32 = 1 << 5;
+const TAKES_BACK: u32 = 1 << 5;
+/// One system event: the bits from here on are their count. 2^26 events that no step has taken
+/// would wait in 4 GiB of nodes.
+const SYSTEM: u32 = 1 << 6;
 
-const READY: u16 = 0;
-const RUNNING: u16 = 1;
-const BLOCKED: u16 = 2;
-const IDLE: u16 = 3;
+const READY: u8 = 0;
+const RUNNING: u8 = 1;
+const BLOCKED: u8 = 2;
+const IDLE: u8 = 3;
+
+const WOKEN: u8 = 1;
+const IS_IN: u8 = 1 << 1;
 
 /// Where a process is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -142,7 +164,9 @@ pub(crate) struct State<T> {
     /// accepted, or about to be, and that no step has been given.
     marks: AtomicU32,
     /// Written by the owner of the run token alone.
-    phase: AtomicU16,
+    phase: AtomicU8,
+    /// Set by wakers, cleared by the owner of the run token.
+    wakes: AtomicU8,
     /// Written by the owner of the run token alone; for display.
     incarnation: AtomicU16,
 }
@@ -153,7 +177,8 @@ impl<T> State<T> {
         Self {
             mailbox: Queue::new(),
             marks: AtomicU32::new(0),
-            phase: AtomicU16::new(READY),
+            phase: AtomicU8::new(READY),
+            wakes: AtomicU8::new(0),
             incarnation: AtomicU16::new(0),
         }
     }
@@ -221,7 +246,7 @@ impl<T> State<T> {
     /// Whether it is to be terminated, or a system event waits or is on its way: time to end the
     /// turn.
     pub(crate) fn must_leave(&self) -> bool {
-        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN) != 0
+        self.marks() & !(NUDGED | ENDED | CANCELLED | SHUTDOWN | TAKES_BACK) != 0
     }
 
     /// Whether it accepts no events any more, because it has ended.
@@ -315,6 +340,29 @@ impl<T> State<T> {
         Some(wake)
     }
 
+    /// Has a process that does not wait take one step more, by `item`. For a waker, after
+    /// [`unpark`](Self::unpark).
+    pub(crate) fn wake_behind(&self, item: impl FnOnce() -> T) -> Wake {
+        // Ordering: Release pairs with the Acquire in `take_wake`: the step sees what each waker
+        // did before, also those that push nothing.
+        let before = self.wakes.fetch_or(WOKEN, Ordering::Release);
+        if before == WOKEN | IS_IN {
+            return Wake::Noted;
+        }
+        // A process that has ended takes no step.
+        let wake = self.push(item()).unwrap_or(Wake::Noted);
+        // Ordering: Relaxed: a waker that reads it does no more, and the push orders the rest.
+        self.wakes.fetch_or(IS_IN, Ordering::Relaxed);
+        wake
+    }
+
+    /// What wakers have pushed has been taken out, and a step follows. For the owner of the token.
+    pub(crate) fn take_wake(&self) {
+        // Ordering: Acquire pairs with the Release in `wake_behind`. A read-modify-write, so that
+        // what others have set in between goes on the chain of releases.
+        self.wakes.fetch_and(0, Ordering::Acquire);
+    }
+
     /// What a terminator does first: sets the mark. Returns the marks before.
     pub(crate) fn mark_terminated(&self) -> u32 {
         // Ordering: Release pairs with the Acquire in `marks` and in `complete`: the worker that
@@ -403,6 +451,17 @@ impl<T> State<T> {
         self.marks() & (CANCELLED | TERMINATE) != 0 || self.is_closed()
     }
 
+    /// Marks the process as one that has taken yields back. For the owner of the token.
+    pub(crate) fn mark_taking_back(&self) {
+        // Ordering: Relaxed: a lock orders what the mark is about.
+        self.marks.fetch_or(TAKES_BACK, Ordering::Relaxed);
+    }
+
+    /// Whether it may have taken yields back.
+    pub(crate) fn takes_back(&self) -> bool {
+        self.marks() & TAKES_BACK != 0
+    }
+
     /// Whether the process has been told of the shutdown, or is being told.
     #[cfg(feature = "sim")]
     pub(crate) fn is_told(&self) -> bool {
@@ -429,7 +488,7 @@ impl<T> State<T> {
         self.marks.load(Ordering::Acquire)
     }
 
-    fn enter(&self, phase: u16) {
+    fn enter(&self, phase: u8) {
         // Ordering: Release pairs with the Acquire in `snapshot`. Owners of the token follow one
         // another in the order of their hand-overs.
         self.phase.store(phase, Ordering::Release);

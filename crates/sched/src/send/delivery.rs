@@ -13,6 +13,19 @@ use crate::process::state::Wake;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{CancelReason, Event, Message, SendError, SendErrorKind, UpgradeRequest};
 use std::ptr;
+use std::sync::Arc;
+use std::task::Wake as TaskWake;
+
+/// A process is its own waker, which costs a reference to its cell.
+impl TaskWake for ProcessCell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        ProcessCell::wake(self);
+    }
+}
 
 /// The result for a message. The sender gets the token if it has to queue the process, or gets the
 /// refused message back.
@@ -151,6 +164,21 @@ impl ProcessCell {
         let is_alive = wake.map(|wake| self.settle_urgent(wake)).is_some();
         self.call_back();
         is_alive
+    }
+
+    /// Has the process take a step, unless it has ended: see `State::wake_behind`.
+    pub(crate) fn wake(self: &Task) {
+        if self.state.unpark() {
+            // SAFETY: this thread owns the run token. A process that can be woken is in the
+            // registry.
+            let token = unsafe {
+                self.with_core(|core| core.must_step = true);
+                Token::new(self)
+            };
+            self.shared.schedule(token);
+        } else if !self.state.is_closed() {
+            self.settle(self.state.wake_behind(|| Item::Wake(Arc::clone(self))));
+        }
     }
 
     /// The process has been marked: its step waits for room no longer, if it does.

@@ -31,7 +31,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let error = failure.map(|failure| self.error_of(failure, id));
         let answer = match answer {
             Answer::Sent => {
-                self.core.yields.insert(token);
+                self.core.yields.insert(token, tag);
                 if let Some(error) = error {
                     self.report_late(id, error);
                 }
@@ -54,7 +54,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 of_completion(tag, token, Err(error.unwrap_or(CommandError::Dropped)))
             }
         };
-        self.core.push_answer(token, answer);
+        self.core.push_answer(tag, token, answer);
     }
 
     /// The error that a failure comes to.

@@ -10,7 +10,7 @@
 
 use super::Turn;
 use super::conclude::Failure;
-use crate::base::contain::{contain, discard, discard_each};
+use crate::base::contain::{contain, contain_and_report, discard, discard_each};
 use crate::base::stats::Counters;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::{CommandResult, Item, of_completion};
@@ -100,12 +100,13 @@ impl CompletionSink for ProcessCell {
         self.pid
     }
 
-    fn is_cancelled(&self) -> bool {
+    fn is_cancelled(&self, token: u64) -> bool {
         self.state.is_unwanted()
+            || self.state.takes_back() && self.shared.taken_back.contains(self.pid.id(), token)
     }
 
-    fn on_end(self: Arc<Self>, call: Weak<EndCall>) -> bool {
-        self.call_at_end(call)
+    fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
+        self.call_at_end(token, call)
     }
 }
 
@@ -116,15 +117,30 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let only = out.only_yield();
         if only.is_some() {
             self.apart().dispatch_one(only);
-        } else if !out.yields().is_empty() {
+        } else if out.has_more() {
             self.apart().dispatch_all(out);
         }
     }
 
+    /// What is taken back comes first.
     #[inline(never)]
     fn dispatch_all(mut self, out: &mut StepOutput) {
+        for tag in out.take_cancelled() {
+            self.take_back(tag);
+        }
         for it in out.drain_yields() {
             self.apart().dispatch_one(&mut Some(it));
+        }
+    }
+
+    /// Takes back the yields with that tag, and tells their handlers.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, tag: Tag) {
+        self.shared.probe.taken_back(self.task.pid, tag);
+        let calls = self.core.take_back(tag, self.task, self.counters);
+        for call in calls.iter().filter_map(Weak::upgrade) {
+            contain_and_report("on_end", self.task.pid, self.counters, || call.call());
         }
     }
 
@@ -164,10 +180,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let failure = match returned {
             Ok(Ok(())) => {
                 if let Answer::Given(answer) = answer {
-                    return self.core.push_answer(token, answer);
+                    return self.core.push_answer(tag, token, answer);
                 }
                 if !matches!(answer, Answer::Dropped) {
-                    return self.core.yields.insert(token);
+                    return self.core.yields.insert(token, tag);
                 }
                 None
             }

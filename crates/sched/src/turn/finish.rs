@@ -11,6 +11,7 @@ use crate::core::local;
 use crate::core::shared::Shared;
 use crate::core::watchers::Watchers;
 use crate::probe::Probe;
+use crate::process::outstanding::Outstanding;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{ExitCause, ExitReason, Pid, Process};
 use std::mem::ManuallyDrop;
@@ -83,7 +84,7 @@ pub(crate) fn finish(
     // thread becomes its owner after that.
     let (process, watchers) = unsafe {
         task.with_core(|core| {
-            core.yields.forget_all();
+            core.yields = Outstanding::default();
             core.cached_self_ref = None;
             (core.process.take(), core.take_events(&mut items))
         })

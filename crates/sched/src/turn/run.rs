@@ -141,6 +141,17 @@ impl<'a> Runner<'a> {
                 end_if_over(shared, &task);
                 task.state.requeue()
             }
+            TurnEnd::GivesWay => {
+                end_if_over(shared, &task);
+                match task.state.requeue() {
+                    Leave::Requeue => {
+                        // SAFETY: this thread still owns the token, as below.
+                        arc.requeue_last(place.queue(), unsafe { Token::new(&task) });
+                        return place.end(guard);
+                    }
+                    leave => leave,
+                }
+            }
             TurnEnd::End => Leave::Terminate,
         };
         match leave {

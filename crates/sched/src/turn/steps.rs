@@ -27,6 +27,8 @@ const INLINE_STEPS: u32 = 16;
 pub(super) enum TurnEnd {
     /// The process is ready again.
     Ready,
+    /// It is ready again, behind the others.
+    GivesWay,
     /// It waits for an event.
     Wait(Waiting),
     /// It has ended.
@@ -38,6 +40,8 @@ pub(super) enum TurnEnd {
 enum Stepped {
     /// The process is to step again.
     Ready,
+    /// It is to step again, behind the others.
+    GivesWay,
     /// It waits if there is nothing for it.
     Waits,
     /// It has ended.
@@ -58,6 +62,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Stepped::Waits if self.core.pending.is_empty() => return self.wait(),
                 Stepped::Waits => {}
                 Stepped::Ready => break,
+                Stepped::GivesWay => {
+                    self.core.expect_answers();
+                    return TurnEnd::GivesWay;
+                }
                 Stepped::End => return TurnEnd::End,
             }
             if self.core.has_answers_alone() {
@@ -148,6 +156,10 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Ok(()) => Stepped::Ready,
                 Err(error) => self.end(ExitReason::UpgradeFailed(error)),
             },
+            Outcome::GiveWay => {
+                self.core.must_step = true;
+                Stepped::GivesWay
+            }
             _ => Stepped::Ready,
         }
     }

@@ -181,7 +181,7 @@ impl Real {
             }
             Thing::Completion(tag) => {
                 let token = self.core.yields.number();
-                self.core.yields.insert(token);
+                self.core.yields.insert(token, tag);
                 Item::Event(Event::Completion(completion(tag, token)))
             }
         };
@@ -198,7 +198,7 @@ impl Real {
         self.core.receive(&self.state);
         let token = self.core.yields.number();
         let answer = Item::Event(Event::Completion(completion(tag, token)));
-        self.core.push_answer(token, Single::of(answer));
+        self.core.push_answer(tag, token, Single::of(answer));
         self.core.expect_answers();
     }
 

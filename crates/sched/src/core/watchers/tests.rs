@@ -114,14 +114,14 @@ proptest! {
         for begins in acts {
             if begins {
                 let call = Arc::new(EndCall::new(|| ()));
-                watchers.apply(Watch::Call(Arc::downgrade(&call)), &counters);
+                watchers.apply(Watch::Call(1, Arc::downgrade(&call)), &counters);
                 alive.push_back(call);
             } else {
                 drop(alive.pop_front());
             }
             most = most.max(alive.len());
             prop_assert!(watchers.calls.len() <= SWEEP + 2 * most);
-            let kept = watchers.calls.iter().filter_map(Weak::upgrade);
+            let kept = watchers.calls.iter().filter_map(|(_, call)| call.upgrade());
             prop_assert!(kept.map(|it| Arc::as_ptr(&it)).eq(alive.iter().map(Arc::as_ptr)));
         }
     }
@@ -135,7 +135,7 @@ fn calls_that_were_taken_back_leave_no_memory() {
     let mut watchers = Watchers::default();
     let mut add = || {
         let call = Arc::new(EndCall::new(|| ()));
-        watchers.apply(Watch::Call(Arc::downgrade(&call)), &counters);
+        watchers.apply(Watch::Call(1, Arc::downgrade(&call)), &counters);
         call
     };
     let alive: Vec<_> = (0..BURST).map(|_| add()).collect();

@@ -1,0 +1,176 @@
+//! Wakers, which push no event, against the worker.
+//!
+//! A waker writes something and wakes the process. A step looks at what wakers have written. The
+//! thread that has to queue the process runs it at once. Checked in every interleaving:
+//! - A step sees what a waker wrote before its wake, however many others wake at the same time.
+//! - One runner at a time, also with a terminator; after the end a wake does nothing.
+//! - Wakers that are at it at once leave as many items as they are at the most.
+
+use crate::process::state::{Begin, Leave, State, Waiting, Wake};
+use ganger_sync::atomic::{AtomicU32, Ordering};
+use ganger_sync::cell::UnsafeCell;
+use ganger_sync::sync::Arc;
+use ganger_sync::{model, thread};
+
+/// An item of a waker.
+const WAKE: u32 = 1;
+/// An item of a terminator.
+const NUDGE: u32 = 0;
+
+struct Process {
+    state: State<u32>,
+    /// What each waker writes before it wakes.
+    written: [AtomicU32; 2],
+    core: UnsafeCell<Core>,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Core {
+    must_step: bool,
+    /// What the last step has seen.
+    seen: [u32; 2],
+    steps: u32,
+    items: u32,
+    ends: u32,
+}
+
+// SAFETY: the core is touched by the owner of the run token alone, which is what the model checks.
+unsafe impl Sync for Process {}
+// SAFETY: as above.
+unsafe impl Send for Process {}
+
+impl Process {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: State::new(),
+            written: [AtomicU32::new(0), AtomicU32::new(0)],
+            core: UnsafeCell::new(Core::default()),
+        })
+    }
+
+    fn core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> R {
+        // SAFETY: called by the owner of the run token, or after all threads have been joined.
+        self.core.with_mut(|core| f(unsafe { &mut *core }))
+    }
+
+    /// Gives the process turns until it parks or ends, as `core/owned.rs` does.
+    fn run(&self) {
+        loop {
+            if self.state.begin() == Begin::Terminate {
+                return self.finish();
+            }
+            for item in self.state.drain() {
+                if item == WAKE {
+                    self.state.take_wake();
+                    self.core(|core| {
+                        core.must_step = true;
+                        core.items += 1;
+                    });
+                }
+            }
+            self.core(|core| {
+                if std::mem::take(&mut core.must_step) {
+                    // Ordering: Relaxed: the wake orders it, which is what the model checks.
+                    core.seen = [0, 1].map(|at| self.written[at].load(Ordering::Relaxed));
+                    core.steps += 1;
+                }
+            });
+            match self.state.park(Waiting::Idle) {
+                Leave::Parked => return,
+                Leave::Requeue | Leave::RequeueUrgent => {}
+                Leave::Terminate => return self.finish(),
+            }
+        }
+    }
+
+    fn finish(&self) {
+        drop(self.state.complete());
+        self.core(|core| core.ends += 1);
+    }
+
+    /// As `ProcessCell::wake`, so many times.
+    fn wake(&self, waker: usize, times: u32) {
+        for time in 1..=times {
+            // Ordering: Relaxed, as above.
+            self.written[waker].store(time, Ordering::Relaxed);
+            if self.state.unpark() {
+                self.core(|core| core.must_step = true);
+                self.run();
+            } else if self.state.wake_behind(|| WAKE) == Wake::Enqueue {
+                self.run();
+            }
+        }
+    }
+
+    fn terminate(&self) {
+        if self.state.terminate(NUDGE) == Some(Wake::Enqueue) {
+            self.run();
+        }
+    }
+}
+
+fn spawn(
+    process: &Arc<Process>,
+    f: impl FnOnce(&Process) + Send + 'static,
+) -> thread::JoinHandle<()> {
+    let process = Arc::clone(process);
+    thread::spawn(move || f(&process))
+}
+
+// pins: G1, G2, P5
+#[test]
+fn a_step_sees_what_came_before_each_wake_of_one_waker() {
+    model::check(4, || {
+        let process = Process::new();
+        let waker = spawn(&process, |process| process.wake(0, 2));
+        process.run();
+        waker.join().unwrap();
+        assert_eq!(process.core(|core| core.seen[0]), 2);
+    });
+}
+
+// pins: G1, G2, P5
+#[test]
+fn a_step_sees_what_came_before_each_wake_of_two_wakers() {
+    model::check(3, || {
+        let process = Process::new();
+        let wakers = [0, 1].map(|waker| spawn(&process, move |process| process.wake(waker, 2)));
+        process.run();
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        assert_eq!(process.core(|core| core.seen), [2, 2]);
+    });
+}
+
+// pins: G1, P9
+#[test]
+fn wakers_against_a_terminator_are_harmless() {
+    model::check(3, || {
+        let process = Process::new();
+        let waker = spawn(&process, |process| process.wake(0, 2));
+        let terminator = spawn(&process, Process::terminate);
+        process.run();
+        waker.join().unwrap();
+        terminator.join().unwrap();
+        process.wake(1, 1);
+        assert_eq!(process.core(|core| core.ends), 1);
+    });
+}
+
+/// The process runs all the while.
+// pins: P5
+#[test]
+fn wakes_of_a_process_that_runs_leave_an_item_for_each_waker_at_the_most() {
+    model::check(4, || {
+        let process = Process::new();
+        let wakers = [(); 2].map(|()| {
+            spawn(&process, |process| {
+                for _ in 0..3 {
+                    assert_eq!(process.state.wake_behind(|| WAKE), Wake::Noted);
+                }
+            })
+        });
+        wakers.into_iter().for_each(|waker| waker.join().unwrap());
+        let items = process.state.drain().into_iter().count();
+        assert!((1..=2).contains(&items), "{items} items");
+    });
+}

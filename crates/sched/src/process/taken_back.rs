@@ -1,0 +1,64 @@
+//! The yields that processes have taken back, until their completions come: for handlers that ask.
+//!
+//! A table of the scheduler under one lock, which only those processes and handlers take that have
+//! to do with such yields: a mark in the state of the process tells the others.
+
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The numbers of the yields, by the ids of their processes.
+#[derive(Default)]
+pub(crate) struct TakenBack(Mutex<HashMap<u64, HashSet<u64>>>);
+
+impl TakenBack {
+    /// Whether the process has taken that yield back, and it has not completed.
+    pub(crate) fn contains(&self, id: u64, token: u64) -> bool {
+        let table = lock(&self.0);
+        table.get(&id).is_some_and(|tokens| tokens.contains(&token))
+    }
+
+    /// Gives the memory of yields back that have completed. O(n) in the processes that have some.
+    pub(crate) fn release(&self) {
+        lock(&self.0).shrink_to_fit();
+    }
+}
+
+/// The yields that one process has taken back. Its drop forgets them.
+pub(crate) struct OwnTakenBack {
+    all: Arc<TakenBack>,
+    id: u64,
+}
+
+impl OwnTakenBack {
+    pub(crate) fn new(all: &Arc<TakenBack>, id: u64) -> Self {
+        let all = Arc::clone(all);
+        Self { all, id }
+    }
+
+    pub(crate) fn add(&self, tokens: &[u64]) {
+        let mut table = lock(&self.all.0);
+        table.entry(self.id).or_default().extend(tokens);
+    }
+
+    pub(crate) fn contains(&self, token: u64) -> bool {
+        self.all.contains(self.id, token)
+    }
+
+    /// The completion of a yield has come, perhaps of one that was taken back.
+    pub(crate) fn finish(&self, token: u64) {
+        let mut table = lock(&self.all.0);
+        if let Some(tokens) = table.get_mut(&self.id) {
+            tokens.remove(&token);
+            if tokens.is_empty() {
+                table.remove(&self.id);
+            }
+        }
+    }
+}
+
+impl Drop for OwnTakenBack {
+    fn drop(&mut self) {
+        lock(&self.all.0).remove(&self.id);
+    }
+}
