@@ -117,7 +117,10 @@ pub(crate) fn try_to_submit(
         Some((usize::from(comes_back), 0)),
         (lives, life.strong_count()),
     );
-    if matches!(found, Submitted::StartRefused | Submitted::StartPanicked) {
+    if !matches!(
+        found,
+        Submitted::Stopping | Submitted::LimitReached | Submitted::AlreadyExists
+    ) {
         world.tell("rolled back", |spec| spec.rolled_back(number));
     }
     Err(found)

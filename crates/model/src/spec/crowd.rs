@@ -88,7 +88,7 @@ impl Spec {
         }
     }
 
-    /// A process is being initialised under that PID: no other process may have it (P14).
+    /// A process is about to be initialised under that PID: no other process may have it (P14).
     pub(super) fn claim(&mut self, pid: Pid) -> Result<(), Broken> {
         let is_starting = |life: &Life| {
             let is_open = matches!(self.processes.get(&life.process), Some(Stage::Open(_)));
@@ -99,7 +99,7 @@ impl Spec {
         }
         match self.visible.get(&pid) {
             // The submit that was rolled back need not have returned yet.
-            Some(&nth) if self.lives[nth].phase == Phase::RolledBack => {
+            Some(&nth) if self.lives[nth].phase == Phase::RolledBack || self.has_failed(nth) => {
                 self.visible.remove(&pid);
                 Ok(())
             }

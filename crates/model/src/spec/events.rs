@@ -20,6 +20,7 @@ impl Spec {
                 self.claim(pid)?;
                 let nth = self.lives.len();
                 self.lives.push(Life::new(pid, process));
+                self.visible.insert(pid, nth);
                 let fails = matches!(start, Start::InitFails | Start::InitPanics);
                 let stage = if fails { Stage::Over } else { Stage::Open(nth) };
                 self.processes.insert(process, stage);
@@ -53,13 +54,13 @@ impl Spec {
         Ok(())
     }
 
-    /// The hook of a start is called: from now on the process is there.
+    /// The hook of a start is called.
     pub(super) fn started(&mut self, pid: Pid) -> Result<(), Broken> {
         let newest = self.lives.iter().rposition(|life| life.pid == pid);
         let nth = newest.filter(|&nth| self.lives[nth].phase == Phase::Starting);
         let nth = nth.ok_or_else(|| format!("{pid} is started without an init (P1)"))?;
-        if self.visible.insert(pid, nth).is_some() {
-            return Err(format!("{pid} is there twice (P14)"));
+        if self.visible.get(&pid) != Some(&nth) {
+            return Err(format!("{pid} is started, and is not there (P1)"));
         }
         Ok(())
     }
@@ -76,10 +77,14 @@ impl Spec {
         Ok(())
     }
 
-    /// A submit has returned whose process the hook has refused: the PID is gone.
+    /// A submit has returned whose process has failed in its `init`, or the hook has refused: the PID
+    /// is gone.
     pub(crate) fn rolled_back(&mut self, process: Number) -> Result<(), Broken> {
         let nth = self.lives.iter().position(|life| life.process == process);
         let nth = nth.ok_or_else(|| format!("{process} was not initialised (P1)"))?;
+        if self.has_failed(nth) {
+            self.roll_back(nth);
+        }
         let Life { pid, phase, .. } = self.lives[nth];
         if phase != Phase::RolledBack {
             return Err(format!(
@@ -231,15 +236,27 @@ impl Spec {
             (Phase::Waits, Some(end)) => Phase::Closes(end),
             (Phase::Waits, None) if may_force => Phase::Closes(End::Terminated),
             (Phase::Refused, _) => {
-                self.counts.undelivered += life.unseen().0;
-                let watchers = mem::take(&mut life.watchers);
-                life.phase = Phase::RolledBack;
-                self.tell_of_end(watchers, None);
+                self.roll_back(nth);
                 return Ok(());
             }
             (phase, _) => return Err(format!("{process} is closed at {phase:?} (P2)")),
         };
         Ok(())
+    }
+
+    /// Whether the `init` of a process that was submitted has failed.
+    pub(super) fn has_failed(&self, nth: usize) -> bool {
+        let Life { phase, process, .. } = self.lives[nth];
+        phase == Phase::Starting && self.processes.get(&process) == Some(&Stage::Over)
+    }
+
+    /// The process does not start.
+    fn roll_back(&mut self, nth: usize) {
+        let life = &mut self.lives[nth];
+        self.counts.undelivered += life.unseen().0;
+        let watchers = mem::take(&mut life.watchers);
+        life.phase = Phase::RolledBack;
+        self.tell_of_end(watchers, None);
     }
 
     /// The hook of an end is called: the PID is free.

@@ -156,9 +156,9 @@ impl Context {
     /// its own, even if the tags are equal.
     ///
     /// When no process has that PID, the notice comes at once and says
-    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the end of
-    /// its `init` to its own end. So a child that a process starts in its `init` can't monitor the
-    /// parent from the child's `init`.
+    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the beginning
+    /// of its `init` to its own end. When the `init` of the target fails, the notice says
+    /// `NotFound`, too.
     ///
     /// The notice comes after the target's `close` has returned, its names are free, and its PID
     /// can be used again. Its place under a limit of processes is free as well, but perhaps not yet
@@ -225,9 +225,8 @@ impl Context {
     /// Gives this process a name, by which others of the same scheduler [find](Self::whereis) it.
     ///
     /// The process keeps the name until it ends, or until the name is taken away. It may have
-    /// several names, and keeps them when it is upgraded. A name that it registers in `init` is
-    /// taken at once, and leads to the process as soon as its PID is visible. Blocks briefly at
-    /// most, for the lock under which names change.
+    /// several names, and keeps them when it is upgraded. A name that it registers in `init` leads
+    /// to it at once. Blocks briefly at most, for the lock under which names change.
     ///
     /// # Errors
     /// [`RegisterNameError`] when a process has that name. That process may be this one.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 ///
 /// A scheduler has one. An implementation may call several others. An `Arc` of one is one.
 pub trait Lifecycle: Send + Sync + 'static {
-    /// A process is about to start: its PID is visible, and it has not been queued yet. Runs on the
+    /// A process is about to start: its `init` has returned, and it has not been queued yet. Runs on the
     /// submitting thread.
     ///
     /// # Errors

@@ -45,12 +45,13 @@ pub type StepResult = Result<(), BoxError>;
 /// }
 /// ```
 pub trait Process: Send + 'static {
-    /// Prepares the process. Runs once, on the thread that submits it, before its PID is visible.
+    /// Prepares the process. Runs once, on the thread that submits it, before the first step.
     ///
     /// `method` names the entry point. The default accepts every method and ignores the input.
     ///
-    /// Send requests from the first step, not from here: a receiver that answers before the PID is
-    /// visible gets `NotFound`.
+    /// The process has its PID already: it may send requests, and give its PID to others. What
+    /// comes for it meanwhile waits in its mailbox for the first step. When `init` fails, these
+    /// messages are dropped, and count as undelivered.
     ///
     /// # Errors
     /// An error keeps the process from starting, and goes to the submitter. Return

@@ -15,3 +15,4 @@ pub(crate) mod scheduler;
 pub(crate) mod send_all;
 pub(crate) mod sending;
 pub(crate) mod submit;
+pub(crate) mod system_send;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tracing::Level;
 
 impl Shared {
-    /// Initialises a process, makes it visible, and queues it; under `pid`, or under one of its
+    /// Makes a process visible, initialises it, and queues it; under `pid`, or under one of its
     /// own.
     ///
     /// Whatever fails undoes what was done before, and gives the process back.
@@ -93,7 +93,8 @@ impl Shared {
         Ok((pid, alias))
     }
 
-    /// Initialises a process at its place, and makes it visible.
+    /// Makes a process visible at its place, and initialises it. The submitter owns its run token all
+    /// the while, so that no worker runs the process, and what is sent to it waits in its mailbox.
     #[inline]
     fn start(
         self: &Arc<Self>,
@@ -104,11 +105,6 @@ impl Shared {
         prepare: impl FnOnce(&ExitSlot),
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
-        self.init(&task, method, input)?;
-        self.probe.interleave(self);
-        if self.shutdown.is_halted() {
-            return Err(place.roll_back(&task, SubmitErrorKind::Stopping));
-        }
         prepare(&task.exit);
         // SAFETY: the pointer is that of an `Arc`, which the registry keeps from now on: until the
         // process has ended, which it does after it has been queued, or until it is rolled back. It
@@ -121,6 +117,14 @@ impl Shared {
         // thread that stops the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
+        let initialised = self.init(task, method, input);
+        self.probe.interleave(self);
+        if let Err(kind) = initialised {
+            return Err(place.roll_back(task, kind));
+        }
+        if self.shutdown.is_halted() {
+            return Err(place.roll_back(task, SubmitErrorKind::Stopping));
+        }
         if let Err(kind) = self.on_start(task, method) {
             return Err(place.roll_back(task, kind));
         }
@@ -144,7 +148,7 @@ impl Shared {
         ProcessCell::new(shared, place.pid(), method, process)
     }
 
-    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitError> {
+    fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitErrorKind> {
         let ctx = LentContext::new(task);
         // SAFETY: the process has not been queued: its submitter owns the run token. `init` can
         // reach the process's context, which does not use the core.
@@ -154,28 +158,15 @@ impl Shared {
                 None => Ok(Ok(())),
             })
         };
-        let kind = match returned {
+        match returned {
             Ok(Ok(())) => {
                 self.probe.initialised(task.pid);
-                return Ok(());
+                Ok(())
             }
-            Ok(Err(error)) => SubmitErrorKind::InitFailed(error),
+            Ok(Err(error)) => Err(SubmitErrorKind::InitFailed(error)),
             Err(message) => {
                 self.own_counters().panics.bump();
-                SubmitErrorKind::InitPanicked(message)
-            }
-        };
-        let error = SubmitError::new(kind);
-        let counters = self.own_counters();
-        let (process, _no_monitors) = self.discard(task);
-        self.probe.withdrawn(task.pid);
-        match (process, &error.kind) {
-            (Some(process), SubmitErrorKind::InitFailed(_)) => {
-                Err(error.with_process(process.into_box(), Payloads::new()))
-            }
-            (process, _) => {
-                discard(task.pid, counters, process);
-                Err(error)
+                Err(SubmitErrorKind::InitPanicked(message))
             }
         }
     }
@@ -294,22 +285,30 @@ impl<'a> Place<'a> {
     }
 
     /// The process was visible and is not to start after all: hides it again, and then tells
-    /// its monitors.
+    /// its monitors. It comes back if its `init` has failed, and is closed if that has succeeded.
     #[cold]
     #[inline(never)]
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
         let shared = self.shared;
+        let counters = shared.own_counters();
         let (process, watchers) = shared.discard(task);
+        let mut error = SubmitError::new(kind);
         if let Some(process) = process {
-            close(process, task, shared.own_counters());
+            match error.kind {
+                SubmitErrorKind::InitFailed(_) => {
+                    error = error.with_process(process.into_box(), Payloads::new());
+                }
+                SubmitErrorKind::InitPanicked(_) => discard(task.pid, counters, process),
+                _ => close(process, task, counters),
+            }
         }
         shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
         let cause = || ExitCause::NotFound;
-        Watchers::tell(watchers, &task, cause, shared.own_counters());
-        SubmitError::new(kind)
+        Watchers::tell(watchers, &task, cause, counters);
+        error
     }
 
     /// The process counts for itself from now on.
@@ -331,7 +330,7 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
-            // A process that the hooks have woken meanwhile may have no other thread to end it.
+            // A process that the hooks, or `init`, have woken meanwhile may have no other thread to end it.
             self.shared.end_after_halt();
         }
     }

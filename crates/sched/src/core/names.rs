@@ -137,7 +137,7 @@ impl Shared {
     /// The process that has that name, if it can be found.
     pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
         let pid = *self.names.holders.get(name)?;
-        // One whose `init` has not returned may have a name already.
+        // One that is ending may have its names still.
         self.registry.read(pid.id(), |_| pid)
     }
 

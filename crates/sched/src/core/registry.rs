@@ -12,8 +12,7 @@ use ganger_slots::{FIRST_ID, Slots};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Ids below this are the user's to choose; the scheduler chooses higher ones. So a process that is
-/// being initialised under such an id can't be overtaken by one that was given the same id.
+/// Ids below this are the user's to choose; the scheduler chooses higher ones.
 pub(crate) const FIRST_COUNTED_ID: u64 = FIRST_ID;
 
 /// Parts of the map of ids that users have chosen, each with a lock of its own.
@@ -25,7 +24,7 @@ pub(crate) struct Registry {
 }
 
 enum Chosen {
-    /// The id is taken, and its process is being initialised.
+    /// The id is taken, and its process is about to be visible.
     Reserved,
     Process(Task),
 }

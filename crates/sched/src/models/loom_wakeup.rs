@@ -185,6 +185,40 @@ fn a_sender_a_completer_and_a_terminator_against_the_worker() {
     });
 }
 
+/// `init` runs while others send; then the submitter hands the token over, as a queue does.
+// pins: G1, P1, P5
+#[test]
+fn what_comes_during_init_waits_for_the_worker() {
+    model::check(3, || {
+        let process = Process::new();
+        let sender = spawn(&process, |process| (process.send(), process.send()));
+        process.core(|core| core.handled += 10);
+        let worker = spawn(&process, Process::run);
+        assert_eq!(sender.join().unwrap(), (true, true));
+        worker.join().unwrap();
+        assert_eq!(process.core(|core| core.handled), 12);
+        assert_eq!(process.state.snapshot().state(), ProcessState::Idle);
+    });
+}
+
+/// The submitter ends the process, which has never been queued.
+// pins: G1, P1, P9
+#[test]
+fn what_comes_during_an_init_that_fails_is_dropped_or_refused() {
+    model::check(3, || {
+        let process = Process::new();
+        let sender = spawn(&process, |process| [process.send(), process.send()]);
+        let terminator = spawn(&process, Process::terminate);
+        process.core(|core| core.handled += 0);
+        let (Begin::Step | Begin::Terminate) = process.state.begin();
+        process.finish();
+        let taken = sender.join().unwrap().into_iter().filter(|taken| *taken);
+        let taken = u32::try_from(taken.count()).unwrap();
+        terminator.join().unwrap();
+        process.assert_ended_with(taken);
+    });
+}
+
 // pins: P9
 #[test]
 fn two_terminators_against_the_worker() {

@@ -1,6 +1,7 @@
 //! Delivery to a process: of messages, completions, and notices of the scheduler. And the duties of
 //! the deliverer.
 
+use crate::base::config::MAX_LIMIT;
 use crate::base::contain::discard;
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
@@ -115,9 +116,24 @@ impl ProcessCell {
         if !self.reserve(Room::take_control) {
             return Err((self.no_room(), message));
         }
+        self.deliver_control_placed(message)
+            .map_err(|message| (SendErrorKind::Closed, message))
+    }
+
+    /// Delivers a control message, also beyond the limit. It comes back when the process has ended.
+    pub(crate) fn deliver_control_beyond(self: &Task, message: Message) -> Result<(), Message> {
+        if self.reserve(|room, _| room.take_control(MAX_LIMIT)) {
+            self.deliver_control_placed(message)
+        } else {
+            Err(message)
+        }
+    }
+
+    /// Delivers a control message that there is a place for.
+    fn deliver_control_placed(self: &Task, message: Message) -> Result<(), Message> {
         match self.push_system(Item::Event(Event::Control(Box::new(message)))) {
             Ok(()) => Ok(()),
-            Err(Item::Event(Event::Control(message))) => Err((SendErrorKind::Closed, *message)),
+            Err(Item::Event(Event::Control(message))) => Err(*message),
             Err(_) => unreachable!("the mailbox gives back what was pushed"),
         }
     }

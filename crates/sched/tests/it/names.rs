@@ -92,7 +92,7 @@ impl Process for Named {
         let again = ctx.register_name(self.name).unwrap_err();
         let holder = ctx.pid();
         assert_eq!(again.kind, RegisterNameErrorKind::Taken { holder });
-        assert_eq!(ctx.whereis(self.name), None, "it is not visible yet");
+        assert_eq!(ctx.whereis(self.name), Some(holder));
         if self.fails {
             return Err("on purpose".into());
         }

@@ -90,17 +90,19 @@ fn a_panic_in_init_goes_to_the_caller() {
 
 // pins: P1
 #[test]
-fn init_runs_on_the_submitting_thread_before_the_pid_is_visible() {
+fn init_runs_on_the_submitting_thread_and_has_its_pid() {
     struct Looker(ganger_sched::Handle, thread::ThreadId);
     impl Process for Looker {
         fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
             assert_eq!(thread::current().id(), self.1);
-            assert!(self.0.address(ctx.pid()).is_none());
-            assert!(ctx.send(ctx.pid(), "self", ()).is_err());
-            Ok(())
+            assert_eq!(self.0.address(ctx.pid()).unwrap().pid(), ctx.pid());
+            let info = self.0.process(ctx.pid()).unwrap();
+            assert_eq!(info.state, ProcessState::Ready);
+            Ok(ctx.send(ctx.pid(), "self", ())?)
         }
 
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, all: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            assert_eq!(all.next().unwrap().message().unwrap().topic, "self");
             out.done(());
             Ok(())
         }

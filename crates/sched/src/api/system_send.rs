@@ -1,0 +1,108 @@
+//! System events that crates above the scheduler put to processes.
+
+use crate::api::handle::Handle;
+use crate::api::process_handle::Address;
+use crate::core::cell::Task;
+use crate::core::item::Item;
+use ganger_proc_api::{Event, ExitNotice, Message, Pid};
+
+/// What [`Handle::send_system`] puts to a process.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SystemEvent {
+    /// The process gets it as [`Event::Exit`].
+    Exit(ExitNotice),
+    /// The process gets it as [`Event::Control`].
+    Control(Message),
+}
+
+/// A system event was not accepted, because no live process has the PID. The event is inside.
+#[derive(Debug, thiserror::Error)]
+#[error("{pid} gets no system event: no live process of this scheduler has that PID")]
+pub struct SystemSendError {
+    /// The PID.
+    pub pid: Pid,
+    /// The event.
+    pub event: Box<SystemEvent>,
+}
+
+impl Handle {
+    /// Puts a system event to a process of this scheduler: for crates that build on the scheduler,
+    /// such as links, remote monitors or timers, and not for programs. Never blocks.
+    ///
+    /// No limit of a mailbox refuses it. So the caller has to bound how many it sends: one for each
+    /// thing that the process has asked for, as with monitors. The event overtakes messages and
+    /// completions, and stays behind earlier system events. A process that it wakes runs before
+    /// others that are ready. Nothing goes on to a router.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, Context, Event, Events, Process, StepOutput, StepResult};
+    /// use ganger_proc_api::{ExitCause, ExitNotice};
+    /// use ganger_sched::{Scheduler, SystemEvent};
+    /// # struct Watcher;
+    /// # impl Process for Watcher {
+    /// #     fn step(
+    /// #         &mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput,
+    /// #     ) -> StepResult {
+    /// #         out.idle();
+    /// #         if events.any(|event| matches!(event, Event::Exit(_))) {
+    /// #             out.done(());
+    /// #         }
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let watcher = scheduler.submit(Watcher, "main", ())?;
+    /// // What a session with another node has heard.
+    /// let remote = "{beta@main|4294967296}".parse()?;
+    /// let notice = ExitNotice::new(remote, 7, ExitCause::Done);
+    /// scheduler.send_system(watcher.pid(), SystemEvent::Exit(notice))?;
+    /// assert!(watcher.wait().is_done());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SystemSendError`], with the event inside, when no live process of this scheduler has the
+    /// PID.
+    pub fn send_system(&self, pid: Pid, event: SystemEvent) -> Result<(), SystemSendError> {
+        let refused = match self.shared.find(pid) {
+            Some(task) => send(&task, event),
+            None => Err(event),
+        };
+        refused.map_err(|event| SystemSendError::new(pid, event))
+    }
+}
+
+impl Address {
+    /// As [`Handle::send_system`], without a look-up.
+    ///
+    /// # Errors
+    /// [`SystemSendError`], with the event inside, when the process has ended.
+    pub fn send_system(&self, event: SystemEvent) -> Result<(), SystemSendError> {
+        send(&self.task, event).map_err(|event| SystemSendError::new(self.pid(), event))
+    }
+}
+
+impl SystemSendError {
+    fn new(pid: Pid, event: SystemEvent) -> Self {
+        let event = Box::new(event);
+        Self { pid, event }
+    }
+}
+
+/// Gives the event back when the process has ended.
+fn send(task: &Task, event: SystemEvent) -> Result<(), SystemEvent> {
+    let notice = match event {
+        SystemEvent::Control(message) => {
+            let sent = task.deliver_control_beyond(message);
+            return sent.map_err(SystemEvent::Control);
+        }
+        SystemEvent::Exit(notice) => Item::Event(Event::Exit(Box::new(notice))),
+    };
+    match task.push_system(notice) {
+        Err(Item::Event(Event::Exit(notice))) => Err(SystemEvent::Exit(*notice)),
+        Err(_) => unreachable!("the mailbox gives back what was pushed"),
+        Ok(()) => Ok(()),
+    }
+}
