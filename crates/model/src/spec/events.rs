@@ -77,8 +77,8 @@ impl Spec {
         Ok(())
     }
 
-    /// A submit has returned whose process has failed in its `init`, or the hook has refused: the PID
-    /// is gone.
+    /// A submit has returned whose process has failed in its `init`, or which the hook has refused.
+    /// The PID is gone.
     pub(crate) fn rolled_back(&mut self, process: Number) -> Result<(), Broken> {
         let nth = self.lives.iter().position(|life| life.process == process);
         let nth = nth.ok_or_else(|| format!("{process} was not initialised (P1)"))?;

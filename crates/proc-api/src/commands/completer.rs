@@ -37,7 +37,8 @@ pub trait CompletionSink: Send + Sync {
 /// kept for any time. An answer to a process that has ended is dropped and counted.
 ///
 /// A completer keeps memory of its process alive. Code that keeps it for long lets go of it when
-/// [it is not wanted any longer](Self::on_end), or drops those that [are cancelled](Self::is_cancelled)
+/// [it is not wanted any longer](Self::on_end), or drops those that
+/// [are cancelled](Self::is_cancelled)
 /// from time to time.
 #[must_use = "dropping a completer answers with an error"]
 pub struct Completer {
@@ -165,7 +166,8 @@ impl Completer {
     }
 }
 
-/// Keeps a call alive that is made when an answer is wanted no longer; see [`Completer::on_end`]. Dropping it
+/// Keeps a call alive that is made when an answer is wanted no longer; see
+/// [`Completer::on_end`]. Dropping it
 /// takes the call back.
 #[must_use = "dropping it takes the call back"]
 pub struct EndWatch(Arc<EndCall>);

@@ -156,8 +156,8 @@ impl Context {
     /// its own, even if the tags are equal.
     ///
     /// When no process has that PID, the notice comes at once and says
-    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the beginning
-    /// of its `init` to its own end. When the `init` of the target fails, the notice says
+    /// [`ExitCause::NotFound`](crate::ExitCause::NotFound). A process has its PID from the
+    /// beginning of its `init` to its own end. When the `init` of the target fails, the notice says
     /// `NotFound`, too.
     ///
     /// The notice comes after the target's `close` has returned, its names are free, and its PID
@@ -281,7 +281,12 @@ impl Context {
     /// struct Task(Pin<Box<dyn Future<Output = u64> + Send>>);
     ///
     /// impl ganger_proc_api::Process for Task {
-    ///     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    ///     fn step(
+    ///         &mut self,
+    ///         ctx: &Context,
+    ///         _: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
     ///         let waker = ctx.waker();
     ///         match self.0.as_mut().poll(&mut task::Context::from_waker(&waker)) {
     ///             Poll::Ready(result) => out.done(result),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 ///
 /// A scheduler has one. An implementation may call several others. An `Arc` of one is one.
 pub trait Lifecycle: Send + Sync + 'static {
-    /// A process is about to start: its `init` has returned, and it has not been queued yet. Runs on the
-    /// submitting thread.
+    /// A process is about to start: its `init` has returned, and it has not been queued. Runs on
+    /// the submitting thread.
     ///
     /// # Errors
     /// An error or a panic rolls the start back: the PID is freed, `close` is called, and the

@@ -41,7 +41,8 @@ pub enum Outcome {
 /// 128 yields need no allocation once it has grown.
 ///
 /// There is one outcome. Of [`go_on`](Self::go_on), [`give_way`](Self::give_way),
-/// [`idle`](Self::idle), [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade),
+/// [`idle`](Self::idle), [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and
+/// [`upgrade`](Self::upgrade),
 /// **the last call wins**: a `done` for one event is lost when a later event of the same step calls
 /// `idle`. So a step that takes its events in a loop first says how it goes on, and returns when it
 /// decides otherwise:

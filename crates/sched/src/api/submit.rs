@@ -93,8 +93,9 @@ impl Shared {
         Ok((pid, alias))
     }
 
-    /// Makes a process visible at its place, and initialises it. The submitter owns its run token all
-    /// the while, so that no worker runs the process, and what is sent to it waits in its mailbox.
+    /// Makes a process visible at its place, and initialises it. The submitter owns its run token
+    /// all the while, so that no worker runs the process, and what is sent to it waits in its
+    /// mailbox.
     #[inline]
     fn start(
         self: &Arc<Self>,
@@ -330,7 +331,8 @@ impl Place<'_> {
             drop(unsafe { self.shared.free_id(self.id) });
             self.shared.leave_place();
             self.shared.live.leave(self.shared.own_index());
-            // A process that the hooks, or `init`, have woken meanwhile may have no other thread to end it.
+            // A process that the hooks, or `init`, have woken meanwhile may have no other thread to
+            // end it.
             self.shared.end_after_halt();
         }
     }

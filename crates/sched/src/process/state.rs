@@ -59,15 +59,15 @@
 //! terminator relies on one that is suspended before its own. Rejected: that the first alone
 //! pushes. While it is suspended, the process would sleep, although others terminate it.
 //!
-//! **A waker** wants one step more, and pushes no event. When the process waits, the waker takes the
-//! run token, as a sender does. Else it sets `WOKEN`, pushes an item that says so, and sets `IS_IN`.
-//! A waker that finds both set before does no more. The worker clears both when it has taken such an
-//! item out, and steps after that. So a process that runs has as many such items as wakers are at
-//! it at once, however often these wake it. Proof sketch: the worker's exchange comes after a
-//! waker's, and then the step sees what the waker did before. Or it comes before: then `WOKEN` has
-//! been set since, and the waker that has set it has an item that is still to be taken out.
-//! Rejected: `IS_IN` alone. A waker may set it after the worker has taken its item out, and the next
-//! waker would rely on nothing.
+//! **A waker** wants one step more, and pushes no event. When the process waits, the waker takes
+//! the run token, as a sender does. Else it sets `WOKEN`, pushes an item that says so, and sets
+//! `IS_IN`. A waker that finds both set before does no more. The worker clears both when it has
+//! taken such an item out, and steps after that. So a process that runs has as many such items as
+//! wakers are at it at once, however often these wake it. Proof sketch: the worker's exchange comes
+//! after a waker's, and then the step sees what the waker did before. Or it comes before: then
+//! `WOKEN` has been set since, and the waker that has set it has an item that is still to be taken
+//! out. Rejected: `IS_IN` alone. A waker may set it after the worker has taken its item out, and
+//! the next waker would rely on nothing.
 //!
 //! The phase is for display: the owner of the token writes it, a moment before the process
 //! parks and a moment after it is woken. `Complete` is no phase of its own, but the mailbox being
