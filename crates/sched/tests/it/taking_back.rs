@@ -57,7 +57,7 @@ fn what_is_taken_back_does_not_complete_and_its_handler_knows() {
         for event in events {
             match event {
                 Event::Message(message) => {
-                    out.cancel(message.payloads.into_first().as_u64().unwrap())
+                    out.cancel(message.payloads.into_first().as_u64().unwrap());
                 }
                 Event::Completion(completion) => seen.send(completion.tag)?,
                 _ => out.done(()),
