@@ -132,7 +132,7 @@ fn a_step_sees_what_came_before_each_wake_of_one_waker() {
 // pins: G1, G2, P5
 #[test]
 fn a_step_sees_what_came_before_each_wake_of_two_wakers() {
-    model::check(3, || {
+    model::check(2, || {
         let process = Process::new();
         let wakers = [0, 1].map(|waker| spawn(&process, move |process| process.wake(waker, 2)));
         process.run();
@@ -144,7 +144,7 @@ fn a_step_sees_what_came_before_each_wake_of_two_wakers() {
 // pins: G1, P9
 #[test]
 fn wakers_against_a_terminator_are_harmless() {
-    model::check(3, || {
+    model::check(2, || {
         let process = Process::new();
         let waker = spawn(&process, |process| process.wake(0, 2));
         let terminator = spawn(&process, Process::terminate);
