@@ -3,7 +3,7 @@
 use crate::support::*;
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, EndWatch, Event, Handler, Message};
 use ganger_sched::{Builder, Scheduler};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -194,44 +194,42 @@ fn what_was_taken_back_stays_so_after_an_upgrade_and_after_the_end() {
     assert_eq!(scheduler.stats().total.stale_completions, 2);
 }
 
-/// One worker: what continues is on top of its deque, what gives way is behind the others.
+/// One worker takes all three from the global queue, the one that gives way first. What continues
+/// is on top of the worker's deque.
 // pins: P3, G3
 #[test]
 fn a_process_that_gives_way_is_behind_the_others() {
-    let (scheduler, _completers) = started(Scheduler::builder().rotation(1_000_000));
-    let (turns, is_over) = (
-        Arc::new(AtomicU64::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let (gave, goes_on) = (Arc::clone(&turns), Arc::clone(&is_over));
-    let mut started = false;
-    let polite = process(move |ctx, _, out| {
-        if !std::mem::replace(&mut started, true) {
-            let (turns, is_over) = (Arc::clone(&gave), Arc::clone(&is_over));
-            let mut steps = 0;
-            let busy = process(move |_, _, out| {
-                steps += 1;
-                out.go_on();
-                if steps == 100 {
-                    is_over.store(true, Ordering::Relaxed);
-                    out.done(turns.load(Ordering::Relaxed));
-                }
-                Ok(())
-            });
-            ctx.submit(busy, "main", ())?;
-        } else if goes_on.load(Ordering::Relaxed) {
-            out.done(gave.load(Ordering::Relaxed));
-            return Ok(());
-        } else {
-            gave.fetch_add(1, Ordering::Relaxed);
-        }
-        out.give_way();
-        Ok(())
-    });
+    let builder = Scheduler::builder().workers(1).rotation(1_000_000);
+    let scheduler = builder.build().unwrap();
+    let left = Arc::new(AtomicU64::new(2));
+    let polite = {
+        let (left, mut steps) = (Arc::clone(&left), 0_u64);
+        process(move |_, _, out| {
+            out.give_way();
+            if left.load(Ordering::Relaxed) == 0 {
+                out.done(steps);
+            }
+            steps += 1;
+            Ok(())
+        })
+    };
     let polite = scheduler.submit(polite, "main", ()).unwrap();
+    for _ in 0..2 {
+        let (left, mut steps) = (Arc::clone(&left), 0);
+        let busy = process(move |_, _, out| {
+            steps += 1;
+            out.go_on();
+            if steps == 100 {
+                left.fetch_sub(1, Ordering::Relaxed);
+                out.done(());
+            }
+            Ok(())
+        });
+        drop(scheduler.submit(busy, "main", ()).unwrap());
+    }
+    scheduler.start().unwrap();
     // The clock may have the worker rotate now and then.
     assert!(exit_number(polite) < 50, "it was first all the time");
-    assert!(turns.load(Ordering::Relaxed) < 50);
 }
 
 /// Alone it is served at once, again and again.
