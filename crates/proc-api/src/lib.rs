@@ -22,11 +22,11 @@ pub use process::{
     RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
     UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
 };
-pub use raw::Exclusive;
+pub use raw::{Exclusive, Kind};
 pub use values::{
     BoxError, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED,
     MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName, Package, ParsePidError, Payload,
-    Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
+    Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol, WrongType,
 };
 
 /// `bytes::Bytes`, which [`Payload`] carries.
