@@ -11,13 +11,13 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Answered at once, with what it was given.
-const ECHO: CommandId = CommandId::new(1);
+const ECHO: CommandId = CommandId::new(256);
 
 /// Not answered until [`Held::release`].
-pub(crate) const HOLD: CommandId = CommandId::new(2);
+pub(crate) const HOLD: CommandId = CommandId::new(257);
 
 /// Answered by the process that is sent a message in the same step.
-const ASK: CommandId = CommandId::new(3);
+const ASK: CommandId = CommandId::new(258);
 
 thread_local! {
     /// Of a command that the next process is to answer: there is one worker.

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Takes a number of milliseconds.
-pub(crate) const SLEEP: CommandId = CommandId::new(1);
+pub(crate) const SLEEP: CommandId = CommandId::new(256);
 
 fn main() -> Result<(), BoxError> {
     let timer = Timer::start();

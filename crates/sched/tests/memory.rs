@@ -5,6 +5,8 @@
 mod bursts;
 #[path = "it/support/mod.rs"]
 mod support;
+#[path = "memory/typed.rs"]
+mod typed;
 
 use ganger_mpsc::node_cache;
 use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
@@ -18,11 +20,16 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
+/// How often the allocator has been asked.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
 // SAFETY: what the system's allocator does, and a count.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // Ordering: Relaxed: counts.
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: as this function's.
         unsafe { System.alloc(layout) }
     }
@@ -30,6 +37,8 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // Ordering: Relaxed: counts.
         LIVE.fetch_add(size, Ordering::Relaxed);
+        // Ordering: Relaxed: counts.
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
         // Ordering: Relaxed: counts.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as this function's.

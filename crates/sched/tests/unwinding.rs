@@ -16,7 +16,7 @@ use support::on_event::on_event;
 use support::*;
 use tracing::Level;
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 /// Sets a subscriber for all threads that have none of their own. It has to be there before any
 /// event: where the first event of a kind meets the first subscriber, `tracing` may take it that no

@@ -4,7 +4,9 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
+use crate::raw::Kind;
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,6 +64,21 @@ impl Context {
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.backend.pid()
+    }
+
+    /// This process takes messages of type `M` alone, until another one takes its place. A message
+    /// of another type that is sent by PID is refused with
+    /// [`SendErrorKind::WrongType`](crate::SendErrorKind::WrongType). For `init`; an
+    /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay.
+    pub fn accept_only<M: Any>(&self) {
+        self.backend.accept_only(Kind::of::<M>());
+    }
+
+    /// The backend, if it is a `B`; for crates that add to a context.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn backend<B: Any + Send + Sync>(&self) -> Option<Arc<B>> {
+        Arc::clone(&self.backend).into_any()?.downcast().ok()
     }
 
     /// The name of the node that the process is on, if the node has one. For PIDs that other nodes

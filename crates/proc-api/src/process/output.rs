@@ -65,7 +65,7 @@ pub enum Outcome {
 ///
 /// ```
 /// use ganger_proc_api::{Command, CommandId, Outcome, StepOutput};
-/// const READ: CommandId = CommandId::new(1);
+/// const READ: CommandId = CommandId::new(256);
 ///
 /// let mut out = StepOutput::new();
 /// out.yield_command(Command::new(READ, "/etc/hostname"), 7);
@@ -229,6 +229,12 @@ impl StepOutput {
     #[inline]
     pub fn goes_on(&self) -> bool {
         self.kind == OutcomeKind::Continue
+    }
+
+    /// Whether the process is to end or to be replaced, as far as the step has decided.
+    #[inline]
+    pub(super) fn is_final(&self) -> bool {
+        self.kind == OutcomeKind::WithValue
     }
 
     /// Takes the commands out, in order; for schedulers.

@@ -134,7 +134,7 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     let mut out = StepOutput::new();
     for tag in 0..commands {
         let value = Counted(Arc::clone(&dropped), panics == Some(tag));
-        let command = Command::new(CommandId::new(1), Payload::any(value));
+        let command = Command::new(CommandId::new(256), Payload::any(value));
         out.yield_command(command, tag);
     }
     (out, dropped)
@@ -215,7 +215,7 @@ fn commands_are_taken_in_order_and_the_others_are_dropped() {
         let count = || dropped.load(Ordering::SeqCst);
         let mut yields = out.drain_yields();
         let Yield { command, tag } = yields.next().unwrap();
-        assert_eq!((command.id, tag, count()), (CommandId::new(1), 0, 0));
+        assert_eq!((command.id, tag, count()), (CommandId::new(256), 0, 0));
         drop(command);
         assert_eq!(count(), 1);
         let untaken = yields.next().map(|it| it.tag);
@@ -224,7 +224,7 @@ fn commands_are_taken_in_order_and_the_others_are_dropped() {
         drop(yields);
         assert_eq!(count() as u64, commands);
         assert!(out.yields().is_empty());
-        out.yield_command(Command::new(CommandId::new(2), 5), 9);
+        out.yield_command(Command::new(CommandId::new(257), 5), 9);
         assert_eq!(out.yields()[0].tag, 9);
     }
 }

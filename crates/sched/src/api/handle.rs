@@ -42,11 +42,12 @@ impl Handle {
         &self.shared.commands
     }
 
-    /// Registers `handler` for the command `id`, under a name for messages to people.
+    /// Registers `handler` for the command `id`, under a name for messages to people. The id is
+    /// from 256 to 32,767; [typed commands](Self::register_for) need none.
     ///
     /// # Errors
-    /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
-    /// because the scheduler has been started.
+    /// [`RegisterError`], with the handler inside, when the id is taken, or not for users, or the
+    /// registry is frozen because the scheduler has been started.
     ///
     /// # Drop
     /// The last worker drops the handler when the scheduler has been stopped and the workers have

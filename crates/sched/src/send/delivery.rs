@@ -24,6 +24,11 @@ impl ProcessCell {
     /// would go by way of memory.
     #[inline(always)]
     pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
+        if self.accepts.get().is_some()
+            && let Some(kind) = item::message(&message).and_then(|it| self.accepts.refuses(it))
+        {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
@@ -45,7 +50,7 @@ impl ProcessCell {
         }
     }
 
-    /// Delivers a message. Never blocks.
+    /// Delivers a message, whose type the process takes. Never blocks.
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
@@ -75,6 +80,9 @@ impl ProcessCell {
     /// Delivers a message. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
+        if let Some(kind) = self.accepts.refuses(&message) {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
@@ -99,6 +107,9 @@ impl ProcessCell {
         self: &Task,
         message: Message,
     ) -> Result<(), (SendErrorKind, Message)> {
+        if let Some(kind) = self.accepts.refuses(&message) {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take_control) {
             return Err((self.no_room(), message));
         }

@@ -67,6 +67,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         method: Symbol,
         input: Payloads,
     ) -> Result<Box<dyn Process>, UpgradeError> {
+        // Its `init` may say otherwise.
+        self.task.accepts.set(None);
         let ctx = LentContext::new(self.task);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fmt, mem};
 
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 
 /// A process that yields so many commands, each after the answer to the one before.
 fn asker(commands: u64) -> impl Process {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-const DO: CommandId = CommandId::new(1);
-const HIGH: CommandId = CommandId::new(40_000);
+const DO: CommandId = CommandId::new(256);
+const HIGH: CommandId = CommandId::new(20_000);
 
 fn with_handler<H>(workers: usize, handler: H) -> Scheduler
 where
@@ -154,7 +154,7 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
 #[test]
 fn an_unknown_command_completes_with_an_error() {
     let scheduler = with_handler(1, |_, _| Ok(()));
-    for id in [2_u16, 255, 256, u16::MAX] {
+    for id in [2_u16, 255, 257, 512, u16::MAX] {
         let expected = format!("no handler is registered for command {id}");
         assert_eq!(ask(&scheduler, id.into()), expected);
     }

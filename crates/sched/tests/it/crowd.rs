@@ -116,7 +116,7 @@ fn obey(event: Option<Event>, out: &mut StepOutput) {
 /// Takes no notice of any event.
 fn ignore(_: Option<Event>, _: &mut StepOutput) {}
 
-const SAVE: CommandId = CommandId::new(1);
+const SAVE: CommandId = CommandId::new(256);
 
 /// Has something saved when it is cancelled, and ends when that is done.
 fn save(event: Option<Event>, out: &mut StepOutput) {

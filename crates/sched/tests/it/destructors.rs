@@ -8,7 +8,7 @@ use ganger_proc_api::{
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex};
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 struct Bomb;
 
@@ -260,7 +260,7 @@ fn of_handlers_when_the_workers_have_returned() {
         let keeper = Arc::new(Keeps::default());
         scheduler.register(DO, "do", Arc::clone(&keeper)).unwrap();
         // In the array, and beyond it.
-        for id in [2, 3, 300, 301] {
+        for id in [257, 258, 700, 701] {
             let _bomb = Some(Bomb);
             let keeps = Keeps {
                 _bomb,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const KEPT: CommandId = CommandId::new(1);
+const KEPT: CommandId = CommandId::new(256);
 
 fn of(dump: &Dump, method: &str) -> ProcessDump {
     let mut found = dump.processes.iter().filter(|it| it.info.method == method);

@@ -192,9 +192,9 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
     };
     // What comes back inside an error is a handler, too.
     let keep: Arc<dyn Handler> = Arc::new(keep);
-    scheduler.register(1, "keep", Arc::clone(&keep)).unwrap();
-    let refused = scheduler.register(1, "keep", keep).unwrap_err();
-    scheduler.register(2, "other", refused.handler).unwrap();
+    scheduler.register(256, "keep", Arc::clone(&keep)).unwrap();
+    let refused = scheduler.register(256, "keep", keep).unwrap_err();
+    scheduler.register(257, "other", refused.handler).unwrap();
     scheduler.start().unwrap();
     let asks = |id: u16| {
         let mut is_first = true;
@@ -208,7 +208,7 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
             Ok(())
         })
     };
-    let terminated = scheduler.submit(asks(1), "main", ()).unwrap();
+    let terminated = scheduler.submit(asks(256), "main", ()).unwrap();
     let completer = sent.recv().unwrap();
     assert!(!completer.is_cancelled());
     scheduler.terminate(terminated.pid()).unwrap();
@@ -217,7 +217,7 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
     assert!(completer.is_cancelled());
     drop(completer);
 
-    let done = scheduler.submit(asks(2), "main", ()).unwrap();
+    let done = scheduler.submit(asks(257), "main", ()).unwrap();
     let completer = sent.recv().unwrap();
     done.send(Message::new("wake up", ())).unwrap();
     let result = exit(done).into_result().unwrap();

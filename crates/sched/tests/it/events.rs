@@ -145,7 +145,7 @@ fn selective_receive_keeps_the_rest_in_order_and_does_not_spin() {
     assert_eq!(rest, [1, 2, 3, 4, 5]);
 }
 
-const LATER: CommandId = CommandId::new(1);
+const LATER: CommandId = CommandId::new(256);
 
 type Completers = Arc<Mutex<Vec<Completer>>>;
 

@@ -103,7 +103,7 @@ fn nothing_outlives_the_scheduler() {
     // alive.
     let (weak, held) = (scheduler.downgrade(), probe());
     scheduler
-        .register(1, "do", move |_: Command, completer: Completer| {
+        .register(256, "do", move |_: Command, completer: Completer| {
             let _ = (&held, weak.upgrade().is_some());
             completer.complete(());
             Ok(())

@@ -260,7 +260,7 @@ fn what_nobody_will_see_is_counted() {
     assert_eq!(refused.kind, SendErrorKind::Closed);
 }
 
-const NOW: CommandId = CommandId::new(1);
+const NOW: CommandId = CommandId::new(256);
 
 // pins: P4
 #[test]

@@ -149,7 +149,7 @@ fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {
         Address::send_blocking,
         |to, message| to.send_timeout(message, Duration::from_micros(200)),
         |to, message| block_on(to.send_async(message)),
-        Address::send,
+        <Address>::send,
     ];
     for seed in 0..30 {
         let limit = 1 + seed as usize % 24;

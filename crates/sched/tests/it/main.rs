@@ -46,6 +46,7 @@ mod stuck_close;
 mod taking;
 mod thread_locals;
 mod turns;
+mod typed;
 mod upgrade;
 mod urgent;
 mod waiting;

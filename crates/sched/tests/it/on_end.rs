@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 
 /// Keeps its completers until they are answered or their processes have ended.
 #[derive(Default)]

@@ -75,7 +75,7 @@ type Way = fn(&Address, Message) -> Result<(), SendError>;
 const WAYS: [Way; 5] = [
     Address::send_blocking,
     |address, message| block_on(address.send_async(message)),
-    Address::send,
+    <Address>::send,
     |address, message| address.send_timeout(message, Duration::from_micros(20)),
     |address, message| address.send_timeout(message, Duration::ZERO),
 ];

@@ -8,7 +8,7 @@ use ganger_sched::Scheduler;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 fn quick() -> impl Process {
     process(|_, _, out| {

@@ -62,7 +62,7 @@ fn submits_are_refused_and_every_process_is_cancelled() {
 #[test]
 fn asynchronous_clean_up_is_served() {
     let _alone = alone();
-    const SAVE: CommandId = CommandId::new(1);
+    const SAVE: CommandId = CommandId::new(256);
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler
         .register(SAVE, "save", |_: Command, completer: Completer| {

@@ -108,7 +108,7 @@ struct Subject {
     is_child: bool,
 }
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 impl Subject {
     fn new(acts: &Arc<Acts>) -> Self {

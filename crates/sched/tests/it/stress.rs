@@ -187,7 +187,7 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
     assert_eq!(exit_number(collector), 1);
 }
 
-const LATER: CommandId = CommandId::new(1);
+const LATER: CommandId = CommandId::new(256);
 
 /// A process that counts its closes in a slot of its own, and ends when it sees a completion.
 struct Target(Arc<Vec<AtomicU8>>, usize);

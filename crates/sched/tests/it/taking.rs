@@ -179,7 +179,7 @@ fn a_step_that_panics_has_taken_what_it_has_taken() {
     }
 }
 
-const AT_ONCE: CommandId = CommandId::new(1);
+const AT_ONCE: CommandId = CommandId::new(256);
 
 /// One answer that came at once, and several, are taken like other events.
 // pins: P4, P6

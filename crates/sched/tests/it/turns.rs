@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A command that is answered at once.
-const NOW: CommandId = CommandId::new(1);
+const NOW: CommandId = CommandId::new(256);
 
 /// A scheduler that is not started, with a handler that answers at once.
 fn answering(builder: Builder) -> Scheduler {
@@ -272,9 +272,9 @@ fn a_batch_of_answers_is_bounded() {
 #[test]
 fn an_answer_to_an_earlier_command_is_not_taken_for_the_one_under_way() {
     /// Its handler keeps the completer for the next command.
-    const LATER: CommandId = CommandId::new(2);
+    const LATER: CommandId = CommandId::new(257);
     /// Its handler answers the kept command, then its own.
-    const BOTH: CommandId = CommandId::new(3);
+    const BOTH: CommandId = CommandId::new(258);
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(None::<Completer>));
     let keep = Arc::clone(&kept);

@@ -61,8 +61,8 @@ impl Process for Logger {
     }
 }
 
-const LATER: CommandId = CommandId::new(1);
-const AT_ONCE: CommandId = CommandId::new(2);
+const LATER: CommandId = CommandId::new(256);
+const AT_ONCE: CommandId = CommandId::new(257);
 
 struct Setup {
     scheduler: Scheduler,

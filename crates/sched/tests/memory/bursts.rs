@@ -13,8 +13,8 @@ use std::sync::{Mutex, mpsc};
 /// What may stay of any burst: a few slabs in caches, and what a small queue or table keeps.
 const KEPT: usize = 96 << 10;
 
-const AT_ONCE: CommandId = CommandId::new(1);
-const LATER: CommandId = CommandId::new(2);
+const AT_ONCE: CommandId = CommandId::new(256);
+const LATER: CommandId = CommandId::new(257);
 
 /// The bytes in use, after the caches of messages and processes have been emptied.
 fn live(scheduler: &Scheduler) -> usize {

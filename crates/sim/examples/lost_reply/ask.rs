@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 /// Looks something up, which may take a while.
-const LOOK_UP: CommandId = CommandId::new(1);
+const LOOK_UP: CommandId = CommandId::new(256);
 /// Completes after 50 ms.
-const SLEEP: CommandId = CommandId::new(2);
+const SLEEP: CommandId = CommandId::new(257);
 
 /// Answers each request once, no matter how many clients and attempts ask for it.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-const PAUSE: CommandId = CommandId::new(1);
+const PAUSE: CommandId = CommandId::new(256);
 const MESSAGES: u64 = 20;
 
 /// Sends numbers to a distant process, each again until it is accepted, and ends with the last.

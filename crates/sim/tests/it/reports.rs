@@ -56,7 +56,7 @@ fn what_the_seed_does_not_decide_is_said_not_to_repeat() {
     assert!(report.contains("Repeat it: GANGER_SIM_SEED=3 "), "{report}");
 }
 
-const ASK: CommandId = CommandId::new(9);
+const ASK: CommandId = CommandId::new(264);
 
 /// Asks once, and ends with the answer; fails when told so.
 struct Asks(bool);
@@ -101,7 +101,7 @@ fn asked(faults: Faults) -> String {
 fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
     let trace = asked(Faults::default());
     for line in [
-        "runs {sim|4294967296} (ask)\n  yields command 9 (tag 5)\n",
+        "runs {sim|4294967296} (ask)\n  yields command 264 (tag 5)\n",
         "1 answer: 5\n  {sim|4294967296} (ask) ended: done\n",
         "runs {sim|4294967297} (fail), 2 messages: get, put\n  \
          {sim|4294967297} (fail) ended: failed: it was told to\n",
@@ -118,7 +118,7 @@ fn a_trace_shows_the_faults_that_happen() {
                 handler_drops: 1_000,
                 ..Faults::default()
             },
-            "  yields command 9 (tag 5)\n  fault: oracle drops its completer\n",
+            "  yields command 264 (tag 5)\n  fault: oracle drops its completer\n",
         ),
         (
             Faults {

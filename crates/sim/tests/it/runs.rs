@@ -184,7 +184,7 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
     }
 }
 
-const SLEEP: CommandId = CommandId::new(1);
+const SLEEP: CommandId = CommandId::new(256);
 
 /// Sleeps so many times, and ends.
 struct Sleeper(u64);

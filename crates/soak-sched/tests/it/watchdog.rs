@@ -13,7 +13,7 @@ use std::{env, thread};
 /// Where the program that hangs is to write its summary; unset in the test itself.
 const SUMMARY: &str = "GANGER_TEST_SOAK_SUMMARY";
 
-const KEPT: CommandId = CommandId::new(1);
+const KEPT: CommandId = CommandId::new(256);
 
 /// Waits for an answer that never comes.
 struct WaitsForEver;

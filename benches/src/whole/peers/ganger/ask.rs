@@ -11,10 +11,10 @@ use ganger_proc_api::{
 use ganger_sched::Scheduler;
 
 /// Answered by the handler.
-pub(super) const ECHO: CommandId = CommandId::new(1);
+pub(super) const ECHO: CommandId = CommandId::new(256);
 
 /// Answered by a process.
-pub(super) const ASK: CommandId = CommandId::new(2);
+pub(super) const ASK: CommandId = CommandId::new(257);
 
 /// Registers the handlers, before the scheduler is started.
 pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {

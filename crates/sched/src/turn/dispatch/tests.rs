@@ -75,7 +75,7 @@ fn ask(manner: Manner, command: CommandId) {
         manner(completer, address.get().ok_or("no address")?);
         Ok(())
     };
-    scheduler.register(1, "some", handler).unwrap();
+    scheduler.register(256, "some", handler).unwrap();
     let left = YIELDS;
     let handle = scheduler
         .submit(Asker { command, left }, "main", ())

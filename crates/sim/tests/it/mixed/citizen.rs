@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Answered at once.
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 /// Answered some time later.
-const SLEEP: CommandId = CommandId::new(2);
+const SLEEP: CommandId = CommandId::new(257);
 /// Sends its process messages before and after the answer.
 const ECHO: CommandId = CommandId::new(300);
 /// No handler has this id.
-const UNKNOWN: CommandId = CommandId::new(9);
+const UNKNOWN: CommandId = CommandId::new(264);
 
 /// How many processes there are at most, so that a run has an end.
 const MOST: usize = 30;
