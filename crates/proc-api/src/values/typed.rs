@@ -73,8 +73,7 @@ impl Payload {
         macro_rules! take_scalar {
             ($($scalar:ty => $get:expr),+ $(,)?) => {$(
                 if let Some(slot) = slot.downcast_mut::<Option<$scalar>>() {
-                    let get: fn(&Self) -> Option<$scalar> = $get;
-                    *slot = get(&self);
+                    *slot = Some(&self).and_then($get);
                 }
             )+};
         }
@@ -115,8 +114,8 @@ impl Payload {
         macro_rules! is_scalar {
             ($($scalar:ty => $get:expr),+ $(,)?) => {
                 $(kind.is::<$scalar>() && {
-                    let get: fn(&Self) -> Option<$scalar> = $get;
-                    get(self).is_some()
+                    let scalar: Option<$scalar> = Some(self).and_then($get);
+                    scalar.is_some()
                 })||+
             };
         }
