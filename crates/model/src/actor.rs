@@ -19,7 +19,8 @@ pub(crate) struct Actor {
     world: Arc<World>,
     number: Number,
     nature: Nature,
-    ctx: Option<Context>,
+    /// Its PID, once it has been initialised.
+    pid: Option<Pid>,
     /// It leaves messages where they are.
     holds: bool,
     /// The processes that it monitors, with their tags.
@@ -51,7 +52,7 @@ impl Actor {
             world: Arc::clone(world),
             number,
             nature,
-            ctx: None,
+            pid: None,
             holds: false,
             monitors: Vec::new(),
             last_wish: None,
@@ -193,7 +194,7 @@ impl Actor {
 impl Process for Actor {
     fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         let (pid, start) = (ctx.pid(), calls::start_of(method));
-        self.ctx = Some(ctx.clone());
+        self.pid = Some(pid);
         self.world.adopt(pid, self.nature);
         self.world.note(Note::Init(pid, self.number, start));
         if self.nature.probes {
@@ -209,8 +210,7 @@ impl Process for Actor {
         }
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.clone().ok_or("not initialised")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let pid = ctx.pid();
         let mut shown = Vec::with_capacity(events.len());
         let none = events.take_where(|event| {
@@ -236,7 +236,7 @@ impl Process for Actor {
             };
             let seen = Seen::of(&event);
             self.world.note(Note::Took(pid, seen));
-            self.react(&ctx, seen, &mut doing);
+            self.react(ctx, seen, &mut doing);
         }
         let Doing {
             out,
@@ -259,8 +259,8 @@ impl Process for Actor {
 
     fn close(&mut self) {
         self.world.note(Note::Closed(self.number));
-        if let Some(ctx) = self.ctx.as_ref().filter(|_| self.nature.probes) {
-            calls::probe(&self.world, ctx.pid());
+        if let Some(pid) = self.pid.filter(|_| self.nature.probes) {
+            calls::probe(&self.world, pid);
         }
     }
 }

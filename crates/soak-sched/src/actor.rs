@@ -80,7 +80,6 @@ impl Kit {
             kit: self.clone(),
             random: Rng::with_seed(seed),
             behaviour,
-            ctx: None,
             life: Life::New,
             is_inside: AtomicBool::new(false),
             order: Order::default(),
@@ -115,7 +114,6 @@ pub(crate) struct Actor {
     kit: Kit,
     random: Rng,
     behaviour: Box<dyn Behaviour>,
-    ctx: Option<Context>,
     life: Life,
     /// Whether a call is under way; a second call that sees it is an error.
     is_inside: AtomicBool,
@@ -190,6 +188,7 @@ impl Actor {
 
     fn step_inside(
         &mut self,
+        ctx: &Context,
         events: &mut Events<'_>,
         out: &mut StepOutput,
     ) -> Result<(), BoxError> {
@@ -197,7 +196,6 @@ impl Actor {
         self.kit
             .faults
             .in_step(&self.kit.account, &mut self.random)?;
-        let ctx = self.ctx.as_ref().ok_or("a step without a context")?;
         let mut turn = Turn {
             kit: &self.kit,
             ctx,
@@ -237,7 +235,6 @@ impl Process for Actor {
         let result = self.kit.faults.in_init(&self.kit.account, &mut self.random);
         if result.is_ok() {
             self.life = Life::Initialised;
-            self.ctx = Some(ctx.clone());
             let is_heir = self.is_replacement || ctx.pid().id() < FIRST_COUNTED_ID;
             self.order = Order::new(is_heir);
             let account = &self.kit.account;
@@ -250,9 +247,9 @@ impl Process for Actor {
         result
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.enter("step", Life::Initialised);
-        let result = self.step_inside(events, out);
+        let result = self.step_inside(ctx, events, out);
         self.leave();
         result
     }

@@ -29,6 +29,7 @@ pub(crate) struct FileCounter {
     expected_bytes: u64,
     aggregator: Pid,
     console: Arc<Console>,
+    /// For the report of `close`, which has no context.
     context: Option<Context>,
     /// Gone once the report has been sent: there is exactly one.
     slot: Option<Slot>,
@@ -74,12 +75,17 @@ impl FileCounter {
     }
 
     /// Takes a completed read; returns what has become of the file, if that is settled now.
-    fn take_read(&mut self, completion: Completion, out: &mut StepOutput) -> Option<Outcome> {
+    fn take_read(
+        &mut self,
+        ctx: &Context,
+        completion: Completion,
+        out: &mut StepOutput,
+    ) -> Option<Outcome> {
         let chunk = match completion.result.map(Payload::downcast::<Chunk>) {
             Ok(Ok(chunk)) => chunk,
             Ok(Err(_)) => return Some(self.failed("the reader answered with something else")),
             // Readers give the reads of cancelled processes up, perhaps before the cancel event.
-            Err(_) if self.is_cancelled() => return Some(self.interrupted()),
+            Err(_) if ctx.is_cancelled() => return Some(self.interrupted()),
             Err(error) => return Some(self.failed(error)),
         };
         let first_chunk = self.offset == CHUNK_BYTES as u64;
@@ -95,11 +101,6 @@ impl FileCounter {
         self.yield_read(out);
         out.go_on();
         None
-    }
-
-    fn is_cancelled(&self) -> bool {
-        let context = self.context.as_ref();
-        context.is_some_and(Context::is_cancelled)
     }
 
     fn count(&mut self, chunk: &[u8]) {
@@ -158,7 +159,7 @@ impl Process for FileCounter {
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.offset == 0 {
             self.yield_read(out);
         }
@@ -168,7 +169,7 @@ impl Process for FileCounter {
         }
         for event in events {
             let outcome = match event {
-                Event::Completion(completion) => self.take_read(completion, out),
+                Event::Completion(completion) => self.take_read(ctx, completion, out),
                 Event::Cancel(_) => Some(self.interrupted()),
                 _ => None,
             };
@@ -265,7 +266,7 @@ mod tests {
             self.queue.extend(event);
             let mut out = StepOutput::new();
             let mut events = Events::new(&mut self.queue);
-            let context = Context::detached("{test|1}".parse().unwrap());
+            let context = Context::new(Arc::clone(&self.recorder) as _);
             self.process.step(&context, &mut events, &mut out).unwrap();
             out
         }

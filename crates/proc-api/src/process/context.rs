@@ -8,29 +8,19 @@ use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
 use std::fmt;
 use std::sync::Arc;
 
-/// A process's own view of its scheduler. [`Process::init`] gets it. A process that needs it in its
-/// steps keeps a clone.
+/// A process's own view of its scheduler. Each call of a process gets it as an argument. A clone
+/// may go to another thread.
 ///
 /// ```
-/// use ganger_proc_api::{
-///     BoxError, Context, Events, Payloads, Pid, Process, StepOutput, StepResult,
-/// };
+/// use ganger_proc_api::{Context, Events, Pid, Process, StepOutput, StepResult};
 ///
 /// struct Greeter {
-///     ctx: Option<Context>,
 ///     friend: Pid,
 /// }
 ///
 /// impl Process for Greeter {
-///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-///         self.ctx = Some(ctx.clone());
-///         Ok(())
-///     }
-///
-///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-///         if let Some(ctx) = &self.ctx {
-///             ctx.send(self.friend, "greeting", "hello")?;
-///         }
+///     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+///         ctx.send(self.friend, "greeting", "hello")?;
 ///         out.done(());
 ///         Ok(())
 ///     }

@@ -134,14 +134,10 @@ fn monitors_outlive_upgrades_of_both() {
     let pid = target.pid();
     watcher.monitor(pid, 4);
     let (notices, received) = channel();
-    let next = Puppet { ctx: None, notices };
+    let next = Puppet { notices };
     target.have(|_, out| {
         let (notices, _) = channel();
-        out.upgrade(UpgradeRequest::process(
-            Puppet { ctx: None, notices },
-            "main",
-            (),
-        ));
+        out.upgrade(UpgradeRequest::process(Puppet { notices }, "main", ()));
         Ok(())
     });
     scheduler
@@ -150,7 +146,7 @@ fn monitors_outlive_upgrades_of_both() {
     // Once from inside, and once from outside.
     let again = || {
         let (notices, _) = channel();
-        UpgradeRequest::process(Puppet { ctx: None, notices }, "main", ())
+        UpgradeRequest::process(Puppet { notices }, "main", ())
     };
     scheduler.upgrade(pid, again()).unwrap();
     until("both have been upgraded", || {
@@ -232,7 +228,7 @@ fn who_has_ended_takes_nothing_back_from_its_successor() {
     let pid = Pid::new(scheduler.host_name(), 77);
     let old = context_of_the_dead(&scheduler, pid);
     let (notices, received) = channel();
-    let second = Puppet { ctx: None, notices };
+    let second = Puppet { notices };
     let handle = scheduler.submit_as(pid, second, "main", ()).unwrap();
     let second = Strings {
         handle,

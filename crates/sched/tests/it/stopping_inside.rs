@@ -103,7 +103,6 @@ impl Drop for OnDrop {
 /// Goes through all places, and ends.
 struct Subject {
     acts: Arc<Acts>,
-    ctx: Option<Context>,
     on_drop: Option<OnDrop>,
     is_child: bool,
 }
@@ -114,7 +113,6 @@ impl Subject {
     fn new(acts: &Arc<Acts>) -> Self {
         Self {
             acts: Arc::clone(acts),
-            ctx: None,
             on_drop: Some(OnDrop(Arc::clone(acts), Place::DropOfProcess)),
             is_child: false,
         }
@@ -122,8 +120,7 @@ impl Subject {
 }
 
 impl Process for Subject {
-    fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
+    fn init(&mut self, _: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         self.is_child = method == "child";
         self.acts.reach(if self.is_child {
             Place::InitOnAWorker
@@ -133,8 +130,7 @@ impl Process for Subject {
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.as_ref().unwrap();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             match event {

@@ -60,20 +60,13 @@ fn a_million_processes_through_any_number_of_workers() {
 struct Node {
     depth: u64,
     parent: Option<Pid>,
-    ctx: Option<Context>,
     sum: u64,
     reports: u32,
 }
 
 impl Process for Node {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
-        let ctx = self.ctx.as_ref().ok_or("not initialised")?;
         if self.reports == 0 && events.is_empty() && self.depth > 0 {
             for _ in 0..2 {
                 ctx.submit(Self::new(self.depth - 1, Some(ctx.pid())), "main", ())?;
@@ -105,7 +98,6 @@ impl Node {
         Self {
             depth,
             parent,
-            ctx: None,
             sum: 0,
             reports: 0,
         }

@@ -1,8 +1,8 @@
 //! A client that asks a server, and asks again when no answer has come for a while.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Payloads, Pid,
-    Process, StepOutput, StepResult,
+    Command, CommandId, Completer, Context, Event, Events, ExitReason, Payloads, Pid, Process,
+    StepOutput, StepResult,
 };
 use ganger_sim::Rt;
 use std::collections::HashSet;
@@ -16,19 +16,13 @@ const SLEEP: CommandId = CommandId::new(2);
 /// Answers each request once, no matter how many clients and attempts ask for it.
 #[derive(Default)]
 struct Server {
-    ctx: Option<Context>,
     asked: HashSet<u64>,
     /// The clients that wait, with the numbers of their attempts.
     waiting: Vec<(Pid, u64)>,
 }
 
 impl Process for Server {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             match event {
@@ -43,7 +37,6 @@ impl Process for Server {
                 }
                 Event::Completion(_) => {
                     let (client, attempt) = self.waiting.remove(0);
-                    let ctx = self.ctx.as_ref().ok_or("not started")?;
                     // The client may have given up.
                     let _gone = ctx.send(client, "answer", attempt);
                 }
@@ -56,19 +49,13 @@ impl Process for Server {
 
 /// Ends when it has its answer.
 struct Client {
-    ctx: Option<Context>,
     server: Pid,
     attempt: u64,
     takes_any_attempt: bool,
 }
 
 impl Process for Client {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         let mut asks = self.attempt == 0;
         for event in events {
@@ -91,7 +78,6 @@ impl Process for Client {
                 .map(Into::into)
                 .into_iter()
                 .collect::<Payloads>();
-            let ctx = self.ctx.as_ref().ok_or("not started")?;
             ctx.send(self.server, "request", request)?;
             out.yield_command(Command::new(SLEEP, ()), self.attempt);
         }
@@ -119,7 +105,6 @@ pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
     (**rt).register(SLEEP, "sleep", sleep).unwrap();
     let server = rt.submit(Server::default(), "main", ()).unwrap();
     let client = Client {
-        ctx: None,
         server: server.pid(),
         attempt: 0,
         takes_any_attempt,

@@ -2,7 +2,7 @@
 
 use ganger_proc_api::{
     BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
-    Message, Payloads, Pid, Process, StepOutput, StepResult,
+    Message, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::Handle;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
@@ -13,18 +13,12 @@ use std::time::Duration;
 
 /// Passes a number on until it is zero.
 struct Ring {
-    ctx: Option<Context>,
     next: Option<Pid>,
     handled: Arc<AtomicU64>,
 }
 
 impl Process for Ring {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.idle();
         for event in events {
             let Event::Message(message) = event else {
@@ -37,7 +31,6 @@ impl Process for Ring {
             } else if let Some(left) = payload.as_u64() {
                 self.handled.fetch_add(1, Ordering::SeqCst);
                 if let (Some(left), Some(next)) = (left.checked_sub(1), self.next) {
-                    let ctx = self.ctx.as_ref().ok_or("not started")?;
                     ctx.send(next, "token", left)?;
                 }
             }
@@ -51,7 +44,6 @@ fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
     let handled = Arc::new(AtomicU64::new(0));
     let member = |_| {
         let member = Ring {
-            ctx: None,
             next: None,
             handled: Arc::clone(&handled),
         };
