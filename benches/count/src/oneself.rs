@@ -41,7 +41,6 @@ where
     F: Fn(&Context, u64) -> Result<(), BoxError> + Send + 'static,
 {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;

@@ -65,7 +65,6 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
             self.is_held = true;
             out.yield_command(Command::new(HOLD, ()), 0);
         }
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;
@@ -87,7 +86,6 @@ struct Answerer;
 
 impl Process for Answerer {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;

@@ -41,7 +41,6 @@ struct Feeder {
 
 impl Process for Feeder {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.next().is_none() {
             return Ok(());
         }
@@ -67,7 +66,6 @@ struct Sink {
 
 impl Process for Sink {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         let mut taken = 0;
         for event in events {
             let Event::Message(message) = event else {

@@ -75,7 +75,6 @@ impl<P: Process, F: Fn(u32) -> P> Supervisor<F> {
 
 impl<P: Process, F: Fn(u32) -> P + Send + 'static> Process for Supervisor<F> {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if self.started == 0 {
             self.start(ctx)?;
         }

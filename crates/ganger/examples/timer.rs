@@ -154,7 +154,6 @@ impl Periodic {
 
 impl Process for Periodic {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         for event in events {
             match event {
                 Event::Completion(completion) => {

@@ -26,7 +26,6 @@ const OUTSIDE: &str = "outside";
 ///         events: &mut Events<'_>,
 ///         out: &mut StepOutput,
 ///     ) -> StepResult {
-///         out.idle();
 ///         for event in events {
 ///             match event {
 ///                 Event::Message(Message { source: Some(sender), payloads, .. }) => {

@@ -246,7 +246,7 @@ impl Process for Actor {
         } = doing;
         self.world.note(Note::Stepped(pid, yields, outcome));
         match (outcome, request) {
-            (Outcome::Waits, _) => out.idle(),
+            (Outcome::Waits, _) => {}
             (Outcome::GoesOn, _) => out.go_on(),
             (Outcome::Finishes(number), _) => out.done(number),
             (Outcome::Fails(number), _) => return Err(number.to_string().into()),

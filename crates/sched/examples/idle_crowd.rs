@@ -78,7 +78,6 @@ struct Idle;
 
 impl Process for Idle {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 // Ordering: Relaxed, here and below: counts, read when all have ended.

@@ -217,8 +217,7 @@ impl Actor {
             // The events that were left would not wake it.
             Next::GoOn => out.go_on(),
             Next::Wait if has_left => out.go_on(),
-            Next::Wait if self.asked.is_empty() => out.idle(),
-            Next::Wait => out.wait_for_yields(),
+            Next::Wait => {}
             Next::Done(result) => out.done(result),
             Next::Become(behaviour) => {
                 let next = self.kit.boxed(behaviour, self.random.u64(..), true);

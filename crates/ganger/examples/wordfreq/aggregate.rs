@@ -113,7 +113,6 @@ impl Aggregator {
 
 impl Process for Aggregator {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 self.take(message)?;

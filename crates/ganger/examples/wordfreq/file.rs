@@ -71,7 +71,6 @@ impl FileCounter {
         };
         self.offset += CHUNK_BYTES as u64;
         out.yield_command(Command::new(READ, Payload::any(request)), self.offset);
-        out.wait_for_yields();
     }
 
     /// Takes a completed read; returns what has become of the file, if that is settled now.
@@ -163,7 +162,6 @@ impl Process for FileCounter {
         if self.offset == 0 {
             self.yield_read(out);
         }
-        out.wait_for_yields();
         if let Some(chunk) = self.chunk.take() {
             self.count(&chunk);
         }
@@ -305,14 +303,14 @@ mod tests {
         let mut bench = Bench::new();
         let out = bench.step(None);
         assert_eq!(out.yields().len(), 1);
-        assert!(matches!(out.outcome(), StepOutcome::WaitForYields));
+        assert!(matches!(out.outcome(), StepOutcome::Wait));
         let out = bench.step(bench.read(&b"abcdefg ".repeat(CHUNK_BYTES / 8)));
         assert_eq!(out.yields().len(), 1);
-        assert!(matches!(out.outcome(), StepOutcome::Continue));
+        assert!(matches!(out.outcome(), StepOutcome::GoOn));
         assert_eq!(bench.process.counted_bytes, 0);
         let out = bench.step(None);
         assert!(out.yields().is_empty());
-        assert!(matches!(out.outcome(), StepOutcome::WaitForYields));
+        assert!(matches!(out.outcome(), StepOutcome::Wait));
         assert_eq!(bench.process.counted_bytes, CHUNK_BYTES as u64);
         let out = bench.step(bench.read(b"end"));
         assert!(matches!(out.outcome(), StepOutcome::Done(_)));

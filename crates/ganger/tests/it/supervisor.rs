@@ -46,7 +46,6 @@ struct Waits;
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         }

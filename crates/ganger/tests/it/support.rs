@@ -7,7 +7,6 @@ pub(crate) struct Echo;
 
 impl Process for Echo {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 let source = message.source.ok_or("from nobody")?;

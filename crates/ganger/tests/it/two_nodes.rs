@@ -35,7 +35,6 @@ struct Asker {
 
 impl Process for Asker {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if !mem::replace(&mut self.has_asked, true) {
             let own = ctx.pid().with_node(ctx.node_name());
             ctx.send(self.whom, "question", own.to_string())?;

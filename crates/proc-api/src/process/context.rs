@@ -175,7 +175,6 @@ impl Context {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
     ///             match event {
     ///                 Event::Exit(exit) if exit.tag == 1 => {
@@ -290,8 +289,8 @@ impl Context {
         }
     }
 
-    /// Whether this step should return with `Continue`: it has used up its share of time, while
-    /// other processes wait and no worker is free for them. The share is 10 ms by default
+    /// Whether this step should return with [`go_on`](crate::StepOutput::go_on): it has used up its
+    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms by default
     /// (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.

@@ -22,13 +22,11 @@ pub struct Yield {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Step again as soon as the process's turn comes, even if no event has arrived.
-    #[default]
-    Continue,
     /// Wait for a new event. An event that the step has left does not wake the process.
-    Idle,
-    /// The same as `Idle`, and tells the reader of the code that the process expects completions.
-    WaitForYields,
+    #[default]
+    Wait,
+    /// Step again as soon as the process's turn comes, even if no event has arrived.
+    GoOn,
     /// The process is finished, with this result.
     Done(Payload),
     /// Put another process in its place.
@@ -38,16 +36,15 @@ pub enum Outcome {
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
 /// 128 yields need no allocation once it has grown.
 ///
-/// There is one outcome. Of [`go_on`](Self::go_on), [`idle`](Self::idle),
-/// [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and [`upgrade`](Self::upgrade),
-/// **the last call wins**: a `done` for one event is lost when a later event of the same step calls
-/// `idle`. So a step that takes its events in a loop first says how it goes on, and returns when it
-/// decides otherwise:
+/// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
+/// [`go_on`](Self::go_on) asks for another step, and [`wait`](Self::wait) takes that back.
+/// [`done`](Self::done) and [`upgrade`](Self::upgrade) are final: return after them. The process
+/// ends, whatever else the step says, with the first of them. A `go_on`, `wait` or `upgrade` after
+/// one of them, or a `done` after `upgrade`, is a mistake, and a panic in debug builds.
 ///
 /// ```
 /// # use ganger_proc_api::{BoxError, Event, Events, StepOutput};
 /// # fn step(events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-/// out.idle();
 /// for event in events {
 ///     match event {
 ///         Event::Cancel(_) => {
@@ -61,17 +58,14 @@ pub enum Outcome {
 /// # }
 /// ```
 ///
-/// A step that writes no outcome is called again at once ([`Outcome::Continue`]).
-///
 /// ```
 /// use ganger_proc_api::{Command, CommandId, Outcome, StepOutput};
 /// const READ: CommandId = CommandId::new(1);
 ///
 /// let mut out = StepOutput::new();
 /// out.yield_command(Command::new(READ, "/etc/hostname"), 7);
-/// out.wait_for_yields();
 /// assert_eq!(out.yields()[0].tag, 7);
-/// assert!(matches!(out.outcome(), Outcome::WaitForYields));
+/// assert!(matches!(out.outcome(), Outcome::Wait));
 /// ```
 #[derive(Default)]
 pub struct StepOutput {
@@ -80,23 +74,22 @@ pub struct StepOutput {
     /// All yields, where there are several.
     several: Vec<Yield>,
     kind: OutcomeKind,
-    /// The outcome if it has a value; `Continue` otherwise.
-    with_value: Outcome,
+    /// The outcome if it is final; `Wait` otherwise.
+    end: Outcome,
 }
 
-/// Which outcome the step has written. A step that waits writes this byte alone, and the scheduler
-/// reads this byte alone.
+/// Which outcome the step has written. A step that goes on writes this byte alone, and the
+/// scheduler reads this byte alone.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum OutcomeKind {
     #[default]
-    Continue,
-    Idle,
-    WaitForYields,
-    WithValue,
+    Wait,
+    GoOn,
+    Final,
 }
 
 impl StepOutput {
-    /// A buffer without yields. Its outcome is [`Outcome::Continue`].
+    /// A buffer without yields. Its outcome is [`Outcome::Wait`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -123,67 +116,87 @@ impl StepOutput {
         self.several.push(Yield { command, tag });
     }
 
-    /// Step again as soon as the process's turn comes, even if no event arrives: the default. Of
-    /// several outcomes the last one counts.
+    /// Step again as soon as the process's turn comes, even if no event arrives. A process that
+    /// goes on 10,000 times in a row without an event or a yield is warned of, once.
+    ///
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
     #[inline]
     pub fn go_on(&mut self) {
-        self.decide(OutcomeKind::Continue);
+        self.decide(OutcomeKind::GoOn);
     }
 
-    /// Wait for a new event. An event that this step leaves does not wake the process, but its next
-    /// step sees it. Of several outcomes the last one counts: this one replaces an earlier
-    /// [`done`](Self::done).
-    #[inline]
-    pub fn idle(&mut self) {
-        self.decide(OutcomeKind::Idle);
-    }
-
-    /// The same as [`idle`](Self::idle), for a process that expects completions. Of several
-    /// outcomes the last one counts: this one replaces an earlier [`done`](Self::done).
-    #[inline]
-    pub fn wait_for_yields(&mut self) {
-        self.decide(OutcomeKind::WaitForYields);
-    }
-
-    /// The process ends with this result as soon as the step has returned. Of several outcomes the
-    /// last one counts.
+    /// Wait for a new event: the default. For a step that takes an earlier
+    /// [`go_on`](Self::go_on) back. An event that this step leaves does not wake the process, but
+    /// its next step sees it.
     ///
-    /// Return after it. Messages that no step has taken when a process ends are dropped, and
-    /// counted as undelivered; those that this step has taken are not counted.
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
+    #[inline]
+    pub fn wait(&mut self) {
+        self.decide(OutcomeKind::Wait);
+    }
+
+    /// The process ends with this result as soon as the step has returned. It is final: return
+    /// after it. Of several results the first one counts.
+    ///
+    /// Messages that no step has taken when a process ends are dropped, and counted as undelivered;
+    /// those that this step has taken are not counted.
+    ///
+    /// # Panics
+    /// In debug builds, after [`upgrade`](Self::upgrade).
     #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
-        self.decide_with_value(Outcome::Done(result.into()));
+        self.decide_end(Outcome::Done(result.into()));
     }
 
     /// Put another process in the place of this one as soon as the step has returned: same PID,
-    /// same mailbox. Of several outcomes the last one counts.
+    /// same mailbox. It is final: return after it.
     ///
-    /// Return after it. The new process gets the messages, cancellations and control messages that
-    /// this step does not take.
+    /// The new process gets the messages, cancellations and control messages that this step does
+    /// not take.
+    ///
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or another `upgrade`.
     pub fn upgrade(&mut self, request: UpgradeRequest) {
-        self.decide_with_value(Outcome::Upgrade(Box::new(request)));
+        self.decide_end(Outcome::Upgrade(Box::new(request)));
     }
 
     #[inline]
     fn decide(&mut self, kind: OutcomeKind) {
-        // The kind is written before the old value is dropped, because a destructor may panic.
-        if mem::replace(&mut self.kind, kind) == OutcomeKind::WithValue {
-            self.drop_value();
+        if self.kind == OutcomeKind::Final {
+            Self::decided_again();
+        } else {
+            self.kind = kind;
         }
     }
 
     #[inline]
-    fn decide_with_value(&mut self, outcome: Outcome) {
-        // The order is as in `decide`: the assignment drops an old value.
-        self.kind = OutcomeKind::WithValue;
-        self.with_value = outcome;
+    fn decide_end(&mut self, end: Outcome) {
+        if self.kind == OutcomeKind::Final {
+            self.ended_again(end);
+        } else {
+            self.kind = OutcomeKind::Final;
+            self.end = end;
+        }
     }
 
-    /// Drops the value of an outcome that has been replaced.
     #[cold]
     #[inline(never)]
-    fn drop_value(&mut self) {
-        self.with_value = Outcome::Continue;
+    fn ended_again(&mut self, end: Outcome) {
+        if !matches!((&self.end, end), (Outcome::Done(_), Outcome::Done(_))) {
+            Self::decided_again();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decided_again() {
+        debug_assert!(
+            false,
+            "the step has said `done` or `upgrade`, which are final, and then another outcome: \
+             return from the step after `done` and `upgrade`"
+        );
     }
 
     /// The commands written so far.
@@ -196,39 +209,37 @@ impl StepOutput {
         }
     }
 
-    /// The outcome written last.
+    /// The outcome.
     #[must_use]
     #[inline]
     pub fn outcome(&self) -> &Outcome {
-        const CONTINUE: &Outcome = &Outcome::Continue;
-        const IDLE: &Outcome = &Outcome::Idle;
-        const WAIT_FOR_YIELDS: &Outcome = &Outcome::WaitForYields;
+        const WAIT: &Outcome = &Outcome::Wait;
+        const GO_ON: &Outcome = &Outcome::GoOn;
         match self.kind {
-            OutcomeKind::Continue => CONTINUE,
-            OutcomeKind::Idle => IDLE,
-            OutcomeKind::WaitForYields => WAIT_FOR_YIELDS,
-            OutcomeKind::WithValue => &self.with_value,
+            OutcomeKind::Wait => WAIT,
+            OutcomeKind::GoOn => GO_ON,
+            OutcomeKind::Final => &self.end,
         }
     }
 
-    /// Whether the process waits. If so, leaves [`Outcome::Continue`]. For schedulers.
+    /// Whether the outcome is [`Outcome::Wait`]. For schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn take_wait(&mut self) -> bool {
-        let waits = matches!(self.kind, OutcomeKind::Idle | OutcomeKind::WaitForYields);
-        if waits {
-            self.kind = OutcomeKind::Continue;
-        }
-        waits
+    pub fn waits(&self) -> bool {
+        self.kind == OutcomeKind::Wait
     }
 
-    /// Whether the outcome is [`Outcome::Continue`]; for schedulers.
+    /// Whether the outcome is [`Outcome::GoOn`]. If so, leaves [`Outcome::Wait`]. For schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn goes_on(&self) -> bool {
-        self.kind == OutcomeKind::Continue
+    pub fn take_go_on(&mut self) -> bool {
+        let goes_on = self.kind == OutcomeKind::GoOn;
+        if goes_on {
+            self.kind = OutcomeKind::Wait;
+        }
+        goes_on
     }
 
     /// Takes the commands out, in order; for schedulers.
@@ -254,22 +265,21 @@ impl StepOutput {
         &mut self.only
     }
 
-    /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.
+    /// Takes the outcome out, leaving [`Outcome::Wait`]; for schedulers.
     #[must_use]
     #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
         match mem::take(&mut self.kind) {
-            OutcomeKind::Continue => Outcome::Continue,
-            OutcomeKind::Idle => Outcome::Idle,
-            OutcomeKind::WaitForYields => Outcome::WaitForYields,
-            OutcomeKind::WithValue => mem::take(&mut self.with_value),
+            OutcomeKind::Wait => Outcome::Wait,
+            OutcomeKind::GoOn => Outcome::GoOn,
+            OutcomeKind::Final => mem::take(&mut self.end),
         }
     }
 
     /// Drops commands and outcome, and keeps the buffer; for schedulers.
     pub fn clear(&mut self) {
         drop(self.drain_yields());
-        self.go_on();
+        drop(self.take_outcome());
     }
 }
 

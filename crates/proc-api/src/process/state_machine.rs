@@ -3,6 +3,7 @@
 use super::{Context, StepOutput};
 use crate::events::Events;
 use crate::values::{BoxError, Payloads};
+use std::any;
 
 /// What a step returns: an error ends its process.
 pub type StepResult = Result<(), BoxError>;
@@ -26,7 +27,6 @@ pub type StepResult = Result<(), BoxError>;
 ///         events: &mut Events<'_>,
 ///         out: &mut StepOutput,
 ///     ) -> StepResult {
-///         out.idle();
 ///         for event in events {
 ///             match event {
 ///                 Event::Message(message) => {
@@ -34,7 +34,6 @@ pub type StepResult = Result<(), BoxError>;
 ///                 }
 ///                 Event::Cancel(_) => {
 ///                     out.done(self.0);
-///                     // Later events stay untaken, and no later outcome replaces this one.
 ///                     return Ok(());
 ///                 }
 ///                 _ => {}
@@ -62,10 +61,9 @@ pub trait Process: Send + 'static {
 
     /// Takes events, and writes commands and an outcome. The first step may see no events.
     ///
-    /// **A step that writes no outcome is called again at once**, and so keeps a core busy. A
-    /// process that waits calls [`out.idle()`](StepOutput::idle) or
-    /// [`out.wait_for_yields()`](StepOutput::wait_for_yields). Of several outcomes the last one
-    /// counts, so return after [`done`](StepOutput::done) and [`upgrade`](StepOutput::upgrade).
+    /// **A step that writes no outcome waits** for the next event. One that has more to do calls
+    /// [`out.go_on()`](StepOutput::go_on). Return after [`done`](StepOutput::done) and
+    /// [`upgrade`](StepOutput::upgrade), which are final.
     ///
     /// A step should not block its thread and should return soon: other processes wait for the
     /// worker.
@@ -78,6 +76,11 @@ pub trait Process: Send + 'static {
     /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
     /// process ends, and never while `step` runs.
     fn close(&mut self) {}
+
+    /// The name of the process's type, for logs.
+    fn type_name(&self) -> &'static str {
+        any::type_name::<Self>()
+    }
 }
 
 impl Process for Box<dyn Process> {
@@ -91,6 +94,10 @@ impl Process for Box<dyn Process> {
 
     fn close(&mut self) {
         (**self).close();
+    }
+
+    fn type_name(&self) -> &'static str {
+        (**self).type_name()
     }
 }
 

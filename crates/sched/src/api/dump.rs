@@ -86,7 +86,6 @@ impl Handle {
     ///         _: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         Ok(())
     ///     }
     /// }

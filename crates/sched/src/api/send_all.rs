@@ -66,7 +66,6 @@ impl Address {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {
     ///                 match message.payloads.first().and_then(|number| number.as_u64()) {

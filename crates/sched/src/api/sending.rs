@@ -67,7 +67,6 @@ impl Address {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;
     ///             out.go_on();

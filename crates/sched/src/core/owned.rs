@@ -27,8 +27,12 @@ pub(crate) struct Core {
     /// A reference to the process itself, for its next completer: a handler that answers at once
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
-    /// Step even if there is no event: the first step, the one after `Continue` or an upgrade.
-    pub(crate) must_step: bool,
+    /// Above 0: step even if there is no event. So are the first step, one that shows system
+    /// events, and the one after `go_on` or an upgrade. Counts the steps in a row that have said
+    /// `go_on` without a new event, up to a bound.
+    pub(crate) go_ons: u16,
+    /// A warning says that the process goes on without an event.
+    pub(crate) has_warned: bool,
     /// So many answers of this turn have come before their handlers returned, and nothing else is
     /// pending. Their yields are not among `yields`: they are outstanding as long as they count
     /// here.
@@ -52,7 +56,7 @@ impl Core {
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
             process: Some(process),
-            must_step: true,
+            go_ons: 1,
             ..Self::default()
         }
     }
@@ -100,6 +104,11 @@ impl Core {
     #[inline]
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// Whether there are events that earlier steps have left.
+    pub(crate) fn has_left(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.left.is_empty())
     }
 
     /// A handler has answered a yield before it returned: the answer is the last arrived item.
@@ -168,6 +177,7 @@ impl Core {
             let answers = self.answers as usize;
             if answers <= limit && self.aside.is_none() {
                 self.answers = 0;
+                self.go_ons = 0;
                 return Gathered::Step(answers);
             }
             self.expect_answers();
@@ -210,7 +220,9 @@ impl Core {
         }
         if taken > 0 {
             state.take_system(taken);
-            self.must_step |= matches!(share, BatchPlan::Room(_));
+            if matches!(share, BatchPlan::Room(_)) {
+                self.go_ons = 1;
+            }
         }
         share
     }
@@ -247,8 +259,10 @@ impl Core {
 
     #[inline]
     fn step(&mut self, events: usize) -> Gathered {
-        if self.must_step {
-            self.must_step = false;
+        if self.go_ons > 0 {
+            if events > 0 {
+                self.go_ons = 1;
+            }
             return Gathered::Step(events);
         }
         if events > 0 {

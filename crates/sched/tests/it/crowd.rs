@@ -91,7 +91,6 @@ where
     S: FnMut(Option<Event>, &mut StepOutput) + Send + 'static,
 {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.is_empty() {
             (self.step)(None, out);
         }
@@ -122,7 +121,6 @@ const SAVE: CommandId = CommandId::new(1);
 fn save(event: Option<Event>, out: &mut StepOutput) {
     match event {
         Some(Event::Cancel(_)) => {
-            out.wait_for_yields();
             out.yield_command(Command::new(SAVE, ()), 7);
         }
         Some(Event::Completion(completion)) => {

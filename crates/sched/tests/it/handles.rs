@@ -129,9 +129,8 @@ fn nothing_outlives_the_scheduler() {
     });
     exit(scheduler.submit(parent, "main", ()).unwrap());
     let held = probe();
-    let idler = process(move |_, _, out| {
+    let idler = process(move |_, _, _| {
         let _ = &held;
-        out.idle();
         Ok(())
     });
     let idler = scheduler.submit(idler, "main", ()).unwrap();

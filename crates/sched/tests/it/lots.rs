@@ -27,6 +27,7 @@ fn crowded(
         } else {
             assert_eq!(events.take(take).count(), take);
             has_taken = true;
+            out.go_on();
         }
         Ok(())
     });
@@ -43,9 +44,8 @@ fn crowded(
 #[test]
 fn a_process_that_waits_beside_messages_lets_senders_in() {
     // Its last step takes a message, and leaves more than a quarter.
-    let (scheduler, handle, waits) = crowded(1, |_, events, out| {
+    let (scheduler, handle, waits) = crowded(1, |_, events, _| {
         let _ = events.next();
-        out.idle();
     });
     block_on(waits).unwrap();
     scheduler.terminate(handle.pid()).unwrap();
@@ -54,7 +54,7 @@ fn a_process_that_waits_beside_messages_lets_senders_in() {
 // pins: P13
 #[test]
 fn a_process_that_goes_on_without_messages_lets_senders_in() {
-    let (scheduler, handle, waits) = crowded(1, |_, _, _| {});
+    let (scheduler, handle, waits) = crowded(1, |_, _, out| out.go_on());
     block_on(waits).unwrap();
     scheduler.terminate(handle.pid()).unwrap();
 }
@@ -133,8 +133,8 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
         }
         if next.iter().all(|&next| next == each) {
             out.done(each);
-        } else if shown == 0 || take > 0 && random.bool() {
-            out.idle();
+        } else if shown > 0 && (take == 0 || random.bool()) {
+            out.go_on();
         }
         Ok(())
     })

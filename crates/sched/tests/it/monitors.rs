@@ -93,8 +93,7 @@ fn who_is_monitored_takes_no_step_for_it_and_its_events_stay_in_order() {
     // Monitors come among the messages of this process, which keeps every other message for later.
     let (seen, order) = channel();
     let mut last = None;
-    let picky = process(move |_, events, out| {
-        out.idle();
+    let picky = process(move |_, events, _| {
         let number = |event: &Event| event.message().and_then(|it| it.payloads.first()?.as_u64());
         while let Some(event) = events.take_where(|it| number(it).is_some_and(|n| n % 2 == 0)) {
             last = number(&event);

@@ -12,10 +12,9 @@ use std::time::Duration;
 /// A process that writes its number into a list at each step, and waits.
 fn noter(number: u64, list: &Arc<Mutex<Vec<u64>>>) -> impl ganger_proc_api::Process {
     let list = Arc::clone(list);
-    process(move |_, events, out| {
+    process(move |_, events, _| {
         events.for_each(drop);
         list.lock().unwrap().push(number);
-        out.idle();
         Ok(())
     })
 }
@@ -137,7 +136,6 @@ fn a_process_runs_on_one_worker_at_a_time_whoever_wakes_it() {
     // `Calls` notices when two of its steps overlap.
     let target = counted(&calls, move |_, events, out| {
         seen += events.count();
-        out.idle();
         if seen == 4 * MESSAGES {
             out.done(seen);
         }
@@ -165,7 +163,6 @@ fn no_wake_up_is_lost_between_two_that_keep_parking() {
         let scheduler = start(workers);
         let player = || {
             process(|ctx, events, out| {
-                out.idle();
                 for event in events {
                     let Event::Message(message) = event else {
                         continue;
@@ -194,8 +191,7 @@ fn no_wake_up_is_lost_between_two_that_keep_parking() {
 fn a_push_from_outside_wakes_a_sleeping_worker_every_time() {
     let scheduler = start(2);
     let (report, reports) = mpsc::channel();
-    let echo = process(move |_, events, out| {
-        out.idle();
+    let echo = process(move |_, events, _| {
         for _ in events {
             report.send(()).unwrap();
         }

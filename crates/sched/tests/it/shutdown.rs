@@ -28,7 +28,6 @@ fn submits_are_refused_and_every_process_is_cancelled() {
         .map(|_| {
             let reasons = Arc::clone(&reasons);
             let process = process(move |ctx, events, out| {
-                out.idle();
                 for event in events {
                     if let Event::Cancel(CancelReason::Shutdown) = event {
                         assert!(ctx.is_cancelled());
@@ -74,7 +73,6 @@ fn asynchronous_clean_up_is_served() {
     let archive = scheduler
         .submit(
             process(|_, events, out| {
-                out.idle();
                 for event in events {
                     if let Event::Message(message) = event {
                         out.done(message.payloads.into_first());
@@ -88,7 +86,6 @@ fn asynchronous_clean_up_is_served() {
         .unwrap();
     let archive_pid = archive.pid();
     let cleaner = process(move |ctx, events, out| {
-        out.wait_for_yields();
         for event in events {
             match event {
                 Event::Cancel(_) => out.yield_command(Command::new(SAVE, ()), 1),
@@ -154,10 +151,9 @@ fn what_does_not_finish_is_terminated_and_closed() {
 fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, has_entered) = mpsc::channel();
     let (leave, may_leave) = mpsc::channel::<()>();
-    let process = counted(calls, move |_, _, out| {
+    let process = counted(calls, move |_, _, _| {
         entered.send(()).unwrap();
         may_leave.recv().unwrap();
-        out.idle();
         Ok(())
     });
     (process, has_entered, leave)
@@ -212,13 +208,12 @@ fn processes_in_the_deque_of_a_stuck_worker_are_ended() {
     let (entered, has_entered) = mpsc::channel();
     let children: Arc<Vec<_>> = Arc::new((0..20).map(|_| Calls::new()).collect());
     let counts = Arc::clone(&children);
-    let parent = counted(&calls, move |ctx, _, out| {
+    let parent = counted(&calls, move |ctx, _, _| {
         for calls in counts.iter() {
             ctx.submit(stubborn(calls), "main", ())?;
         }
         entered.send(()).unwrap();
         may_leave.recv().unwrap();
-        out.idle();
         Ok(())
     });
     let parent = scheduler.submit(parent, "main", ()).unwrap();
@@ -281,7 +276,6 @@ fn submits_that_race_with_a_stop_end_or_are_refused() {
             events: &mut Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.idle();
             for event in events {
                 if let Event::Cancel(_) = event {
                     out.done(());
@@ -388,14 +382,8 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
 fn unruly(calls: &Arc<Calls>) -> impl Process {
     struct Unruly(Arc<Calls>);
     impl Process for Unruly {
-        fn step(
-            &mut self,
-            _: &Context,
-            events: &mut Events<'_>,
-            out: &mut StepOutput,
-        ) -> StepResult {
+        fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             events.for_each(drop);
-            out.idle();
             Ok(())
         }
 

@@ -131,7 +131,6 @@ impl Process for Subject {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(go) => {
@@ -218,14 +217,13 @@ fn begins_to_stop(scheduler: &Scheduler, deadlines: &[Duration]) -> (ProcessHand
     let handle = scheduler.handle();
     let deadlines = deadlines.to_vec();
     let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
-    let stopper = process(move |_, events, out| {
+    let stopper = process(move |_, events, _| {
         events.for_each(drop);
         for deadline in &deadlines {
             handle.begin_stop(*deadline);
         }
         let _ = tell.send(());
         let _gone = goes.recv();
-        out.idle();
         Ok(())
     });
     let stopper = scheduler.submit(stopper, "main", ()).unwrap();
@@ -291,7 +289,6 @@ fn a_stop_that_begins_while_another_waits_for_the_step_does_not_block_it() {
     let stoppers = [(); 2].map(|()| {
         let handle = scheduler.handle();
         let stopper = process(move |_, events, out| {
-            out.idle();
             if events.any(|event| matches!(event, Event::Cancel(_))) {
                 assert_eq!(handle.stop(LONG), Err(StopError::Inside));
                 handle.begin_stop(LONG);

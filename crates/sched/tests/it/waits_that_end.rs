@@ -192,7 +192,6 @@ fn a_step_that_knows_of_the_cancellation_waits_as_before() {
     full.send(numbered(0)).unwrap();
     let to = full.address().clone();
     let sender = process(move |_, events, out| {
-        out.idle();
         for event in events {
             if let Event::Cancel(_) = event {
                 to.send_blocking(numbered(7))?;
@@ -233,10 +232,7 @@ fn a_stop_gives_every_sender_that_waits_its_message_back() {
     let scheduler = limited().build().unwrap();
     scheduler.start().unwrap();
     // Its message stays in its mailbox.
-    let full = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let full = process(|_, _, _| Ok(()));
     let full = scheduler.submit(full, "main", ()).unwrap();
     let address = full.address();
     address.send(numbered(0)).unwrap();
@@ -273,7 +269,6 @@ fn while_a_scheduler_stops_no_sender_waits_and_others_send_as_before() {
     let scheduler = limited().build().unwrap();
     let (go, gone) = channel::<()>();
     let full = process(move |_, events, out| {
-        out.idle();
         if matches!(events.peek(), Some(Event::Cancel(_))) {
             events.next();
             // Its message stays in its mailbox meanwhile.

@@ -45,7 +45,6 @@ struct Asker {
 
 impl Process for Asker {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -131,7 +130,6 @@ fn of_outstanding_yields_only_those_that_are_left_take_memory() {
 /// A process that tells that it has been sent a message: whatever was sent before is done.
 fn teller(told: mpsc::Sender<()>) -> impl Process {
     process(move |_, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(_) => told.send(())?,
@@ -150,7 +148,6 @@ fn monitors_that_are_taken_back_leave_nothing() {
     let target = scheduler.submit(teller(told), "main", ()).unwrap();
     let pid = target.pid();
     let monitor = process(move |ctx, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -242,7 +239,6 @@ fn a_worker_that_has_had_many_processes_to_run_leaves_nothing() {
     let many: Vec<ProcessHandle> = (0..MANY).map(submit).collect();
     let pids: Vec<_> = many.iter().map(|handle| handle.pid()).collect();
     let waker = process(move |ctx, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {

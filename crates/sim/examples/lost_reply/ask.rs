@@ -23,7 +23,6 @@ struct Server {
 
 impl Process for Server {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -56,7 +55,6 @@ struct Client {
 
 impl Process for Client {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         let mut asks = self.attempt == 0;
         for event in events {
             match event {

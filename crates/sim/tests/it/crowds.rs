@@ -22,7 +22,6 @@ struct Crowd {
 
 impl Process for Member {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         let pids = self.crowd.pids.get().ok_or("alone")?;
         for event in events {
             let Event::Message(message) = event else {
@@ -116,6 +115,8 @@ impl Process for Hog {
         self.0.fetch_add(1, Ordering::SeqCst);
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     }

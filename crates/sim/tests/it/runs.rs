@@ -19,7 +19,6 @@ struct Ring {
 
 impl Process for Ring {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 out.done(());
@@ -140,7 +139,6 @@ struct Waits(bool);
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) && self.0 {
             out.done(());
         }
@@ -183,7 +181,6 @@ struct Sleeper(u64);
 
 impl Process for Sleeper {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         if self.0 == 0 {
             out.done(());
         } else {
@@ -277,7 +274,8 @@ fn what_can_go_wrong_does() {
 fn a_run_that_does_not_end_is_found() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            out.go_on();
             Ok(())
         }
     }
@@ -304,7 +302,8 @@ fn a_run_that_does_not_end_is_found() {
 fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            out.go_on();
             Ok(())
         }
     }
@@ -380,7 +379,6 @@ fn a_late_answer_is_what_it_would_have_been() {
             events: &mut Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.wait_for_yields();
             match events.next() {
                 Some(Event::Completion(completion)) => {
                     let text = completion.result.err().map(|error| error.to_string());

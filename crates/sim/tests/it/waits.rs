@@ -82,7 +82,7 @@ impl Process for Actor {
         match end {
             None => out.done(()),
             Some((_, true)) => out.go_on(),
-            Some((_, false)) => out.idle(),
+            Some((_, false)) => {}
         }
         for send in end.into_iter().flat_map(|(sends, _)| sends) {
             self.world.send(send);

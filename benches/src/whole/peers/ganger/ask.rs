@@ -53,7 +53,6 @@ struct Asker {
 
 impl Process for Asker {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         for event in events {
             if let Event::Completion(completion) = event {
                 let answer = completion.result.expect("an answer").as_u64();
@@ -76,7 +75,6 @@ struct Server;
 
 impl Process for Server {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {

@@ -58,7 +58,6 @@ struct Half {
 
 impl Process for Half {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;
@@ -89,7 +88,6 @@ struct Answerer {
 
 impl Process for Answerer {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;

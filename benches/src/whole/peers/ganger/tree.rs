@@ -60,7 +60,6 @@ impl Process for Node {
                 ctx.submit(child, "main", ())?;
             }
         }
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 let sum = message.payloads.first().and_then(|sum| sum.as_u64());

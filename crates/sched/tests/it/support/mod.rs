@@ -110,7 +110,6 @@ impl<S> Drop for FnProcess<S> {
 /// A process that waits idle for ever, unless it is cancelled.
 pub(crate) fn waiter() -> impl Process {
     process(|_, events, out| {
-        out.idle();
         for event in events {
             if let ganger_proc_api::Event::Cancel(_) = event {
                 out.done("cancelled");
@@ -122,9 +121,8 @@ pub(crate) fn waiter() -> impl Process {
 
 /// A process that waits idle and takes no notice of any event.
 pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
-    counted(calls, |_, events, out| {
+    counted(calls, |_, events, _| {
         events.for_each(drop);
-        out.idle();
         Ok(())
     })
 }

@@ -18,7 +18,6 @@ pub(crate) type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + 
 
 impl Process for Puppet {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Exit(notice) => self.notices.send(*notice)?,

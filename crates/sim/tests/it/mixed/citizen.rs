@@ -2,7 +2,7 @@
 
 use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, Message,
-    NodeName, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
+    NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
 };
 use ganger_relay::{Receiver, from_fn};
 use ganger_sim::Rt;
@@ -136,7 +136,6 @@ impl Process for Citizen {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(!self.is_closed, "stepped after `close`");
         self.steps += 1;
-        out.idle();
         // Every third step takes even numbers only, and every fourth takes one event only.
         let is_even = |event: &Event| match event {
             Event::Message(message) => {
@@ -168,6 +167,9 @@ impl Process for Citizen {
                 }
                 Event::Cancel(_) if self.steps.is_multiple_of(2) => out.done(()),
                 _ => {}
+            }
+            if matches!(out.outcome(), Outcome::Done(_) | Outcome::Upgrade(_)) {
+                break;
             }
         }
         Ok(())
