@@ -97,6 +97,7 @@ impl<P: Process, F: Fn(u32) -> P + Send + 'static> Process for Supervisor<F> {
                 }
                 Event::Cancel(reason) => {
                     self.is_cancelled = true;
+                    out.defer_cancel();
                     if ctx.cancel(self.child, reason).is_err() {
                         out.done("cancelled");
                         return Ok(());

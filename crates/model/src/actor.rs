@@ -39,6 +39,8 @@ struct Doing<'a> {
     yields: Vec<(Number, Kind)>,
     outcome: Outcome,
     request: Option<UpgradeRequest>,
+    /// A cancellation does not end the process.
+    defers: bool,
 }
 
 /// Panics without a word: the message is all that counts.
@@ -104,8 +106,12 @@ impl Actor {
     fn finish(&mut self, number: Number, doing: &mut Doing<'_>) {
         match self.nature.manners {
             Manners::Finishes => doing.outcome = Outcome::Finishes(number),
-            Manners::Ignores => {}
-            Manners::CleansUp => self.last_wish = Some(self.ask(Kind::Delayed, doing)),
+            Manners::Obeys => {}
+            Manners::Ignores => doing.defers = true,
+            Manners::CleansUp => {
+                doing.defers = true;
+                self.last_wish = Some(self.ask(Kind::Delayed, doing));
+            }
         }
     }
 
@@ -224,6 +230,7 @@ impl Process for Actor {
             yields: Vec::new(),
             outcome: Outcome::Waits,
             request: None,
+            defers: false,
         };
         while matches!(doing.outcome, Outcome::Waits | Outcome::GoesOn) {
             let event = if self.holds {
@@ -243,8 +250,12 @@ impl Process for Actor {
             yields,
             outcome,
             request,
+            defers,
         } = doing;
-        self.world.note(Note::Stepped(pid, yields, outcome));
+        if defers {
+            out.defer_cancel();
+        }
+        self.world.note(Note::Stepped(pid, yields, outcome, defers));
         match (outcome, request) {
             (Outcome::Waits, _) => {}
             (Outcome::GoesOn, _) => out.go_on(),

@@ -202,8 +202,13 @@ impl Actor {
             random: &mut self.random,
             sender: &mut self.sender,
             asks: Vec::new(),
+            defers: false,
         };
         let next = self.behaviour.turn(mail, &mut turn);
+        // A cancellation that has been left is taken by a later step.
+        if turn.defers || has_left {
+            out.defer_cancel();
+        }
         // Commands are carried out even if the step that yields them fails.
         for ask in mem::take(&mut turn.asks) {
             let tag = ask.yield_to(out);
@@ -283,6 +288,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) random: &'a mut Rng,
     sender: &'a mut Sender,
     asks: Vec<Ask>,
+    /// A cancellation does not end the process: it finishes later.
+    pub(crate) defers: bool,
 }
 
 impl Turn<'_> {

@@ -176,16 +176,9 @@ impl Context {
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
     ///         for event in events {
-    ///             match event {
-    ///                 Event::Exit(exit) if exit.tag == 1 => {
-    ///                     out.done(exit.cause.to_string());
-    ///                     return Ok(());
-    ///                 }
-    ///                 Event::Cancel(_) => {
-    ///                     out.done("cancelled");
-    ///                     return Ok(());
-    ///                 }
-    ///                 _ => {}
+    ///             if let Event::Exit(exit) = event {
+    ///                 out.done(exit.cause.to_string());
+    ///                 return Ok(());
     ///             }
     ///         }
     ///         Ok(())
@@ -230,9 +223,9 @@ impl Context {
         self.backend.whereis(name)
     }
 
-    /// Asks another process of the same scheduler to finish. It gets a cancel event, and its
-    /// context shows that it is cancelled. The process decides whether and how it finishes. Never
-    /// blocks.
+    /// Asks another process of the same scheduler to finish. It gets a
+    /// [cancel event](crate::Event::Cancel), which ends it unless it says otherwise, and its
+    /// context shows that it is cancelled. Never blocks.
     ///
     /// # Errors
     /// [`NotFound`] when no live process of the scheduler has that PID.

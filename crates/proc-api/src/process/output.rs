@@ -2,6 +2,7 @@
 
 use super::UpgradeRequest;
 use crate::commands::{Command, Tag};
+use crate::events::CancelReason;
 use crate::values::Payload;
 use std::iter::{Chain, FusedIterator};
 use std::{fmt, mem, option, slice, vec};
@@ -42,13 +43,16 @@ pub enum Outcome {
 /// ends, whatever else the step says, with the first of them. A `go_on`, `wait` or `upgrade` after
 /// one of them, or a `done` after `upgrade`, is a mistake, and a panic in debug builds.
 ///
+/// A step that is shown a cancellation ends the process, unless it says `done` or `upgrade`, fails,
+/// or [defers the cancellation](Self::defer_cancel).
+///
 /// ```
 /// # use ganger_proc_api::{BoxError, Event, Events, StepOutput};
 /// # fn step(events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
 /// for event in events {
 ///     match event {
-///         Event::Cancel(_) => {
-///             out.done("cancelled");
+///         Event::Message(_) => {
+///             out.done("the first message");
 ///             return Ok(());
 ///         }
 ///         _ => { /* … */ }
@@ -76,6 +80,8 @@ pub struct StepOutput {
     kind: OutcomeKind,
     /// The outcome if it is final; `Wait` otherwise.
     end: Outcome,
+    /// Why the process ends after this step, as long as the step defers that not.
+    cancel: Option<CancelReason>,
 }
 
 /// Which outcome the step has written. A step that goes on writes this byte alone, and the
@@ -85,6 +91,10 @@ enum OutcomeKind {
     #[default]
     Wait,
     GoOn,
+    /// `Wait` of a step that is shown a cancellation, and has not deferred it.
+    CancelledWait,
+    /// `GoOn` of such a step.
+    CancelledGoOn,
     Final,
 }
 
@@ -162,13 +172,90 @@ impl StepOutput {
         self.decide_end(Outcome::Upgrade(Box::new(request)));
     }
 
+    /// A cancellation that this step is shown does not end the process: the process has taken note
+    /// of it, and finishes later by itself. Without a cancellation it does nothing.
+    ///
+    /// Each cancellation is to be deferred by the step that is the first to be shown it, whether
+    /// that takes the event or leaves it.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     Command, CommandId, Context, Event, Events, Process, StepOutput, StepResult,
+    /// };
+    /// const SAVE: CommandId = CommandId::new(1);
+    ///
+    /// /// Has its state saved before it ends.
+    /// struct Careful;
+    ///
+    /// impl Process for Careful {
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
+    ///         for event in events {
+    ///             match event {
+    ///                 Event::Cancel(_) => {
+    ///                     out.defer_cancel();
+    ///                     out.yield_command(Command::new(SAVE, ()), 1);
+    ///                 }
+    ///                 Event::Completion(saved) => {
+    ///                     saved.result?;
+    ///                     out.done(());
+    ///                     return Ok(());
+    ///                 }
+    ///                 _ => {}
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    pub fn defer_cancel(&mut self) {
+        self.kind = match self.kind {
+            OutcomeKind::CancelledWait => OutcomeKind::Wait,
+            OutcomeKind::CancelledGoOn => OutcomeKind::GoOn,
+            other => other,
+        };
+    }
+
+    /// The step is shown a cancellation for this reason. For schedulers, before the step.
+    #[doc(hidden)]
+    pub fn show_cancel(&mut self, reason: CancelReason) {
+        self.kind = OutcomeKind::CancelledWait;
+        self.cancel = Some(reason);
+    }
+
+    /// The reason of the cancellation that the step was shown, and has let end the process. For
+    /// schedulers, after the step.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn take_cancel(&mut self) -> Option<CancelReason> {
+        let is_cancelled = matches!(
+            self.kind,
+            OutcomeKind::CancelledWait | OutcomeKind::CancelledGoOn
+        );
+        self.cancel.take().filter(|_| is_cancelled)
+    }
+
     #[inline]
     fn decide(&mut self, kind: OutcomeKind) {
-        if self.kind == OutcomeKind::Final {
-            Self::decided_again();
-        } else {
+        if matches!(self.kind, OutcomeKind::Wait | OutcomeKind::GoOn) {
             self.kind = kind;
+        } else {
+            self.decide_otherwise(kind);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decide_otherwise(&mut self, kind: OutcomeKind) {
+        self.kind = match (self.kind, kind) {
+            (OutcomeKind::Final, _) => return Self::decided_again(),
+            (_, OutcomeKind::GoOn) => OutcomeKind::CancelledGoOn,
+            _ => OutcomeKind::CancelledWait,
+        };
     }
 
     #[inline]
@@ -189,8 +276,6 @@ impl StepOutput {
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn decided_again() {
         debug_assert!(
             false,
@@ -216,8 +301,8 @@ impl StepOutput {
         const WAIT: &Outcome = &Outcome::Wait;
         const GO_ON: &Outcome = &Outcome::GoOn;
         match self.kind {
-            OutcomeKind::Wait => WAIT,
-            OutcomeKind::GoOn => GO_ON,
+            OutcomeKind::Wait | OutcomeKind::CancelledWait => WAIT,
+            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => GO_ON,
             OutcomeKind::Final => &self.end,
         }
     }
@@ -270,8 +355,8 @@ impl StepOutput {
     #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
         match mem::take(&mut self.kind) {
-            OutcomeKind::Wait => Outcome::Wait,
-            OutcomeKind::GoOn => Outcome::GoOn,
+            OutcomeKind::Wait | OutcomeKind::CancelledWait => Outcome::Wait,
+            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => Outcome::GoOn,
             OutcomeKind::Final => mem::take(&mut self.end),
         }
     }
@@ -279,6 +364,7 @@ impl StepOutput {
     /// Drops commands and outcome, and keeps the buffer; for schedulers.
     pub fn clear(&mut self) {
         drop(self.drain_yields());
+        self.cancel = None;
         drop(self.take_outcome());
     }
 }

@@ -12,7 +12,7 @@ use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{Event, EventCursor, Pid, Process, UpgradeRequest};
+use ganger_proc_api::{CancelReason, Event, EventCursor, Pid, Process, UpgradeRequest};
 use std::mem;
 
 #[derive(Default)]
@@ -44,6 +44,8 @@ pub(crate) struct Core {
 pub(crate) enum Gathered {
     /// Step, with what is left and so many new events, the first in `pending`.
     Step(usize),
+    /// The same, and the step is the first to be shown a cancellation, for this reason.
+    Cancel(CancelReason, usize),
     /// Nothing happened: wait on.
     Nothing,
     /// Replace the process first.
@@ -186,6 +188,9 @@ impl Core {
             match self.gather_system(state, limit) {
                 BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
                 BatchPlan::Room(room) => limit = room,
+                BatchPlan::Cancel(reason, room) => {
+                    return self.gather_cancel(reason, room, counters);
+                }
             }
         }
         let mut events = 0;
@@ -215,16 +220,38 @@ impl Core {
         let waiting = aside.system.len();
         let share = aside.share(limit, !self.pending.is_empty());
         let taken = waiting - aside.system.len();
+        let share = match share {
+            BatchPlan::Room(room) => match aside.cancel.take() {
+                Some(reason) => BatchPlan::Cancel(reason, room),
+                None => BatchPlan::Room(room),
+            },
+            other => other,
+        };
         if aside.is_empty() {
             self.aside = None;
         }
         if taken > 0 {
             state.take_system(taken);
-            if matches!(share, BatchPlan::Room(_)) {
+            if !matches!(share, BatchPlan::Upgrade(_)) {
                 self.go_ons = 1;
             }
         }
         share
+    }
+
+    /// Gathers up to `room` new events for a step that is shown a cancellation.
+    #[cold]
+    #[inline(never)]
+    fn gather_cancel(
+        &mut self,
+        reason: CancelReason,
+        room: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        match self.gather_more(0, room, counters) {
+            Gathered::Step(events) => Gathered::Cancel(reason, events),
+            other => other,
+        }
     }
 
     /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
@@ -318,6 +345,7 @@ impl Core {
         let left = mem::take(&mut aside.left);
         let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_completion);
         aside.left = kept;
+        aside.show_again();
         if aside.is_empty() {
             self.aside = None;
         }

@@ -15,7 +15,7 @@ use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::Waiting;
-use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
+use ganger_proc_api::{ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
@@ -98,7 +98,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let events = match self.gather() {
             Gathered::Step(events) => events,
             Gathered::Nothing => return Stepped::Waits,
-            Gathered::Upgrade(request) => match self.apart().gather_behind(*request) {
+            rare => match self.apart().gather_behind(rare, out) {
                 Ok(events) => events,
                 Err(stepped) => return stepped,
             },
@@ -151,11 +151,24 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.core.gather(&self.task.state, limit, self.counters)
     }
 
-    /// Carries out upgrades, and gathers what is behind them.
+    /// Carries out upgrades, and gathers what is behind them. Notes a cancellation.
     #[cold]
     #[inline(never)]
-    fn gather_behind(mut self, mut request: UpgradeRequest) -> Result<usize, Stepped> {
+    fn gather_behind(
+        mut self,
+        mut gathered: Gathered,
+        out: &mut StepOutput,
+    ) -> Result<usize, Stepped> {
         loop {
+            let request = match gathered {
+                Gathered::Nothing => return Err(Stepped::Waits),
+                Gathered::Step(events) => return Ok(events),
+                Gathered::Cancel(reason, events) => {
+                    out.show_cancel(reason);
+                    return Ok(events);
+                }
+                Gathered::Upgrade(request) => *request,
+            };
             self.shared.probe.upgrading(self.task.pid);
             if let Err(error) = self.upgrade(request) {
                 return Err(self.end(ExitReason::UpgradeFailed(error)));
@@ -163,11 +176,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             if self.task.state.is_terminating() {
                 return Err(self.end(ExitReason::Terminated));
             }
-            match self.gather() {
-                Gathered::Nothing => return Err(Stepped::Waits),
-                Gathered::Step(events) => return Ok(events),
-                Gathered::Upgrade(next) => request = *next,
-            }
+            gathered = self.gather();
         }
     }
 
@@ -175,7 +184,12 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[cold]
     #[inline(never)]
     fn apply(mut self, out: &mut StepOutput) -> Stepped {
-        match out.take_outcome() {
+        let cancelled = out.take_cancel();
+        let outcome = out.take_outcome();
+        if let Some(reason) = cancelled {
+            return self.end(ExitReason::Cancelled(reason));
+        }
+        match outcome {
             Outcome::Done(result) => self.end(ExitReason::Done(result)),
             Outcome::Upgrade(request) => match self.upgrade(*request) {
                 Ok(()) => Stepped::Ready,

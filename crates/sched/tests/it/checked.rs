@@ -65,7 +65,10 @@ impl Crowd {
                             turns = on_message(ctx, &crowd, place, left);
                             crowd.handled.fetch_add(1, Ordering::SeqCst);
                         }
-                        Event::Cancel(_) => out.done(()),
+                        Event::Cancel(_) => {
+                            out.done(());
+                            return Ok(());
+                        }
                         _ => {}
                     }
                 }

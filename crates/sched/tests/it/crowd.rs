@@ -113,7 +113,9 @@ fn obey(event: Option<Event>, out: &mut StepOutput) {
 }
 
 /// Takes no notice of any event.
-fn ignore(_: Option<Event>, _: &mut StepOutput) {}
+fn ignore(_: Option<Event>, out: &mut StepOutput) {
+    out.defer_cancel();
+}
 
 const SAVE: CommandId = CommandId::new(1);
 
@@ -121,6 +123,7 @@ const SAVE: CommandId = CommandId::new(1);
 fn save(event: Option<Event>, out: &mut StepOutput) {
     match event {
         Some(Event::Cancel(_)) => {
+            out.defer_cancel();
             out.yield_command(Command::new(SAVE, ()), 7);
         }
         Some(Event::Completion(completion)) => {

@@ -243,7 +243,10 @@ fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
         for event in events {
             match event {
                 Event::Message(_) => seen += 1,
-                Event::Cancel(_) => is_cancelled = true,
+                Event::Cancel(_) => {
+                    is_cancelled = true;
+                    out.defer_cancel();
+                }
                 Event::Completion(_) => seen += 100,
                 _ => {}
             }

@@ -45,6 +45,7 @@ fn collector(until: usize) -> (Arc<Mutex<Vec<Vec<Seen>>>>, impl ganger_proc_api:
         let batch: Vec<_> = events.map(seen).collect();
         count += batch.len();
         log.lock().unwrap().push(batch);
+        out.defer_cancel();
         if count == until {
             out.done(());
         }

@@ -9,6 +9,7 @@ mod support;
 mod accepted;
 mod answers;
 mod blocking;
+mod cancelling;
 mod catching_up;
 #[cfg(feature = "check")]
 mod checked;

@@ -69,6 +69,7 @@ fn asker(questions: u64) -> impl Process {
                 Event::Message(message) if message.topic == "panic" => panic!("on purpose"),
                 Event::Message(_) => out.done(()),
                 // It goes on, and may wait for its answers.
+                Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }
         }

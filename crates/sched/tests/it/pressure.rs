@@ -67,7 +67,10 @@ pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
 
 /// A process that waits for ever, and leaves its messages where they are.
 fn leaver() -> impl Process {
-    process(|_, _, _| Ok(()))
+    process(|_, _, out| {
+        out.defer_cancel();
+        Ok(())
+    })
 }
 
 /// Sends on a thread of its own.

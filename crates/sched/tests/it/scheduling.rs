@@ -37,7 +37,6 @@ fn the_global_queue_is_first_in_first_out() {
     assert_eq!(stats.global_picks, 100);
     // The first of each seventeen is run at once, the others by way of the worker's deque.
     assert_eq!(stats.local_picks, 94, "{stats:?}");
-    // They take no notice of being cancelled.
     scheduler.stop(Duration::ZERO).unwrap();
 }
 
@@ -87,7 +86,6 @@ fn a_worker_runs_what_its_step_woke_last_first_and_before_the_global_queue() {
     exit(waker);
     until("all have run", || list.lock().unwrap().len() == 8);
     assert_eq!(*list.lock().unwrap(), [4, 3, 2, 1, 0, 10, 11, 12]);
-    // They take no notice of being cancelled.
     scheduler.stop(Duration::ZERO).unwrap();
 }
 

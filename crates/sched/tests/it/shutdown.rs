@@ -73,6 +73,7 @@ fn asynchronous_clean_up_is_served() {
     let archive = scheduler
         .submit(
             process(|_, events, out| {
+                out.defer_cancel();
                 for event in events {
                     if let Event::Message(message) = event {
                         out.done(message.payloads.into_first());
@@ -88,7 +89,10 @@ fn asynchronous_clean_up_is_served() {
     let cleaner = process(move |ctx, events, out| {
         for event in events {
             match event {
-                Event::Cancel(_) => out.yield_command(Command::new(SAVE, ()), 1),
+                Event::Cancel(_) => {
+                    out.defer_cancel();
+                    out.yield_command(Command::new(SAVE, ()), 1);
+                }
                 Event::Completion(completion) => {
                     ctx.send(archive_pid, "log", completion.result?)?;
                     out.done(());
@@ -125,6 +129,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
             } else {
                 let busy = counted(calls, |_, events, out| {
                     events.for_each(drop);
+                    out.defer_cancel();
                     out.go_on();
                     Ok(())
                 });
@@ -382,8 +387,14 @@ fn a_crowd_that_can_not_be_closed_in_time_is_closed_all_the_same() {
 fn unruly(calls: &Arc<Calls>) -> impl Process {
     struct Unruly(Arc<Calls>);
     impl Process for Unruly {
-        fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        fn step(
+            &mut self,
+            _: &Context,
+            events: &mut Events<'_>,
+            out: &mut StepOutput,
+        ) -> StepResult {
             events.for_each(drop);
+            out.defer_cancel();
             Ok(())
         }
 

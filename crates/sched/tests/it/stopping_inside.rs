@@ -142,6 +142,7 @@ impl Process for Subject {
                 }
                 Event::Completion(_) => out.done(()),
                 Event::Cancel(_) if self.is_child => out.done(()),
+                Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }
         }
@@ -217,8 +218,9 @@ fn begins_to_stop(scheduler: &Scheduler, deadlines: &[Duration]) -> (ProcessHand
     let handle = scheduler.handle();
     let deadlines = deadlines.to_vec();
     let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
-    let stopper = process(move |_, events, _| {
+    let stopper = process(move |_, events, out| {
         events.for_each(drop);
+        out.defer_cancel();
         for deadline in &deadlines {
             handle.begin_stop(*deadline);
         }

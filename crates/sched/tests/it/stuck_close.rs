@@ -21,7 +21,8 @@ impl Closes {
 }
 
 impl Process for Closes {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.defer_cancel();
         Ok(())
     }
 

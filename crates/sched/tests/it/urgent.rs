@@ -483,7 +483,12 @@ struct Waiting {
 impl Process for Waiting {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
-            if matches!(event, Event::Cancel(_)) && !self.is_stubborn {
+            if !matches!(event, Event::Cancel(_)) {
+                continue;
+            }
+            if self.is_stubborn {
+                out.defer_cancel();
+            } else {
                 out.done(());
             }
         }

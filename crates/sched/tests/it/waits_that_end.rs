@@ -232,7 +232,10 @@ fn a_stop_gives_every_sender_that_waits_its_message_back() {
     let scheduler = limited().build().unwrap();
     scheduler.start().unwrap();
     // Its message stays in its mailbox.
-    let full = process(|_, _, _| Ok(()));
+    let full = process(|_, _, out| {
+        out.defer_cancel();
+        Ok(())
+    });
     let full = scheduler.submit(full, "main", ()).unwrap();
     let address = full.address();
     address.send(numbered(0)).unwrap();

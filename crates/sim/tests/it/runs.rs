@@ -1,8 +1,8 @@
 //! A run is decided by its seed, it is checked, and it is over when nothing is left.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
-    Message, Pid, Process, StepOutput, StepResult,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitReason,
+    Lifecycle, Message, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::Handle;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
@@ -134,13 +134,15 @@ fn every_way_of_a_small_case_is_tried() {
     assert_eq!((some.runs, some.is_complete), (2_000, false));
 }
 
-/// Ends when it is cancelled, if `self.0` says so.
+/// Ends when it is cancelled, unless `self.0` says otherwise.
 struct Waits(bool);
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        if events.any(|event| matches!(event, Event::Cancel(_))) && self.0 {
-            out.done(());
+        if self.0 {
+            events.for_each(drop);
+        } else {
+            out.defer_cancel();
         }
         Ok(())
     }
@@ -167,7 +169,7 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
             assert!(
                 polite
                     .into_iter()
-                    .all(|it| matches!(it.wait(), ExitReason::Done(_)))
+                    .all(|it| matches!(it.wait(), ExitReason::Cancelled(CancelReason::Shutdown)))
             );
             assert!(rt.submit(Waits(true), "main", ()).is_err());
         });
@@ -181,6 +183,7 @@ struct Sleeper(u64);
 
 impl Process for Sleeper {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.defer_cancel();
         if self.0 == 0 {
             out.done(());
         } else {
@@ -303,6 +306,7 @@ fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     struct Goes;
     impl Process for Goes {
         fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            out.defer_cancel();
             out.go_on();
             Ok(())
         }

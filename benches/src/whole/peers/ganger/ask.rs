@@ -82,7 +82,6 @@ impl Process for Server {
                     let (value, completer): (Payload, Completer) = request.expect("a request");
                     completer.complete(value);
                 }
-                Event::Cancel(_) => out.done(()),
                 _ => {}
             }
         }

@@ -142,7 +142,8 @@ fn nobody_waits_for_room_beside_others_when_the_system_grants_no_thread() {
 struct Closes(Option<mpsc::Receiver<()>>);
 
 impl Process for Closes {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.defer_cancel();
         Ok(())
     }
 

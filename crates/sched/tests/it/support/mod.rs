@@ -121,8 +121,9 @@ pub(crate) fn waiter() -> impl Process {
 
 /// A process that waits idle and takes no notice of any event.
 pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
-    counted(calls, |_, events, _| {
+    counted(calls, |_, events, out| {
         events.for_each(drop);
+        out.defer_cancel();
         Ok(())
     })
 }

@@ -163,9 +163,14 @@ impl Process for Citizen {
                 Event::Completion(_) if self.is_finishing => out.done(()),
                 Event::Cancel(CancelReason::Shutdown) => {
                     self.is_finishing = true;
+                    out.defer_cancel();
                     out.yield_command(Command::new(SLEEP, 0_u64), 77);
                 }
-                Event::Cancel(_) if self.steps.is_multiple_of(2) => out.done(()),
+                Event::Cancel(_) => match self.steps % 3 {
+                    0 => out.done(()),
+                    1 => out.defer_cancel(),
+                    _ => {}
+                },
                 _ => {}
             }
             if matches!(out.outcome(), Outcome::Done(_) | Outcome::Upgrade(_)) {
