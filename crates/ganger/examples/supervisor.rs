@@ -26,7 +26,7 @@ pub(crate) fn supervise(failures: u32, restarts: u32) -> Result<String, BoxError
     let child = move |attempt| Flaky { attempt, failures };
     let child_pid = Pid::new(scheduler.host_name(), CHILD);
     let supervisor = Supervisor::new(child_pid, restarts, child);
-    let exit = scheduler.submit(supervisor, "main", ())?.wait();
+    let exit = scheduler.spawn(supervisor)?.wait();
     Ok(match exit {
         ExitReason::Done(result) => result.as_str().unwrap_or_default().to_owned(),
         other => other.to_string(),

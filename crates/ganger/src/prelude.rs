@@ -5,7 +5,7 @@ pub use ganger_proc_api::{
     Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason, Handler, HostName,
     Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid, Process, SendError,
     SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
-    UnknownMethod, UpgradeError, UpgradeRequest,
+    UnknownMethod, UpgradeError, UpgradeRequest, process_fn,
 };
 #[cfg(feature = "relay")]
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};

@@ -43,7 +43,7 @@ const OUTSIDE: &str = "outside";
 ///
 /// let runtime = Runtime::builder().node("alpha").build()?;
 /// runtime.start()?;
-/// let echo = runtime.submit(Echo, "main", ())?;
+/// let echo = runtime.spawn(Echo)?;
 /// let mailbox = runtime.open_mailbox();
 /// runtime.send(Package::new(mailbox.pid(), echo.pid(), "say", "hello"))?;
 /// assert_eq!(mailbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));

@@ -222,7 +222,7 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
         let begun = Instant::now();
         let ended = scheduler.stats().ended();
         for pid in &mut pids {
-            *pid = scheduler.submit(Idle, "main", ())?.pid();
+            *pid = scheduler.spawn(Idle)?.pid();
         }
         let steps = processes * (2 * round - 1);
         wait("all are idle", || {

@@ -107,6 +107,15 @@ impl Context {
         self.backend.send_control(package)
     }
 
+    /// Starts another process on the same scheduler: [`submit`](Self::submit) with the method
+    /// `main` and without an input.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    pub fn spawn(&self, process: impl Process) -> Result<Pid, SubmitError> {
+        self.submit(process, "main", ())
+    }
+
     /// Submits another process to the same scheduler. Its `init` runs before this returns.
     ///
     /// # Errors
@@ -283,8 +292,8 @@ impl Context {
     }
 
     /// Whether this step should return with [`go_on`](crate::StepOutput::go_on): it has used up its
-    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms by default
-    /// (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
+    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms
+    /// by default (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
     #[must_use]

@@ -43,6 +43,16 @@ pub type StepResult = Result<(), BoxError>;
 ///     }
 /// }
 /// ```
+/// A closure that takes what a step takes is a process as well: see [`process_fn`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a process",
+    label = "this is not a process",
+    note = "a type is one if it implements `Process`, whose `step` takes \
+            `&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput` and returns \
+            a `StepResult`, and if it is `Send + 'static`",
+    note = "a closure is one if it takes what a step takes: write \
+            `process_fn(|ctx, events, out| {{ … Ok(()) }})`"
+)]
 pub trait Process: Send + 'static {
     /// Prepares the process. Runs once, on the thread that submits it, before its PID is visible.
     ///
@@ -81,6 +91,46 @@ pub trait Process: Send + 'static {
     fn type_name(&self) -> &'static str {
         any::type_name::<Self>()
     }
+}
+
+/// A closure is a process without `init` and `close`.
+impl<F> Process for F
+where
+    F: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    #[inline]
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        self(ctx, events, out)
+    }
+}
+
+/// Gives back the closure, which is a process: it is called for each step. Here the compiler learns
+/// the types of its arguments.
+///
+/// ```
+/// use ganger_proc_api::{Event, Process, process_fn};
+///
+/// fn is_process(_: impl Process) {}
+///
+/// let mut sum = 0;
+/// is_process(process_fn(move |_, events, out| {
+///     for event in events {
+///         if let Event::Message(message) = event {
+///             sum += message.payloads.into_first().as_u64().ok_or("not a number")?;
+///         }
+///     }
+///     if sum >= 100 {
+///         out.done(sum);
+///     }
+///     Ok(())
+/// }));
+/// ```
+#[must_use]
+pub fn process_fn<F>(step: F) -> F
+where
+    F: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    step
 }
 
 impl Process for Box<dyn Process> {

@@ -91,7 +91,7 @@ impl Handle {
     /// }
     ///
     /// let scheduler = Scheduler::builder().workers(1).build()?;
-    /// drop(scheduler.submit(Waits, "main", ())?);
+    /// drop(scheduler.spawn(Waits)?);
     /// let dump = scheduler.dump();
     /// assert_eq!((dump.workers.len(), dump.processes.len()), (1, 1));
     /// assert!(dump.to_string().contains("(main): Ready"));

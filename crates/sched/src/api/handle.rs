@@ -76,6 +76,27 @@ impl Handle {
             .register(name.into(), Arc::new(factory))
     }
 
+    /// Starts a process: [`submit`](Self::submit) with the method `main` and without an input.
+    ///
+    /// ```
+    /// use ganger_proc_api::process_fn;
+    /// # use ganger_sched::Scheduler;
+    /// # let scheduler = Scheduler::builder().build()?;
+    /// # scheduler.start()?;
+    /// let answer = scheduler.spawn(process_fn(|_, _, out| {
+    ///     out.done(42);
+    ///     Ok(())
+    /// }))?;
+    /// assert_eq!(answer.wait().into_result()?.as_i64(), Some(42));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    pub fn spawn(&self, process: impl Process) -> Result<ProcessHandle, SubmitError> {
+        self.submit(process, "main", ())
+    }
+
     /// Submits a process: calls its `init` on this thread, makes its PID visible, and queues it.
     ///
     /// # Errors
@@ -153,8 +174,8 @@ impl Handle {
         self.shared.terminate(pid)
     }
 
-    /// Asks the process to finish: it gets a cancel event, and its context shows that it is
-    /// cancelled. How and whether it finishes is up to the process.
+    /// Asks the process to finish: it gets a [cancel event](ganger_proc_api::Event::Cancel), which
+    /// ends it unless it says otherwise, and its context shows that it is cancelled.
     ///
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
@@ -355,7 +376,7 @@ impl Handle {
     /// }
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// scheduler.submit(Last(scheduler.handle()), "main", ())?.wait();
+    /// scheduler.spawn(Last(scheduler.handle()))?.wait();
     /// let report = scheduler.stop(Duration::from_secs(1))?;
     /// assert_eq!(report.forced, 0);
     /// # Ok::<(), BoxError>(())

@@ -75,7 +75,6 @@ impl fmt::Debug for Address {
 ///
 /// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
 /// leaves the process alone.
-#[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
 pub struct ProcessHandle {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address>,

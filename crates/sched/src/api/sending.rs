@@ -80,7 +80,7 @@ impl Address {
     ///
     /// let scheduler = Scheduler::builder().mailbox_limit(2).build()?;
     /// scheduler.start()?;
-    /// let slow = scheduler.submit(Slow(0), "main", ())?;
+    /// let slow = scheduler.spawn(Slow(0))?;
     /// for n in 0..100_u64 {
     ///     slow.address().send_blocking(Message::new("work", n))?;
     /// }

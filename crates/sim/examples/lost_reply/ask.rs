@@ -101,12 +101,12 @@ pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
     };
     // Registered at the handle, so that a sleep is neither late nor fails: that is another story.
     (**rt).register(SLEEP, "sleep", sleep).unwrap();
-    let server = rt.submit(Server::default(), "main", ()).unwrap();
+    let server = rt.spawn(Server::default()).unwrap();
     let client = Client {
         server: server.pid(),
         attempt: 0,
         takes_any_attempt,
     };
-    let client = rt.submit(client, "main", ()).unwrap();
+    let client = rt.spawn(client).unwrap();
     assert!(matches!(rt.wait(client), ExitReason::Done(_)));
 }

@@ -74,7 +74,7 @@ impl Process for Asker {
 struct Server;
 
 impl Process for Server {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         for event in events {
             match event {
                 Event::Message(message) => {
