@@ -349,7 +349,7 @@ fn a_stop_that_a_step_begins_goes_by_the_clock_of_the_simulation() {
             assert!((hour..2 * hour).contains(&rt.now()));
             let report = rt.stop(hour);
             assert_eq!((report.completed, report.forced), (2, 1));
-            assert!(matches!(rt.wait(polite), ExitReason::Done(_)));
+            assert!(matches!(rt.wait(polite), ExitReason::Cancelled(_)));
         });
     }
 }

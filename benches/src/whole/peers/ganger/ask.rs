@@ -76,13 +76,10 @@ struct Server;
 impl Process for Server {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         for event in events {
-            match event {
-                Event::Message(message) => {
-                    let request = message.payloads.into_first().downcast();
-                    let (value, completer): (Payload, Completer) = request.expect("a request");
-                    completer.complete(value);
-                }
-                _ => {}
+            if let Event::Message(message) = event {
+                let request = message.payloads.into_first().downcast();
+                let (value, completer): (Payload, Completer) = request.expect("a request");
+                completer.complete(value);
             }
         }
         Ok(())
