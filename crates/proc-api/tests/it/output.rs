@@ -156,7 +156,7 @@ fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
 #[test]
 fn a_result_that_is_cleared_or_taken_is_dropped_once() {
     for clear in [StepOutput::clear, |out: &mut StepOutput| {
-        drop(out.take_outcome())
+        drop(out.take_outcome());
     }] {
         for is_upgrade in [false, true] {
             let (input, dropped) = result(false);
