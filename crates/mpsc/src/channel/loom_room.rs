@@ -38,7 +38,7 @@ impl Hall {
     fn take(&self) -> bool {
         // Ordering: Relaxed, because it is the room that has to order it.
         let is_over = || self.is_over.load(Ordering::Relaxed);
-        self.room.take(None, is_over) == Waited::Place
+        Waiting::new(&self.room).block(None, is_over) == Waited::Place
     }
 
     fn end(&self, giver: &Giver) {

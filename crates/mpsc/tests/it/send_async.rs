@@ -165,7 +165,6 @@ fn a_send_that_waits_gets_its_item_back_at_the_end() {
         }
         assert_eq!(task.wakes(), 1);
         assert_eq!(poll(&task, &mut future), Poll::Ready(Err(SendError(1))));
-        drop(future);
         assert_eq!(Arc::strong_count(&task), 1, "a waker was kept");
         assert_eq!(send(&sender, 2), Err(SendError(2)));
     }
