@@ -181,7 +181,7 @@ fn one_gives_up_and_another_waits_on() {
 /// leave nothing to the next, which then waits for the receiver.
 #[test]
 fn one_gives_up_beside_less_than_a_lot() {
-    model::check(3, || {
+    model::check(2, || {
         let (hall, giver) = Hall::full(5);
         let quitter = spawn(&hall, |hall| {
             let mut waiting = Waiting::new(&hall.room);
