@@ -45,7 +45,8 @@ fn taker(seed: u64, limit: usize, taken: Taken) -> impl Process {
             let Some(Event::Message(message)) = events.next() else {
                 panic!("a message is missing");
             };
-            let (sender, n) = (number(&message) as usize % 8, number(&message) / 8);
+            let n = number(&message) / 8;
+            let sender = usize::try_from(number(&message) % 8).unwrap();
             let next = &mut taken.lock().unwrap()[sender];
             assert_eq!(n, *next, "of sender {sender}");
             *next += 1;
@@ -134,7 +135,7 @@ fn disturb(scheduler: &Scheduler, to: &Address, how: u64) {
 #[test]
 fn each_message_is_accepted_in_order_or_comes_back() {
     for seed in 0..40 {
-        let limit = 1 + seed as usize % 8;
+        let limit = 1 + usize::try_from(seed % 8).unwrap();
         let taken = Taken::default();
         let scheduler = started(limited(limit).workers(2));
         let next = Arc::clone(&taken);
