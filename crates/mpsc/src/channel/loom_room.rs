@@ -177,6 +177,28 @@ fn one_gives_up_and_another_waits_on() {
     });
 }
 
+/// A lot is two places, and a sender that does not wait takes one. So a task that gives up may
+/// leave nothing to the next, which then waits for the receiver.
+#[test]
+fn one_gives_up_beside_less_than_a_lot() {
+    model::check(2, || {
+        let (hall, giver) = Hall::full(5);
+        let quitter = spawn(&hall, |hall| {
+            let mut waiting = Waiting::new(&hall.room);
+            let waited = waiting.wait(Waker::noop(), || false);
+            waited.is_some()
+        });
+        let waiter = spawn(&hall, Hall::take);
+        giver.give(2);
+        let is_faster = hall.room.try_take();
+        let has_place = quitter.join().unwrap();
+        giver.give(usize::from(is_faster) + usize::from(has_place));
+        giver.look();
+        assert!(waiter.join().unwrap());
+        assert_eq!(hall.room.free(), 1);
+    });
+}
+
 #[test]
 fn one_waits_when_the_end_comes() {
     model::check(5, || {
