@@ -49,7 +49,7 @@ use std::time::{Duration, Instant};
 /// How often a sender that waits for a lot pauses, and then yields, before it sleeps. In a model no
 /// time passes.
 const SPINS: u32 = if cfg!(ganger_loom) { 0 } else { 6 };
-const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 4 };
+const YIELDS: u32 = if cfg!(ganger_loom) { 0 } else { 1 };
 
 /// Which part of the capacity a lot is.
 const LOTS: usize = 4;
