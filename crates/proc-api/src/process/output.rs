@@ -8,7 +8,7 @@ use std::iter::{Chain, FusedIterator};
 use std::{fmt, mem, option, slice, vec};
 
 /// A buffer with room for more commands than this is not kept for the next step.
-const KEPT: usize = 128;
+const KEPT: usize = 1024;
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub enum Outcome {
 }
 
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
-/// 128 yields need no allocation once it has grown.
+/// 1,024 yields need no allocation once it has grown.
 ///
 /// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
 /// [`go_on`](Self::go_on) asks for another step, and [`wait`](Self::wait) takes that back.
@@ -329,8 +329,8 @@ impl StepOutput {
 
     /// Takes the commands out, in order; for schedulers.
     ///
-    /// The buffer stays for the next step. One that has grown for more than 128 commands does not:
-    /// it goes with the iterator.
+    /// The buffer stays for the next step. One that has grown for more than 1,024 commands does
+    /// not: it goes with the iterator.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
         let burst = if self.several.capacity() > KEPT {
@@ -400,3 +400,34 @@ impl Iterator for DrainYields<'_> {
 
 impl ExactSizeIterator for DrainYields<'_> {}
 impl FusedIterator for DrainYields<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CommandId;
+
+    /// The room of the buffer after steps with so many commands.
+    fn room_after<const N: usize>(steps: [usize; N]) -> [usize; N] {
+        let mut out = StepOutput::new();
+        steps.map(|commands| {
+            for tag in 0..commands as u64 {
+                out.yield_command(Command::new(CommandId::new(1), ()), tag);
+            }
+            assert_eq!(out.drain_yields().len(), commands);
+            assert!(out.yields().is_empty());
+            out.several.capacity()
+        })
+    }
+
+    #[test]
+    fn steps_with_many_and_few_commands_in_turn_allocate_once() {
+        let [first, rest @ ..] = room_after([1_000, 10, 1_000, 1, 500, 1_000]);
+        assert!(first >= 1_000);
+        assert_eq!(rest, [first; 5]);
+    }
+
+    #[test]
+    fn a_burst_leaves_no_buffer() {
+        assert_eq!(room_after([10, 10_000])[1], 0);
+    }
+}

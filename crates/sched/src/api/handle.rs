@@ -314,7 +314,8 @@ impl Handle {
     /// program's allocator keeps, too: it may keep all that millions of ended processes have had.
     ///
     /// What one process or one worker has had of yields, monitors or processes to run is returned
-    /// without this call, when a burst is over.
+    /// without this call, when a burst is over. A process lets go of monitors that have ended, and
+    /// of calls that were taken back, while it has as many events as there were of these.
     ///
     /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate may wait
     /// meanwhile, and so may those that use names. It is for programs that have had many more

@@ -155,13 +155,28 @@ impl Core {
         let aside = self.aside.get_or_insert_default();
         let watchers = aside.watchers.get_or_insert_default();
         let cost = watchers.apply(watch, counters);
-        if watchers.is_empty() {
+        self.forget_watchers();
+        cost
+    }
+
+    /// So many events have come.
+    fn pass_watchers(&mut self, events: usize, counters: &Counters) {
+        let aside = self.aside.as_mut();
+        if let Some(watchers) = aside.and_then(|aside| aside.watchers.as_mut()) {
+            watchers.pass(events, counters);
+            self.forget_watchers();
+        }
+    }
+
+    /// Keeps no memory for watchers, or for what is set aside, when there is none.
+    fn forget_watchers(&mut self) {
+        let Some(aside) = &mut self.aside else { return };
+        if aside.watchers.as_ref().is_some_and(|it| it.is_empty()) {
             aside.watchers = None;
         }
         if aside.is_empty() {
             self.aside = None;
         }
-        cost
     }
 
     /// Sees to it that the next step's new system events are among the left events, in front of
@@ -185,7 +200,7 @@ impl Core {
             self.expect_answers();
         }
         if self.aside.is_some() {
-            match self.gather_system(state, limit) {
+            match self.gather_system(state, limit, counters) {
                 BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
                 BatchPlan::Room(room) => limit = room,
                 BatchPlan::Cancel(reason, room) => {
@@ -213,7 +228,13 @@ impl Core {
     /// The system lane's share of a batch.
     #[cold]
     #[inline(never)]
-    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> BatchPlan {
+    fn gather_system(
+        &mut self,
+        state: &State<Item>,
+        limit: usize,
+        counters: &Counters,
+    ) -> BatchPlan {
+        self.pass_watchers(1 + self.pending.len().min(limit), counters);
         let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
             return BatchPlan::Room(limit);
         };

@@ -7,6 +7,7 @@
 mod support;
 
 mod accepted;
+mod accounts;
 mod answers;
 mod blocking;
 mod cancelling;

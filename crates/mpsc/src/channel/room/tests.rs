@@ -216,3 +216,21 @@ fn the_line_is_empty_when_all_have_left() {
     model.line.clear();
     assert_eq!(room.line.len(), 0);
 }
+
+#[test]
+fn the_line_keeps_no_memory_of_a_burst() {
+    let line = Line::new();
+    let mut tickets = [None; 10_000];
+    for ticket in &mut tickets {
+        line.enter(ticket, Waker::noop());
+    }
+    assert!(line.room() >= 10_000);
+    for (left, ticket) in tickets.into_iter().flatten().enumerate() {
+        assert!(line.leave(ticket).is_some());
+        assert!(
+            line.room() <= 4 * (10_000 - left).max(64),
+            "{left} have left"
+        );
+    }
+    assert!(line.room() <= 64);
+}
