@@ -35,7 +35,7 @@ impl Address {
     /// is [`send`](Self::send).
     ///
     /// A step of the receiver that blocks its thread may keep senders waiting beside some room
-    /// until it returns, unless it blocks inside of `ProcessContext::blocking`. So a step that
+    /// until it returns, unless it blocks inside of `Context::blocking`. So a step that
     /// waits for one of its senders has to say so there.
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place

@@ -26,7 +26,7 @@ fn taker(seed: u64, limit: usize, taken: Taken) -> impl Process {
     process(move |ctx, events, out| {
         let is_message = |event: &Event| matches!(event, Event::Message(_));
         if random.bool() {
-            out.idle();
+            out.go_on();
         }
         let mut shown = 0;
         let _none = events.take_where(|event| {

@@ -190,7 +190,6 @@ fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
     scheduler.register(LATER, "later", keeper).unwrap();
     scheduler.start().unwrap();
     let target = process(|_, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) if message.topic == "yield" => {
@@ -210,7 +209,6 @@ fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
     let burst = |size: usize| {
         let monitor = |nth: usize| {
             let monitor = process(move |ctx, events, out| {
-                out.idle();
                 match events.next() {
                     None if nth < size => ctx.monitor(pid, 1)?,
                     None => {}
