@@ -36,7 +36,8 @@ const SLICE: u64 = 100_000;
 /// How many picks of a slice come between two looks at the clock, at the most.
 const MOST_UNSEEN: u32 = 8;
 
-/// So many times in the chain limit a worker works out how long its picks are, however long that is.
+/// So many times in the chain limit a worker works out how long its picks are, however long that
+/// is.
 const LOOKS: u64 = 8;
 
 pub(super) struct Rotation {
