@@ -490,6 +490,36 @@ mod tests {
         assert_eq!(next(10), 30);
     }
 
+    /// A rotation and its second half are two of them, longer than an eighth of the chain limit.
+    // pins: G4
+    #[test]
+    fn what_is_woken_has_a_slice_beside_steps_of_a_millisecond() {
+        const STEP: u64 = 1_000_000;
+        let (mut rotation, mut now) = (rotation(30, 10 * STEP, 0), 0);
+        let mut next = |has| {
+            now += STEP;
+            let due = pick(&mut rotation, now, now, has);
+            if due == Some(Due::Rotation) {
+                rotation.go_on_with_the_oldest();
+            }
+            due
+        };
+        // The worker finds that steps are long.
+        let alternate = [Some(Due::Rotation), Some(Due::Oldest)].into_iter().cycle();
+        let is_known = (0..40)
+            .map(|_| next(NONE_WOKEN))
+            .skip(36)
+            .collect::<Vec<_>>();
+        assert!(
+            alternate
+                .skip(usize::from(is_known[0] == Some(Due::Oldest)))
+                .take(4)
+                .eq(is_known)
+        );
+        // At the most the second half of a rotation comes before what a step wakes then.
+        assert!((0..2).any(|_| next(WOKEN).is_none()));
+    }
+
     // pins: G4
     #[test]
     fn a_longer_global_queue_has_as_much_time_as_the_own_deque() {
