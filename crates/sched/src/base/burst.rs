@@ -29,47 +29,29 @@ pub(crate) fn shrink_after_burst(collection: &mut impl Roomy, kept: usize) {
     }
 }
 
-impl<T> Roomy for Vec<T> {
-    fn len(&self) -> usize {
-        self.len()
-    }
+macro_rules! roomy {
+    ($([$($of:tt)*] $collection:ty),+) => {$(
+        impl<$($of)*> Roomy for $collection {
+            fn len(&self) -> usize {
+                self.len()
+            }
 
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
+            fn capacity(&self) -> usize {
+                self.capacity()
+            }
 
-    fn shrink_to(&mut self, capacity: usize) {
-        self.shrink_to(capacity);
-    }
+            fn shrink_to(&mut self, capacity: usize) {
+                self.shrink_to(capacity);
+            }
+        }
+    )+};
 }
 
-impl<T: Eq + Hash, S: BuildHasher> Roomy for HashSet<T, S> {
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
-
-    fn shrink_to(&mut self, capacity: usize) {
-        self.shrink_to(capacity);
-    }
-}
-
-impl<K: Eq + Hash, V, S: BuildHasher> Roomy for HashMap<K, V, S> {
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn capacity(&self) -> usize {
-        self.capacity()
-    }
-
-    fn shrink_to(&mut self, capacity: usize) {
-        self.shrink_to(capacity);
-    }
-}
+roomy!(
+    [T] Vec<T>,
+    [T: Eq + Hash, S: BuildHasher] HashSet<T, S>,
+    [K: Eq + Hash, V, S: BuildHasher] HashMap<K, V, S>
+);
 
 #[cfg(all(test, not(ganger_loom)))]
 mod tests {
