@@ -86,7 +86,6 @@ impl Process for Asker {
             out.done(());
         } else {
             out.yield_command(Command::new(ECHO, self.left), 0);
-            out.wait_for_yields();
         }
         Ok(())
     }
@@ -120,7 +119,6 @@ impl Process for Client {
         } else {
             self.server.send(Message::new("asked", ()))?;
             out.yield_command(Command::new(ASK, ()), 0);
-            out.wait_for_yields();
         }
         Ok(())
     }
@@ -133,7 +131,6 @@ struct Server {
 
 impl Process for Server {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(_) = event {
                 ASKED.take().ok_or("nothing has been asked")?.complete(());

@@ -6,7 +6,7 @@ pub use ganger_proc_api::{
     Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
     Process, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
     Symbol, Tag, TypedCommand, TypedCompleter, UnknownMethod, UpgradeError, UpgradeRequest,
-    WrongType,
+    WrongType, process_fn,
 };
 #[cfg(feature = "relay")]
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};

@@ -20,7 +20,7 @@ pub use events::{EventCursor, EventNode};
 pub use process::{
     Actor, ActorProcess, CancelToken, Context, ContextBackend, DrainYields, Lifecycle, NotFound,
     Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult,
-    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield, process_fn,
 };
 pub use raw::{Exclusive, Kind};
 pub use values::{

@@ -48,7 +48,6 @@ fn users_code_in_events_ends_nothing_but_its_process() {
     scheduler.register(DO, "do", handler).unwrap();
     scheduler.start().unwrap();
     let failing = process(|_, events, out| {
-        out.wait_for_yields();
         match events.next() {
             None => out.yield_command(Command::new(DO, ()), 1),
             Some(_) => return Err(Box::new(Unshowable)),

@@ -87,7 +87,8 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
-    /// The process is asked to finish. By default it ends, with `()`.
+    /// The process is asked to finish. It ends after this, unless it
+    /// [defers the cancellation](StepOutput::defer_cancel) and finishes later by itself.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).
@@ -97,8 +98,7 @@ pub trait Actor: Send + 'static {
         reason: CancelReason,
         out: &mut StepOutput,
     ) -> StepResult {
-        let _ = (ctx, reason);
-        out.done(());
+        let _ = (ctx, reason, out);
         Ok(())
     }
 
@@ -138,7 +138,6 @@ impl<A: Actor> Process for ActorProcess<A> {
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         while !out.is_final()
             && let Some(event) = events.next()
         {

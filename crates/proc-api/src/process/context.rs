@@ -10,29 +10,19 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// A process's own view of its scheduler. [`Process::init`] gets it. A process that needs it in its
-/// steps keeps a clone.
+/// A process's own view of its scheduler. Each call of a process gets it as an argument. A clone
+/// may go to another thread.
 ///
 /// ```
-/// use ganger_proc_api::{
-///     BoxError, Context, Events, Payloads, Pid, Process, StepOutput, StepResult,
-/// };
+/// use ganger_proc_api::{Context, Events, Pid, Process, StepOutput, StepResult};
 ///
 /// struct Greeter {
-///     ctx: Option<Context>,
 ///     friend: Pid,
 /// }
 ///
 /// impl Process for Greeter {
-///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-///         self.ctx = Some(ctx.clone());
-///         Ok(())
-///     }
-///
-///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-///         if let Some(ctx) = &self.ctx {
-///             ctx.send(self.friend, "greeting", "hello")?;
-///         }
+///     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+///         ctx.send(self.friend, "greeting", "hello")?;
 ///         out.done(());
 ///         Ok(())
 ///     }
@@ -134,6 +124,15 @@ impl Context {
         self.backend.send_control(package)
     }
 
+    /// Starts another process on the same scheduler: [`submit`](Self::submit) with the method
+    /// `main` and without an input.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    pub fn spawn(&self, process: impl Process) -> Result<Pid, SubmitError> {
+        self.submit(process, "main", ())
+    }
+
     /// Submits another process to the same scheduler. Its `init` runs before this returns.
     ///
     /// # Errors
@@ -202,18 +201,10 @@ impl Context {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
-    ///             match event {
-    ///                 Event::Exit(exit) if exit.tag == 1 => {
-    ///                     out.done(exit.cause.to_string());
-    ///                     return Ok(());
-    ///                 }
-    ///                 Event::Cancel(_) => {
-    ///                     out.done("cancelled");
-    ///                     return Ok(());
-    ///                 }
-    ///                 _ => {}
+    ///             if let Event::Exit(exit) = event {
+    ///                 out.done(exit.cause.to_string());
+    ///                 return Ok(());
     ///             }
     ///         }
     ///         Ok(())
@@ -258,9 +249,9 @@ impl Context {
         self.backend.whereis(name)
     }
 
-    /// Asks another process of the same scheduler to finish. It gets a cancel event, and its
-    /// context shows that it is cancelled. The process decides whether and how it finishes. Never
-    /// blocks.
+    /// Asks another process of the same scheduler to finish. It gets a
+    /// [cancel event](crate::Event::Cancel), which ends it unless it says otherwise, and its
+    /// context shows that it is cancelled. Never blocks.
     ///
     /// # Errors
     /// [`NotFound`] when no live process of the scheduler has that PID.
@@ -317,9 +308,9 @@ impl Context {
         }
     }
 
-    /// Whether this step should return with `Continue`: it has used up its share of time, while
-    /// other processes wait and no worker is free for them. The share is 10 ms by default
-    /// (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
+    /// Whether this step should return with [`go_on`](crate::StepOutput::go_on): it has used up its
+    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms
+    /// by default (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
     #[must_use]

@@ -117,7 +117,6 @@ impl<M: ?Sized> fmt::Debug for Address<M> {
 ///
 /// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
 /// leaves the process alone.
-#[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
 pub struct ProcessHandle<M: ?Sized = dyn Any> {
     /// Not counted: see `exit_slot.rs`.
     address: ManuallyDrop<Address<M>>,

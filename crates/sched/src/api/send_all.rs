@@ -66,7 +66,6 @@ impl Address {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {
     ///                 match message.payloads.first().and_then(|number| number.as_u64()) {
@@ -81,7 +80,7 @@ impl Address {
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// scheduler.start()?;
-    /// let sum = scheduler.submit(Sum(0), "main", ())?;
+    /// let sum = scheduler.spawn(Sum(0))?;
     /// let numbers = (1..=100_u64).map(|n| Message::new("number", n));
     /// sum.address().send_all(numbers.chain([Message::new("end", ())]))?;
     /// assert!(matches!(sum.wait(), ExitReason::Done(n) if n.as_u64() == Some(5_050)));

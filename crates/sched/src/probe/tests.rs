@@ -130,7 +130,6 @@ impl Process for Asker {
             out.done(());
         } else {
             out.yield_command(Command::new(ASK, ()), 7);
-            out.wait_for_yields();
         }
         Ok(())
     }

@@ -26,13 +26,7 @@ fn close_is_called_exactly_once_whatever_ends_the_process() {
             |_, _, _| panic!("on purpose: step"),
             "panicked: on purpose: step",
         ),
-        (
-            |_, _, out| {
-                out.idle();
-                Ok(())
-            },
-            "terminated",
-        ),
+        (|_, _, _| Ok(()), "terminated"),
         (
             |_, _, out| {
                 out.upgrade(ganger_proc_api::UpgradeRequest::factory(
@@ -157,7 +151,6 @@ fn cancel_delivers_an_event_and_cancels_the_token() {
     let scheduler = start(1);
     let (send_token, token) = mpsc::channel();
     let process = process(move |ctx, events, out| {
-        out.idle();
         match events.next() {
             None => send_token.send(ctx.cancel_token())?,
             Some(Event::Cancel(CancelReason::Requested(reason))) => {
@@ -201,7 +194,6 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
         process(move |ctx, _, out| {
             if std::mem::take(&mut is_first) {
                 out.yield_command(Command::new(CommandId::new(id), ()), 0);
-                out.wait_for_yields();
             } else {
                 out.done(ctx.is_cancelled());
             }

@@ -7,8 +7,10 @@
 mod support;
 
 mod accepted;
+mod accounts;
 mod answers;
 mod blocking;
+mod cancelling;
 mod catching_up;
 #[cfg(feature = "check")]
 mod checked;

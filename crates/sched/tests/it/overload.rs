@@ -159,8 +159,10 @@ fn consumer(
             return Ok(());
         }
         if events.is_empty() {
-            out.idle();
-        } else if may_handle(handled.messages.load(Ordering::SeqCst))
+            return Ok(());
+        }
+        out.go_on();
+        if may_handle(handled.messages.load(Ordering::SeqCst))
             && let Some(Event::Message(message)) = events.next()
         {
             handled.messages.fetch_add(1, Ordering::SeqCst);

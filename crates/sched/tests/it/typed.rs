@@ -86,7 +86,10 @@ fn an_actor_that_fails_or_is_cancelled_ends() {
     scheduler
         .cancel(total.pid(), CancelReason::Shutdown)
         .unwrap();
-    assert!(total.wait().is_done());
+    assert!(matches!(
+        total.wait(),
+        ExitReason::Cancelled(CancelReason::Shutdown)
+    ));
 }
 
 fn is_refused(result: Result<(), SendError>) {
@@ -383,7 +386,6 @@ fn a_plain_process_may_say_what_it_takes() {
             events: &mut ganger_proc_api::Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.idle();
             if events.next().is_some() {
                 out.done(());
             }

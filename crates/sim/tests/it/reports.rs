@@ -14,7 +14,6 @@ struct Waits;
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         }
@@ -63,7 +62,6 @@ struct Asks(bool);
 
 impl Process for Asks {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if !self.0 {
             self.0 = true;
             out.yield_command(Command::new(ASK, ()), 5);
@@ -210,7 +208,9 @@ fn a_report_shows_what_is_left_when_nothing_moves() {
 struct Goes;
 
 impl Process for Goes {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.defer_cancel();
+        out.go_on();
         Ok(())
     }
 }
