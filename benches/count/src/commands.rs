@@ -11,13 +11,13 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Answered at once, with what it was given.
-const ECHO: CommandId = CommandId::new(1);
+const ECHO: CommandId = CommandId::new(256);
 
 /// Not answered until [`Held::release`].
-pub(crate) const HOLD: CommandId = CommandId::new(2);
+pub(crate) const HOLD: CommandId = CommandId::new(257);
 
 /// Answered by the process that is sent a message in the same step.
-const ASK: CommandId = CommandId::new(3);
+const ASK: CommandId = CommandId::new(258);
 
 thread_local! {
     /// Of a command that the next process is to answer: there is one worker.
@@ -86,7 +86,6 @@ impl Process for Asker {
             out.done(());
         } else {
             out.yield_command(Command::new(ECHO, self.left), 0);
-            out.wait_for_yields();
         }
         Ok(())
     }
@@ -120,7 +119,6 @@ impl Process for Client {
         } else {
             self.server.send(Message::new("asked", ()))?;
             out.yield_command(Command::new(ASK, ()), 0);
-            out.wait_for_yields();
         }
         Ok(())
     }
@@ -133,7 +131,6 @@ struct Server {
 
 impl Process for Server {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(_) = event {
                 ASKED.take().ok_or("nothing has been asked")?.complete(());

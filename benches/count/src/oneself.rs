@@ -1,16 +1,13 @@
 //! A process that sends a number to itself, counting it down: each send finds it running.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Message, Payloads, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) fn by_address(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
     let own = Arc::new(OnceLock::<Address>::new());
     let process = Talker {
-        ctx: None,
         send: {
             let own = Arc::clone(&own);
             move |_: &Context, number| {
@@ -27,7 +24,6 @@ pub(crate) fn by_address(worker: &OneWorker, sends: u64) -> Result<(), BoxError>
 
 pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
     let process = Talker {
-        ctx: None,
         send: |ctx: &Context, number| Ok(ctx.send(ctx.pid(), "number", number)?),
     };
     let handle = worker.submit(process)?;
@@ -37,7 +33,6 @@ pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
 
 /// Sends each number that it gets, less one, to itself, and ends at 0.
 struct Talker<F> {
-    ctx: Option<Context>,
     send: F,
 }
 
@@ -45,14 +40,7 @@ impl<F> Process for Talker<F>
 where
     F: Fn(&Context, u64) -> Result<(), BoxError> + Send + 'static,
 {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        let ctx = self.ctx.as_ref().ok_or("not initialised")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             let Event::Message(message) = event else {
                 continue;

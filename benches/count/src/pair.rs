@@ -3,8 +3,7 @@
 use crate::commands::HOLD;
 use crate::one_worker::{OneWorker, ended};
 use ganger_proc_api::{
-    BoxError, Command, Context, Event, Events, Message, Payloads, Pid, Process, StepOutput,
-    StepResult,
+    BoxError, Command, Context, Event, Events, Message, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::Address;
 use std::sync::{Arc, OnceLock};
@@ -39,10 +38,7 @@ pub(crate) fn by_address(worker: &OneWorker, waits: Waits, sends: u64) -> Result
 }
 
 pub(crate) fn by_pid(worker: &OneWorker, sends: u64) -> Result<(), BoxError> {
-    let handles = [
-        worker.submit(Answerer(None))?,
-        worker.submit(Answerer(None))?,
-    ];
+    let handles = [worker.submit(Answerer)?, worker.submit(Answerer)?];
     let message = Message::new("number", sends).from_pid(handles[1].pid());
     handles[0].send(message)?;
     handles.into_iter().try_for_each(ended)
@@ -69,7 +65,6 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
             self.is_held = true;
             out.yield_command(Command::new(HOLD, ()), 0);
         }
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;
@@ -87,17 +82,10 @@ impl<F: Fn(u64) -> Result<(), BoxError> + Send + 'static> Process for Half<F> {
 }
 
 /// Sends each number that it gets, less one, back to the sender, and ends at 1 or 0.
-struct Answerer(Option<Context>);
+struct Answerer;
 
 impl Process for Answerer {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.0 = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        let ctx = self.0.as_ref().ok_or("not initialised")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             let Event::Message(message) = event else {
                 continue;

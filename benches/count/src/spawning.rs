@@ -1,7 +1,7 @@
 //! Processes that run once and end, submitted by one another, or by a thread that is no worker.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{BoxError, Context, Events, Payloads, Process, StepOutput, StepResult};
+use ganger_proc_api::{BoxError, Context, Events, Process, StepOutput, StepResult};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -14,7 +14,6 @@ pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> 
     let (last, ended) = mpsc::channel();
     let first = Link {
         left: processes,
-        ctx: None,
         last: Some(last),
     };
     drop(worker.submit(first)?);
@@ -78,25 +77,17 @@ impl Batch {
 
 struct Link {
     left: u64,
-    ctx: Option<Context>,
     last: Option<Sender<()>>,
 }
 
 impl Process for Link {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         out.done(());
         let last = self.last.take().ok_or("it runs once")?;
         match self.left.checked_sub(1) {
             Some(left) => {
-                let ctx = self.ctx.as_ref().ok_or("not initialised")?;
                 let next = Self {
                     left,
-                    ctx: None,
                     last: Some(last),
                 };
                 ctx.submit(next, "main", ())?;

@@ -2,9 +2,7 @@
 //! the other one queued.
 
 use crate::one_worker::{OneWorker, ended};
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Message, Payloads, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{BoxError, Context, Event, Events, Message, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 
 /// How many it sends in a step; fewer than a step is shown at once.
@@ -25,7 +23,6 @@ pub(crate) fn run(worker: &OneWorker, by: By, messages: u64) -> Result<(), BoxEr
     let feeder = worker.submit(Feeder {
         left: messages,
         by,
-        ctx: None,
         sink: sink.address().clone(),
     })?;
     // Makes itself known; the feeder begins when the sink has answered.
@@ -39,25 +36,18 @@ pub(crate) fn run(worker: &OneWorker, by: By, messages: u64) -> Result<(), BoxEr
 struct Feeder {
     left: u64,
     by: By,
-    ctx: Option<Context>,
     sink: Address,
 }
 
 impl Process for Feeder {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if events.next().is_none() {
             return Ok(());
         }
         for _ in 0..BATCH.min(self.left) {
-            match (&self.ctx, self.by) {
-                (Some(ctx), By::Pid) => ctx.send(self.sink.pid(), "item", self.left)?,
-                _ => self.sink.send(Message::new("item", self.left))?,
+            match self.by {
+                By::Pid => ctx.send(self.sink.pid(), "item", self.left)?,
+                By::Address => self.sink.send(Message::new("item", self.left))?,
             }
             self.left -= 1;
         }
@@ -76,7 +66,6 @@ struct Sink {
 
 impl Process for Sink {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         let mut taken = 0;
         for event in events {
             let Event::Message(message) = event else {

@@ -10,6 +10,7 @@
 //	pair.go      W4 ping_pong, W4b ping_pong_1000
 //	ring.go      W5 ring_1, W5b ring_100
 //	fan.go       W6 fan_in, W7 fan_out
+//	typed.go     W4t, W5bt, W6t, W7t: the same with a message of 40 bytes
 //	idle.go      W8 memory_idle, W10 wake_latency, W11 idle_cpu
 //	command.go   W9 command, W9ask command_ask
 //	stuck.go     W12 stuck_workers, W12cpu stuck_workers_cpu

@@ -38,18 +38,30 @@ var workloads = []workload{
 		return j.parts(or(j.processes, 1_000), pingPong)
 	}, ""},
 	{"W4pid", 1_000_000, 20_000, nil, "goroutines have no PIDs to send to"},
+	{"W4t", 1_000_000, 20_000, func(j job) ([]sample, error) {
+		return j.parts(1, typedPingPong)
+	}, ""},
 	{"W5", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(1, ring(or(j.processes, 10_000)))
 	}, ""},
 	{"W5b", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(100, ring(or(j.processes, 10_000)))
 	}, ""},
+	{"W5bt", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(100, typedRing(or(j.processes, 10_000)))
+	}, ""},
 	{"W6", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(or(j.producers, 100), fanIn)
 	}, ""},
 	{"W6all", 1_000_000, 50_000, nil, "a channel is sent one message at a time"},
+	{"W6t", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.producers, 100), typedFanIn)
+	}, ""},
 	{"W7", 1_000_000, 50_000, func(j job) ([]sample, error) {
 		return j.parts(or(j.processes, 1_000), fanOut)
+	}, ""},
+	{"W7t", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.parts(or(j.processes, 1_000), typedFanOut)
 	}, ""},
 	{"W8", 1_000_000, 20_000, func(j job) ([]sample, error) {
 		return j.withProcesses().memoryIdle()

@@ -5,6 +5,9 @@ use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::queue_figures::{DEQUE, MAILBOX};
 
+/// Those that run the workloads whose messages are values of one type.
+const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
+
 const SCHEDULERS: &[Peer] = &[
     Peer::Ganger,
     Peer::Tokio,
@@ -125,6 +128,16 @@ pub(super) const SPECS: &[Spec] = &[
         metrics: &[Metric::new("time", "ns")],
     },
     Spec {
+        id: Id::W4t,
+        name: "typed_ping_pong",
+        what: "As W4, with an enum of 40 bytes as the message",
+        of: "round trips",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: TYPED,
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.5)])],
+    },
+    Spec {
         id: Id::W5,
         name: "ring_1",
         what: "One token goes round a ring of 10,000 processes",
@@ -143,6 +156,16 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 50_000,
         peers: SCHEDULERS,
         metrics: &[Metric::new("time", "ns").to(&[Best(0.9)])],
+    },
+    Spec {
+        id: Id::W5bt,
+        name: "typed_ring_100",
+        what: "As W5b, with an enum of 40 bytes as the message",
+        of: "hops",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: TYPED,
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.7)])],
     },
     Spec {
         id: Id::W6,
@@ -165,6 +188,16 @@ pub(super) const SPECS: &[Spec] = &[
         metrics: &[Metric::new("time", "ns")],
     },
     Spec {
+        id: Id::W6t,
+        name: "typed_fan_in",
+        what: "As W6, with an enum of 40 bytes as the message",
+        of: "messages",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: TYPED,
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.8)])],
+    },
+    Spec {
         id: Id::W7,
         name: "fan_out",
         what: "One sender sends in turn to each of 1,000 receivers, which acknowledge their last",
@@ -173,6 +206,16 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 50_000,
         peers: SCHEDULERS,
         metrics: &[Metric::new("time", "ns").to(&[Best(1.0), Of(Peer::Tokio, 0.33)])],
+    },
+    Spec {
+        id: Id::W7t,
+        name: "typed_fan_out",
+        what: "As W7, with an enum of 40 bytes as the message",
+        of: "messages",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: TYPED,
+        metrics: &[Metric::new("time", "ns").to(&[Best(0.8)])],
     },
     Spec {
         id: Id::W8,

@@ -22,6 +22,10 @@ pub(super) fn failed(error: impl Display) -> Error {
     Error::Failed(error.to_string())
 }
 
+fn untyped() -> Error {
+    Error::Missing("it is not measured with an enum of 40 bytes as the message".to_owned())
+}
+
 /// One peer, set up, with its workers running. Calls come from one thread, which is no worker, one
 /// after another; each leaves no process behind. What is set up before the clock starts is said.
 ///
@@ -85,6 +89,30 @@ pub trait Contestant {
     /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed;
+
+    /// W4t: as [`ping_pong`](Self::ping_pong), with an enum of 40 bytes as the message.
+    fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
+        let _ = (pairs, round_trips);
+        Err(untyped())
+    }
+
+    /// W5bt: as [`ring`](Self::ring), with an enum of 40 bytes as the message.
+    fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
+        let _ = (members, tokens, hops);
+        Err(untyped())
+    }
+
+    /// W6t: as [`fan_in`](Self::fan_in), with an enum of 40 bytes as the message.
+    fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
+        let _ = (producers, messages);
+        Err(untyped())
+    }
+
+    /// W7t: as [`fan_out`](Self::fan_out), with an enum of 40 bytes as the message.
+    fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
+        let _ = (receivers, messages);
+        Err(untyped())
+    }
 
     /// W8, W11: starts that many processes from here. Each hits the gate, and waits.
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error>;

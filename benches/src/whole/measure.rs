@@ -70,23 +70,29 @@ pub(super) fn measure<C: Contestant>(
             peer.ping_pong(processes(1_000), trips)
         }),
         Id::W4pid => run.each(1, |trips| peer.ping_pong_by_pid(1, trips)),
+        Id::W4t => run.each(1, |trips| peer.typed_ping_pong(1, trips)),
         Id::W5 => run.each(1, |hops| peer.ring(processes(10_000), 1, hops)),
         Id::W5b => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
-        Id::W6 | Id::W6all => {
+        Id::W5bt => run.each(100, |hops| peer.typed_ring(processes(10_000), 100, hops)),
+        Id::W6 | Id::W6all | Id::W6t => {
             let producers = job.producers.unwrap_or(100);
             run.each(producers, |messages| {
                 let time = match job.id {
                     Id::W6all => peer.fan_in_all(producers, messages)?,
+                    Id::W6t => peer.typed_fan_in(producers, messages)?,
                     _ => peer.fan_in(producers, messages)?,
                 };
                 run.check_sum(producers * sum_below(messages))?;
                 Ok(time)
             })
         }
-        Id::W7 => {
+        Id::W7 | Id::W7t => {
             let receivers = processes(1_000);
             run.each(receivers, |messages| {
-                let time = peer.fan_out(receivers, messages)?;
+                let time = match job.id {
+                    Id::W7t => peer.typed_fan_out(receivers, messages)?,
+                    _ => peer.fan_out(receivers, messages)?,
+                };
                 run.check_sum(receivers * sum_below(messages))?;
                 Ok(time)
             })

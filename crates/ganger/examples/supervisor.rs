@@ -26,7 +26,7 @@ pub(crate) fn supervise(failures: u32, restarts: u32) -> Result<String, BoxError
     let child = move |attempt| Flaky { attempt, failures };
     let child_pid = Pid::new(scheduler.host_name(), CHILD);
     let supervisor = Supervisor::new(child_pid, restarts, child);
-    let exit = scheduler.submit(supervisor, "main", ())?.wait();
+    let exit = scheduler.spawn(supervisor)?.wait();
     Ok(match exit {
         ExitReason::Done(result) => result.as_str().unwrap_or_default().to_owned(),
         other => other.to_string(),
@@ -44,7 +44,6 @@ pub(crate) struct Supervisor<F> {
     /// How many may be.
     most: u32,
     is_cancelled: bool,
-    ctx: Option<Context>,
 }
 
 impl<F> Supervisor<F> {
@@ -55,7 +54,6 @@ impl<F> Supervisor<F> {
             started: 0,
             most: restarts.saturating_add(1),
             is_cancelled: false,
-            ctx: None,
         }
     }
 }
@@ -76,16 +74,9 @@ impl<P: Process, F: Fn(u32) -> P> Supervisor<F> {
 }
 
 impl<P: Process, F: Fn(u32) -> P + Send + 'static> Process for Supervisor<F> {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.clone().ok_or("not initialised")?;
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.started == 0 {
-            self.start(&ctx)?;
+            self.start(ctx)?;
         }
         for event in events {
             match event {
@@ -102,10 +93,11 @@ impl<P: Process, F: Fn(u32) -> P + Send + 'static> Process for Supervisor<F> {
                     if self.started == self.most {
                         return Err(format!("gave up after attempt {}", self.started).into());
                     }
-                    self.start(&ctx)?;
+                    self.start(ctx)?;
                 }
                 Event::Cancel(reason) => {
                     self.is_cancelled = true;
+                    out.defer_cancel();
                     if ctx.cancel(self.child, reason).is_err() {
                         out.done("cancelled");
                         return Ok(());

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Takes a number of milliseconds.
-pub(crate) const SLEEP: CommandId = CommandId::new(1);
+pub(crate) const SLEEP: CommandId = CommandId::new(256);
 
 fn main() -> Result<(), BoxError> {
     let timer = Timer::start();
@@ -23,8 +23,8 @@ fn main() -> Result<(), BoxError> {
         Periodic::new("often", 20, 6),
         Periodic::new("seldom", 50, 3),
     );
-    let often = scheduler.submit(often, "main", ())?;
-    let seldom = scheduler.submit(seldom, "main", ())?;
+    let often = scheduler.spawn(often)?;
+    let seldom = scheduler.spawn(seldom)?;
     println!("often: {}, seldom: {}", often.wait(), seldom.wait());
     Ok(())
 }
@@ -154,20 +154,12 @@ impl Periodic {
 
 impl Process for Periodic {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         for event in events {
-            match event {
-                Event::Completion(completion) => {
-                    completion.result?;
-                    self.is_asleep = false;
-                    self.left -= 1;
-                    println!("{}: {} more", self.name, self.left);
-                }
-                Event::Cancel(_) => {
-                    out.done(());
-                    return Ok(());
-                }
-                _ => {}
+            if let Event::Completion(completion) = event {
+                completion.result?;
+                self.is_asleep = false;
+                self.left -= 1;
+                println!("{}: {} more", self.name, self.left);
             }
         }
         if self.left == 0 {

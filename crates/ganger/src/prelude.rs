@@ -1,18 +1,19 @@
 //! What most programs need: `use ganger::prelude::*;`.
 
 pub use ganger_proc_api::{
-    BoxError, Bytes, CancelReason, CancelToken, Command, CommandError, CommandId, Completer,
-    Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason, Handler, HostName,
-    Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid, Process, SendError,
-    SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
-    UnknownMethod, UpgradeError, UpgradeRequest,
+    Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, Command, CommandError,
+    CommandId, Completer, Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason,
+    Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
+    Process, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
+    Symbol, Tag, TypedCommand, TypedCompleter, UnknownMethod, UpgradeError, UpgradeRequest,
+    WrongType, process_fn,
 };
 #[cfg(feature = "relay")]
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
 #[cfg(feature = "sched")]
 pub use ganger_sched::{
-    Address, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState, Scheduler,
-    SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
+    Address, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState,
+    Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
 };
 
 #[cfg(all(feature = "sched", feature = "relay"))]

@@ -18,23 +18,17 @@ const OUTSIDE: &str = "outside";
 /// ```
 /// use ganger::prelude::*;
 ///
-/// struct Echo(Option<Context>);
+/// struct Echo;
 /// impl Process for Echo {
-///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-///         self.0 = Some(ctx.clone());
-///         Ok(())
-///     }
-///
 ///     fn step(
 ///         &mut self,
-///         _: &Context,
+///         ctx: &Context,
 ///         events: &mut Events<'_>,
 ///         out: &mut StepOutput,
 ///     ) -> StepResult {
-///         out.idle();
 ///         for event in events {
-///             match (event, &self.0) {
-///                 (Event::Message(Message { source: Some(sender), payloads, .. }), Some(ctx)) => {
+///             match event {
+///                 Event::Message(Message { source: Some(sender), payloads, .. }) => {
 ///                     ctx.send(sender, "echo", payloads.into_first())?;
 ///                 }
 ///                 _ => {
@@ -49,7 +43,7 @@ const OUTSIDE: &str = "outside";
 ///
 /// let runtime = Runtime::builder().node("alpha").build()?;
 /// runtime.start()?;
-/// let echo = runtime.submit(Echo(None), "main", ())?;
+/// let echo = runtime.spawn(Echo)?;
 /// let mailbox = runtime.open_mailbox();
 /// runtime.send(Package::new(mailbox.pid(), echo.pid(), "say", "hello"))?;
 /// assert_eq!(mailbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));

@@ -19,7 +19,8 @@ pub(crate) struct Actor {
     world: Arc<World>,
     number: Number,
     nature: Nature,
-    ctx: Option<Context>,
+    /// Its PID, once it has been initialised.
+    pid: Option<Pid>,
     /// It leaves messages where they are.
     holds: bool,
     /// The processes that it monitors, with their tags.
@@ -38,6 +39,8 @@ struct Doing<'a> {
     yields: Vec<(Number, Kind)>,
     outcome: Outcome,
     request: Option<UpgradeRequest>,
+    /// A cancellation does not end the process.
+    defers: bool,
 }
 
 /// Panics without a word: the message is all that counts.
@@ -51,7 +54,7 @@ impl Actor {
             world: Arc::clone(world),
             number,
             nature,
-            ctx: None,
+            pid: None,
             holds: false,
             monitors: Vec::new(),
             last_wish: None,
@@ -103,8 +106,12 @@ impl Actor {
     fn finish(&mut self, number: Number, doing: &mut Doing<'_>) {
         match self.nature.manners {
             Manners::Finishes => doing.outcome = Outcome::Finishes(number),
-            Manners::Ignores => {}
-            Manners::CleansUp => self.last_wish = Some(self.ask(Kind::Delayed, doing)),
+            Manners::Obeys => {}
+            Manners::Ignores => doing.defers = true,
+            Manners::CleansUp => {
+                doing.defers = true;
+                self.last_wish = Some(self.ask(Kind::Delayed, doing));
+            }
         }
     }
 
@@ -193,7 +200,7 @@ impl Actor {
 impl Process for Actor {
     fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         let (pid, start) = (ctx.pid(), calls::start_of(method));
-        self.ctx = Some(ctx.clone());
+        self.pid = Some(pid);
         self.world.adopt(pid, self.nature);
         self.world.note(Note::Init(pid, self.number, start));
         if self.nature.probes {
@@ -209,8 +216,7 @@ impl Process for Actor {
         }
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.clone().ok_or("not initialised")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let pid = ctx.pid();
         let mut shown = Vec::with_capacity(events.len());
         let none = events.take_where(|event| {
@@ -224,6 +230,7 @@ impl Process for Actor {
             yields: Vec::new(),
             outcome: Outcome::Waits,
             request: None,
+            defers: false,
         };
         while matches!(doing.outcome, Outcome::Waits | Outcome::GoesOn) {
             let event = if self.holds {
@@ -236,17 +243,21 @@ impl Process for Actor {
             };
             let seen = Seen::of(&event);
             self.world.note(Note::Took(pid, seen));
-            self.react(&ctx, seen, &mut doing);
+            self.react(ctx, seen, &mut doing);
         }
         let Doing {
             out,
             yields,
             outcome,
             request,
+            defers,
         } = doing;
-        self.world.note(Note::Stepped(pid, yields, outcome));
+        if defers {
+            out.defer_cancel();
+        }
+        self.world.note(Note::Stepped(pid, yields, outcome, defers));
         match (outcome, request) {
-            (Outcome::Waits, _) => out.idle(),
+            (Outcome::Waits, _) => {}
             (Outcome::GoesOn, _) => out.go_on(),
             (Outcome::Finishes(number), _) => out.done(number),
             (Outcome::Fails(number), _) => return Err(number.to_string().into()),
@@ -259,8 +270,8 @@ impl Process for Actor {
 
     fn close(&mut self) {
         self.world.note(Note::Closed(self.number));
-        if let Some(ctx) = self.ctx.as_ref().filter(|_| self.nature.probes) {
-            calls::probe(&self.world, ctx.pid());
+        if let Some(pid) = self.pid.filter(|_| self.nature.probes) {
+            calls::probe(&self.world, pid);
         }
     }
 }

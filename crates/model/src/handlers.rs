@@ -18,15 +18,15 @@ const LATER: Duration = Duration::from_micros(20);
 /// The command id of each kind: ids in the array and in the map of the registry, and at their ends.
 pub(crate) fn id_of(kind: Kind) -> CommandId {
     CommandId::new(match kind {
-        Kind::AtOnce => 0,
-        Kind::Kept => 1,
-        Kind::Delayed => 300,
-        Kind::Drops => 255,
-        Kind::Errs => 256,
-        Kind::Panics => 2,
-        Kind::AnswersAndErrs => u16::MAX,
+        Kind::AtOnce => 256,
+        Kind::Kept => 257,
+        Kind::Delayed => 511,
+        Kind::Drops => 512,
+        Kind::Errs => 32_767,
+        Kind::Panics => 258,
+        Kind::AnswersAndErrs => 20_000,
         Kind::Unknown => 301,
-        Kind::Terminates => 3,
+        Kind::Terminates => 259,
     })
 }
 

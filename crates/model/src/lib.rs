@@ -25,3 +25,12 @@ pub use threads::play_on_threads;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct ReadMe;
+
+/// The pages of the guide, so that their blocks are run.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../docs/guide/messages.md")]
+    struct Messages;
+    #[doc = include_str!("../../../docs/guide/commands.md")]
+    struct Commands;
+}

@@ -37,6 +37,8 @@ pub(crate) enum Finished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Done(Number),
+    /// By this cancellation, or by a shutdown.
+    Cancelled(Option<Number>),
     Failed(Number),
     Panicked(Number),
     Terminated,
@@ -136,8 +138,9 @@ pub(crate) enum Note {
     Step(Pid, Number, Vec<Seen>),
     /// A step takes an event.
     Took(Pid, Seen),
-    /// A step ends, with these yields and that outcome.
-    Stepped(Pid, Vec<(Number, Kind)>, Outcome),
+    /// A step ends, with these yields and that outcome. The flag says whether it defers a
+    /// cancellation.
+    Stepped(Pid, Vec<(Number, Kind)>, Outcome, bool),
     /// The handler of a yield is called.
     Handled(Number),
     /// `close` of a process begins.
@@ -164,6 +167,15 @@ impl Seen {
             _ => None,
         };
         seen.unwrap_or(Self::Foreign)
+    }
+
+    /// The end that it leads to, where it is a cancellation that is not deferred.
+    pub(crate) fn end(self) -> Option<End> {
+        match self {
+            Self::Cancel(number) => Some(End::Cancelled(Some(number))),
+            Self::Shutdown => Some(End::Cancelled(None)),
+            _ => None,
+        }
     }
 
     /// Whether it overtakes messages and completions.
@@ -247,6 +259,7 @@ impl End {
             ExitReason::Done(result) => result.as_u64().map(Self::Done),
             ExitReason::Failed(error) => number_of(&error.to_string()).map(Self::Failed),
             ExitReason::Panicked(text) => number_of(text).map(Self::Panicked),
+            ExitReason::Cancelled(reason) => Self::cancelled(reason),
             ExitReason::Terminated => Some(Self::Terminated),
             ExitReason::UpgradeFailed(UpgradeError::InitFailed(_)) => Some(Self::HeirFailed),
             ExitReason::UpgradeFailed(UpgradeError::InitPanicked(_)) => Some(Self::HeirPanicked),
@@ -263,6 +276,14 @@ impl End {
 }
 
 impl End {
+    fn cancelled(reason: &CancelReason) -> Option<Self> {
+        match reason {
+            CancelReason::Shutdown => Some(Self::Cancelled(None)),
+            CancelReason::Requested(text) => number_of(text).map(|it| Self::Cancelled(Some(it))),
+            _ => None,
+        }
+    }
+
     /// The end as a notice tells it: without results, and with one end for all heirs that could not
     /// be made.
     pub(crate) fn as_told(self) -> Self {
@@ -280,6 +301,7 @@ impl End {
             ExitCause::Done => Some(Self::Done(0)),
             ExitCause::Failed(text) => number_of(text).map(Self::Failed),
             ExitCause::Panicked(text) => number_of(text).map(Self::Panicked),
+            ExitCause::Cancelled(reason) => Self::cancelled(reason),
             ExitCause::Terminated => Some(Self::Terminated),
             ExitCause::UpgradeFailed(_) => Some(Self::HeirFailed),
             _ => None,
@@ -291,6 +313,7 @@ impl End {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done(_) => "done",
+            Self::Cancelled(_) => "cancelled",
             Self::Failed(_) => "failed",
             Self::Panicked(_) => "panicked",
             Self::Terminated => "terminated",

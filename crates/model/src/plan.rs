@@ -164,8 +164,10 @@ pub struct Nature {
 /// What a process does when it is asked to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manners {
-    /// It finishes.
+    /// It finishes, with a result.
     Finishes,
+    /// It says nothing, and so ends.
+    Obeys,
     /// It goes on.
     Ignores,
     /// It has something done first.

@@ -186,3 +186,38 @@ impl FreeSet {
         self.bits.get() == 0
     }
 }
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Sets with many gaps, with few, and with one row of blocks.
+    fn bits() -> impl Strategy<Value = u64> {
+        let row = (0..64_u32, 0..64_u32).prop_map(|(from, to)| u64::MAX >> from & u64::MAX << to);
+        prop_oneof![
+            any::<u64>(),
+            any::<[u64; 3]>().prop_map(|[a, b, c]| a | b | c),
+            row,
+        ]
+    }
+
+    proptest! {
+        /// The run ends at the first gap, at its bound, or with the group.
+        #[test]
+        fn a_run_is_what_lies_behind_the_lowest_block(bits in bits(), blocks in 1..20_u32) {
+            let set = FreeSet::new();
+            let first = ptr::without_provenance_mut(SLAB);
+            set.replace(BlockSet { first, bits });
+            let is_here = |place: &u32| bits >> place & 1 == 1;
+            let lowest = (0..u64::BITS).find(is_here).unwrap_or(u64::BITS);
+            let expected = (lowest + 1..u64::BITS.min(lowest + blocks))
+                .take_while(is_here)
+                .fold(0, |run, place| run | 1 << place);
+            let run = set.take_run(blocks);
+            let left = set.replace(BlockSet::EMPTY);
+            prop_assert_eq!((run.first, left.first), (first, first));
+            prop_assert_eq!((run.bits, left.bits), (expected, bits & !expected));
+        }
+    }
+}

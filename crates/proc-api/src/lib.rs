@@ -8,8 +8,8 @@ mod raw;
 mod values;
 
 pub use commands::{
-    Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall, EndWatch,
-    Handler, Tag,
+    Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
+    EndWatch, Handler, Tag, TypedCommand, TypedCompleter, typed_handler,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
@@ -18,15 +18,15 @@ pub use events::{
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};
 pub use process::{
-    CancelToken, Context, ContextBackend, DrainYields, Lifecycle, NotFound, Outcome, Process,
-    RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
-    UnknownMethod, UpgradeRequest, UpgradeTarget, Yield,
+    Actor, ActorProcess, CancelToken, Context, ContextBackend, DrainYields, Lifecycle, NotFound,
+    Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult,
+    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield, process_fn,
 };
-pub use raw::Exclusive;
+pub use raw::{Exclusive, Kind};
 pub use values::{
     BoxError, HostName, InternError, MAX_INLINE_BYTES, MAX_INTERNED, MAX_NAME_BYTES, MAX_PARSED,
     MAX_SYMBOL_BYTES, Message, NameError, NameProblem, NodeName, Package, ParsePidError, Payload,
-    Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol,
+    Payloads, Pid, PidProblem, SendError, SendErrorKind, Symbol, TypePair, WrongType,
 };
 
 /// `bytes::Bytes`, which [`Payload`] carries.

@@ -32,6 +32,10 @@ pub(crate) const TARGET: &str = "ganger::relay";
 /// assert_eq!(package.message.topic, "job");
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't receive packages",
+    note = "implement `Receiver` for it, with `send`, or make one of a closure by `from_fn`"
+)]
 pub trait Receiver: Send + Sync {
     /// Takes the package, or returns it unchanged inside the error.
     ///

@@ -12,6 +12,7 @@
 //! returned, so that it is dropped outside.
 
 use dashmap::{DashMap, Entry};
+use ganger_sync::CachePadded;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::hash::Hash;
 
@@ -25,14 +26,15 @@ const LOOK: usize = 256;
 /// quarter of its room, and looks at that after every [`LOOK`] removals.
 pub(crate) struct Table<K, V> {
     map: DashMap<K, V>,
-    removals: AtomicUsize,
+    /// Apart from the map's own words, which each look-up reads.
+    removals: CachePadded<AtomicUsize>,
 }
 
 impl<K: Copy + Eq + Hash, V: Clone> Table<K, V> {
     pub(crate) fn new() -> Self {
         Self {
             map: DashMap::new(),
-            removals: AtomicUsize::new(0),
+            removals: CachePadded::default(),
         }
     }
 

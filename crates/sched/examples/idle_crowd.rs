@@ -78,7 +78,6 @@ struct Idle;
 
 impl Process for Idle {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 // Ordering: Relaxed, here and below: counts, read when all have ended.
@@ -223,7 +222,7 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
         let begun = Instant::now();
         let ended = scheduler.stats().ended();
         for pid in &mut pids {
-            *pid = scheduler.submit(Idle, "main", ())?.pid();
+            *pid = scheduler.spawn(Idle)?.pid();
         }
         let steps = processes * (2 * round - 1);
         wait("all are idle", || {
@@ -268,14 +267,24 @@ pub(crate) fn crowd(processes: u64) -> Result<(), BoxError> {
     let begun = Instant::now();
     let weak = scheduler.downgrade();
     drop(scheduler);
-    // Its last thread frees the rest, perhaps a moment later.
     wait("nothing holds the scheduler", || weak.upgrade().is_none())?;
     show("the scheduler is gone", processes, begun.elapsed());
     let begun = Instant::now();
-    // Another has the allocator return what it keeps.
-    Scheduler::builder().workers(1).build()?.release_memory();
     let stage = "all memory released";
+    // The last thread frees the scheduler after nothing holds it any more, perhaps a moment later.
+    // Another one has the allocator return what it keeps.
+    let is_free = || {
+        let another = Scheduler::builder().workers(1).build();
+        another.is_ok_and(|another| {
+            another.release_memory();
+            drop(another);
+            let used = Used::now();
+            used.check(start, stage, processes, (0, GONE)).is_ok()
+        })
+    };
+    let waited = wait(stage, is_free);
     let used = show(stage, processes, begun.elapsed());
     used.check(start, stage, processes, (0, GONE))?;
+    waited?;
     Ok(())
 }

@@ -40,6 +40,7 @@ pub use api::scheduler::{Scheduler, StartError};
 pub use api::send_all::SendAllError;
 pub use api::sending::SendAsync;
 pub use api::system_send::{SystemEvent, SystemSendError};
+pub use api::typed::{ContextExt, Recipient, WrongAddress};
 pub use base::config::BuildError;
 pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};

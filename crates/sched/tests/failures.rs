@@ -6,8 +6,8 @@
 mod support;
 
 use ganger_proc_api::{
-    BoxError, Context, Events, ExitReason, Lifecycle, Pid, Process, StepOutput, StepResult,
-    UpgradeRequest,
+    BoxError, Command, CommandId, Context, Events, ExitReason, Lifecycle, Pid, Process, StepOutput,
+    StepResult, UpgradeRequest,
 };
 use ganger_sched::{Builder, Scheduler};
 use std::fmt;
@@ -230,4 +230,53 @@ fn a_stop_that_forces_nobody_warns_of_nothing() {
     assert!(exit(waiting).is_done());
     assert_eq!(seen(&["WARN", "{polite|"]), [] as [String; 0]);
     assert_eq!(seen(&["WARN", "forced=0;"]), [] as [String; 0]);
+}
+
+/// Goes on until its first step is that long ago. Some of its steps have a command answered.
+struct Spins {
+    left: u32,
+    asks_at_each: u32,
+    has_command: bool,
+}
+
+impl Process for Spins {
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        events.for_each(drop);
+        if self.left == 0 {
+            out.done(7);
+            return Ok(());
+        }
+        self.left -= 1;
+        if self.has_command && self.left.is_multiple_of(self.asks_at_each) {
+            out.yield_command(Command::new(UNKNOWN, ()), 1);
+        }
+        out.go_on();
+        Ok(())
+    }
+}
+
+/// No handler has this id, so the answer is there at once.
+const UNKNOWN: CommandId = CommandId::new(1);
+
+// pins: P3
+#[test]
+fn a_process_that_goes_on_without_anything_to_do_is_warned_of_once() {
+    let scheduler = started("spinning", |builder| builder);
+    let warnings_of = |left, has_command| {
+        let spins = Spins {
+            left,
+            asks_at_each: 5_000,
+            has_command,
+        };
+        let spins = scheduler.submit(spins, "spins", ()).unwrap();
+        let pid = format!("pid={};", spins.pid());
+        assert_eq!(exit_number(spins), 7);
+        seen(&["WARN", &pid, "goes on without an event"])
+    };
+    assert_eq!(warnings_of(9_000, false), [] as [String; 0]);
+    assert_eq!(warnings_of(100_000, true), [] as [String; 0]);
+    let warnings = warnings_of(100_000, false);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("method=spins;"), "{}", warnings[0]);
+    assert!(warnings[0].contains("Spins\";"), "{}", warnings[0]);
 }

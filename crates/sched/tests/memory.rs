@@ -5,6 +5,8 @@
 mod bursts;
 #[path = "it/support/mod.rs"]
 mod support;
+#[path = "memory/typed.rs"]
+mod typed;
 
 use ganger_mpsc::node_cache;
 use ganger_proc_api::{Context, Event, Events, Message, Process, StepOutput, StepResult};
@@ -18,11 +20,16 @@ struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
+/// How often the allocator has been asked.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
 // SAFETY: what the system's allocator does, and a count.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // Ordering: Relaxed: counts.
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // Ordering: Relaxed: counts.
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
         // SAFETY: as this function's.
         unsafe { System.alloc(layout) }
     }
@@ -30,6 +37,8 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // Ordering: Relaxed: counts.
         LIVE.fetch_add(size, Ordering::Relaxed);
+        // Ordering: Relaxed: counts.
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
         // Ordering: Relaxed: counts.
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as this function's.
@@ -62,7 +71,6 @@ struct Idler([u64; 8]);
 
 impl Process for Idler {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.next().is_some() {
             out.done(self.0[0]);
         }
@@ -165,7 +173,6 @@ impl Process for Passing {
             out.done(());
             return Ok(());
         }
-        out.idle();
         match events.next() {
             Some(Event::Cancel(_)) => out.done(()),
             event => self.wakes += u8::from(event.is_some()),

@@ -145,6 +145,8 @@ fn beside_a_crowd(
             let busy = process(move |_, _, out| {
                 if is_over.load(Ordering::SeqCst) {
                     out.done(7);
+                } else {
+                    out.go_on();
                 }
                 Ok(())
             });

@@ -37,7 +37,7 @@ impl std::error::Error for Unshowable {}
 // pins: P8, P2, D4
 #[test]
 fn users_code_in_events_ends_nothing_but_its_process() {
-    const DO: CommandId = CommandId::new(1);
+    const DO: CommandId = CommandId::new(256);
     quiet_panics();
     tracing::subscriber::set_global_default(on_event(Level::TRACE, format_all)).unwrap();
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
@@ -48,7 +48,6 @@ fn users_code_in_events_ends_nothing_but_its_process() {
     scheduler.register(DO, "do", handler).unwrap();
     scheduler.start().unwrap();
     let failing = process(|_, events, out| {
-        out.wait_for_yields();
         match events.next() {
             None => out.yield_command(Command::new(DO, ()), 1),
             Some(_) => return Err(Box::new(Unshowable)),

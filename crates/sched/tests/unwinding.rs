@@ -16,7 +16,7 @@ use support::on_event::on_event;
 use support::*;
 use tracing::Level;
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 /// Sets a subscriber for all threads that have none of their own. It has to be there before any
 /// event: where the first event of a kind meets the first subscriber, `tracing` may take it that no
@@ -51,7 +51,6 @@ fn an_error_after_an_answer_is_no_stale_completion() {
         scheduler.start().unwrap();
         let mut yielded = false;
         let asker = process(move |_, events, out| {
-            out.idle();
             if !yielded {
                 yielded = true;
                 out.yield_command(Command::new(DO, ()), 1);
@@ -155,8 +154,7 @@ fn a_predicate_that_panics_takes_nothing() {
         .build()
         .unwrap();
     let mut seen = Vec::new();
-    let taker = process(move |_, events, out| {
-        out.idle();
+    let taker = process(move |_, events, _| {
         let mut looks = 0;
         let taken = catch_unwind(AssertUnwindSafe(|| {
             events.take_where(|_| {

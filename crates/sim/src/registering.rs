@@ -4,10 +4,12 @@ use crate::faults::LATE;
 use crate::rt::Rt;
 use crate::timers::SimClock;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Handler, Process, Symbol, UpgradeRequest,
+    BoxError, Command, CommandId, Completer, Handler, Process, Symbol, TypedCommand,
+    TypedCompleter, UpgradeRequest, typed_handler,
 };
 use ganger_sched::sim;
 use ganger_sched::{FactoryError, RegisterError};
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Rt<'_> {
@@ -22,10 +24,30 @@ impl Rt<'_> {
         name: impl Into<Symbol>,
         handler: impl Handler,
     ) -> Result<(), RegisterError> {
-        let clock = self.clock();
         let name = name.into();
+        let faulty = self.faulty(name, handler);
+        self.handle().register(id, name, faulty)
+    }
+
+    /// Registers a handler of a typed command like
+    /// [`Handle::register_for`](ganger_sched::Handle::register_for); the handler may fail, as
+    /// [`Faults`](crate::Faults) says.
+    ///
+    /// # Errors
+    /// [`RegisterError`] when the type has a handler, or something has moved already.
+    pub fn register_for<C: TypedCommand>(
+        &self,
+        handle: impl Fn(C, TypedCompleter<C>) -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Result<(), RegisterError> {
+        let name = Symbol::new(std::any::type_name::<C>());
+        let faulty = self.faulty(name, typed_handler(handle));
+        self.handle().commands().register_for::<C>(Arc::new(faulty))
+    }
+
+    fn faulty<H: Handler>(&self, name: Symbol, handler: H) -> impl Handler + use<H> {
+        let clock = self.clock();
         let tell = move |what: &str| sim::tell(format!("fault: {name} {what}"));
-        let faulty = move |command: Command, completer: Completer| -> Result<(), BoxError> {
+        move |command: Command, completer: Completer| -> Result<(), BoxError> {
             if sim::happens("handler drops") {
                 tell("drops its completer");
                 return Ok(());
@@ -43,8 +65,7 @@ impl Rt<'_> {
                 return handler.handle(command, later(&clock, name, completer));
             }
             handler.handle(command, completer)
-        };
-        self.handle().register(id, name, faulty)
+        }
     }
 
     /// Registers a factory like

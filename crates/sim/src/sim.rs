@@ -33,7 +33,7 @@ use std::{env, fmt, mem};
 /// }
 ///
 /// let report = Sim::new(1).workers(4).run(|rt| {
-///     let answer = rt.submit(Answer, "main", ()).unwrap();
+///     let answer = rt.spawn(Answer).unwrap();
 ///     assert!(matches!(rt.wait(answer), ExitReason::Done(it) if it.as_u64() == Some(42)));
 /// });
 /// assert!(report.moves > 0);

@@ -101,6 +101,8 @@ counts! {
     refused_starts,
     /// Exits, by their reasons.
     done,
+    /// A cancellation that the process has not dealt with.
+    cancelled,
     /// An error of a step.
     failed,
     /// A panic of a step.
@@ -168,6 +170,7 @@ impl Account {
     pub fn exits(&self) -> u64 {
         let exits = [
             &self.done,
+            &self.cancelled,
             &self.failed,
             &self.panicked,
             &self.terminated,
@@ -180,6 +183,7 @@ impl Account {
     pub fn exit(&self, reason: &ExitReason) {
         match reason {
             ExitReason::Done(_) => self.done.bump(),
+            ExitReason::Cancelled(_) => self.cancelled.bump(),
             ExitReason::Failed(_) => self.failed.bump(),
             ExitReason::Panicked(_) => self.panicked.bump(),
             ExitReason::Terminated => self.terminated.bump(),
@@ -195,13 +199,23 @@ impl Account {
     /// The equations that do not hold, a line each.
     pub fn settle(&self, stats: &WorkerStats) -> Result<(), String> {
         let own = self.totals();
-        let exits = own.done + own.failed + own.panicked + own.terminated + own.upgrades_failed;
+        let exits = own.done
+            + own.cancelled
+            + own.failed
+            + own.panicked
+            + own.terminated
+            + own.upgrades_failed;
         let equations = [
             ("processes made = dropped", own.made, own.dropped),
             ("inits = closes", own.inits, own.closes),
             ("starts = exits", own.started, exits),
             ("starts = the scheduler's", own.started, stats.started),
             ("done = the scheduler's", own.done, stats.done),
+            (
+                "cancelled = the scheduler's",
+                own.cancelled,
+                stats.cancelled,
+            ),
             ("failed = the scheduler's", own.failed, stats.failed),
             ("panicked = the scheduler's", own.panicked, stats.panicked),
             (

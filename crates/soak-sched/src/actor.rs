@@ -80,7 +80,6 @@ impl Kit {
             kit: self.clone(),
             random: Rng::with_seed(seed),
             behaviour,
-            ctx: None,
             life: Life::New,
             is_inside: AtomicBool::new(false),
             order: Order::default(),
@@ -115,7 +114,6 @@ pub(crate) struct Actor {
     kit: Kit,
     random: Rng,
     behaviour: Box<dyn Behaviour>,
-    ctx: Option<Context>,
     life: Life,
     /// Whether a call is under way; a second call that sees it is an error.
     is_inside: AtomicBool,
@@ -190,6 +188,7 @@ impl Actor {
 
     fn step_inside(
         &mut self,
+        ctx: &Context,
         events: &mut Events<'_>,
         out: &mut StepOutput,
     ) -> Result<(), BoxError> {
@@ -197,15 +196,19 @@ impl Actor {
         self.kit
             .faults
             .in_step(&self.kit.account, &mut self.random)?;
-        let ctx = self.ctx.as_ref().ok_or("a step without a context")?;
         let mut turn = Turn {
             kit: &self.kit,
             ctx,
             random: &mut self.random,
             sender: &mut self.sender,
             asks: Vec::new(),
+            defers: false,
         };
         let next = self.behaviour.turn(mail, &mut turn);
+        // A cancellation that has been left is taken by a later step.
+        if turn.defers || has_left {
+            out.defer_cancel();
+        }
         // Commands are carried out even if the step that yields them fails.
         for ask in mem::take(&mut turn.asks) {
             let tag = ask.yield_to(out);
@@ -219,8 +222,7 @@ impl Actor {
             // The events that were left would not wake it.
             Next::GoOn => out.go_on(),
             Next::Wait if has_left => out.go_on(),
-            Next::Wait if self.asked.is_empty() => out.idle(),
-            Next::Wait => out.wait_for_yields(),
+            Next::Wait => {}
             Next::Done(result) => out.done(result),
             Next::Become(behaviour) => {
                 let next = self.kit.boxed(behaviour, self.random.u64(..), true);
@@ -237,7 +239,6 @@ impl Process for Actor {
         let result = self.kit.faults.in_init(&self.kit.account, &mut self.random);
         if result.is_ok() {
             self.life = Life::Initialised;
-            self.ctx = Some(ctx.clone());
             let is_heir = self.is_replacement || ctx.pid().id() < FIRST_COUNTED_ID;
             self.order = Order::new(is_heir);
             let account = &self.kit.account;
@@ -250,9 +251,9 @@ impl Process for Actor {
         result
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.enter("step", Life::Initialised);
-        let result = self.step_inside(events, out);
+        let result = self.step_inside(ctx, events, out);
         self.leave();
         result
     }
@@ -287,6 +288,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) random: &'a mut Rng,
     sender: &'a mut Sender,
     asks: Vec<Ask>,
+    /// A cancellation does not end the process: it finishes later.
+    pub(crate) defers: bool,
 }
 
 impl Turn<'_> {

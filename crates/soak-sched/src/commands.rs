@@ -78,8 +78,8 @@ impl Ask {
 
     fn id(self) -> CommandId {
         let place = ALL.iter().position(|ask| *ask == self);
-        // Some ids are looked up in another way than those below 256.
-        let number = place.unwrap_or_default() * 100 + 1;
+        // Ids from 512 on are looked up in another way than those below.
+        let number = place.unwrap_or_default() * 100 + 300;
         CommandId::new(u16::try_from(number).unwrap_or_default())
     }
 

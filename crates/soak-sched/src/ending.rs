@@ -20,7 +20,10 @@ impl Behaviour for Asynchronous {
     fn turn(&mut self, mail: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError> {
         for mail in mail {
             match mail {
-                Mail::Cancel => turn.ask(Ask::Later),
+                Mail::Cancel => {
+                    turn.defers = true;
+                    turn.ask(Ask::Later);
+                }
                 Mail::Answer => return Ok(Next::Done(0)),
                 Mail::Parcel(_) => {}
             }
@@ -33,7 +36,8 @@ impl Behaviour for Asynchronous {
 struct Stubborn;
 
 impl Behaviour for Stubborn {
-    fn turn(&mut self, _: Vec<Mail>, _: &mut Turn<'_>) -> Result<Next, BoxError> {
+    fn turn(&mut self, _: Vec<Mail>, turn: &mut Turn<'_>) -> Result<Next, BoxError> {
+        turn.defers = true;
         Ok(Next::Wait)
     }
 }

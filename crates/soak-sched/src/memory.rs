@@ -5,8 +5,8 @@
 //!
 //! **Rule.** The bytes in use are sampled after each round, when no process is alive and all caches
 //! are empty. The first samples are warming up. The rest is cut into blocks, and each block has its
-//! median. Memory grows when the slope of the medians exceeds [`MOST_SLOPE`] in the first half and
-//! in the second half, and the whole growth exceeds [`TOLERANCE`]. A single step, however large,
+//! median. Memory grows when the slope of the medians exceeds `MOST_SLOPE` in the first half and
+//! in the second half, and the whole growth exceeds `TOLERANCE`. A single step, however large,
 //! does not count. Resident memory is only reported.
 
 use crate::heap::live;

@@ -5,6 +5,7 @@ use fastrand::Rng;
 use ganger_soak::chance::pick;
 use std::num::NonZeroUsize;
 use std::thread;
+use std::time::Duration;
 
 /// The most times that there are more workers than cores.
 const MOST_OVERSUBSCRIBED: usize = 4;
@@ -37,6 +38,7 @@ pub(crate) struct SitePlan {
     pub(crate) rotation: u32,
     pub(crate) spins: u32,
     pub(crate) max_spares: usize,
+    pub(crate) keep_spares: Duration,
     pub(crate) mailbox_limit: Option<usize>,
     pub(crate) max_processes: Option<usize>,
     /// At every how many-th start the hook refuses; 0: never.
@@ -139,6 +141,7 @@ impl SitePlan {
             rotation: *pick(random, &[1, 5, 61, 61]),
             spins: *pick(random, &[0, 4, 4, 20]),
             max_spares: *pick(random, &[0, 1, 4, 64]),
+            keep_spares: Duration::from_secs(10),
             mailbox_limit: *pick(random, &[None, None, Some(1), Some(10), Some(1_000)]),
             max_processes: *pick(random, &[None, None, Some(ROOM), Some(2 * ROOM)]),
             refuse_starts: *pick(random, &[0, 0, 1_000, 30]),
@@ -158,6 +161,8 @@ impl SitePlan {
             rotation: 61,
             spins: 4,
             max_spares: 64,
+            // A quiet point waits until they have ended.
+            keep_spares: Duration::from_millis(20),
             mailbox_limit: None,
             max_processes: Some(2 * ROOM),
             refuse_starts: 1_000,

@@ -1,4 +1,4 @@
-//! A quiet point: no process is alive, and no cache has memory.
+//! A quiet point: no process is alive, no cache has memory, and no spare thread is there.
 
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::faults::Faults;
@@ -8,9 +8,13 @@ use fastrand::Rng;
 use ganger::prelude::{BoxError, WeakHandle};
 use std::sync::{Arc, Barrier};
 
-/// Empties the caches of a scheduler without live processes. Each of its workers is held in a step
-/// until all are, and empties its own.
+/// Empties the caches of a scheduler without live processes, when its spare threads have ended:
+/// what these have differs from one quiet point to the next. Each worker is held in a step until
+/// all are, and empties its own.
 pub(crate) fn empty_caches(site: &Site, watch: &Watch, workers: usize) -> Result<(), String> {
+    watch.until("the spare threads have ended", || {
+        site.runtime.stats().spares == 0
+    });
     let (kit, mut random) = (site.kit(Faults::default()), Rng::with_seed(0));
     let all = Arc::new(Barrier::new(workers));
     let emptier = || Emptier {

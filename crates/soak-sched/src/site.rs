@@ -92,6 +92,7 @@ impl Site {
             .rotation(plan.rotation)
             .spin_limits(plan.spins, 4 * plan.spins)
             .max_spares(plan.max_spares)
+            .keep_spares(plan.keep_spares)
             .shutdown_deadline(Duration::from_millis(PATIENT_MS))
             .lifecycle(hooks);
         if let Some(limit) = plan.mailbox_limit {

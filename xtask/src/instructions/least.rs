@@ -25,7 +25,7 @@ const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 pub(super) const LEAST: [Least; 14] = [
     Least {
         act: "step",
-        what: "a `Continue` step",
+        what: "a step that goes on",
         rmws: 0.0,
         allocations: 0.0,
         why: "Between the queue and the step the process is its worker's alone. The count is \

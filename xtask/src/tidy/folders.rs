@@ -83,7 +83,7 @@ const MPSC: [Folder; 4] = [
 const PROC_API: [Folder; 5] = [
     ("raw", &[]),
     ("values", &["raw"]),
-    ("commands", &["values"]),
+    ("commands", &["raw", "values"]),
     ("events", &["raw", "values", "commands"]),
     ("process", &["raw", "values", "commands", "events"]),
 ];

@@ -13,8 +13,8 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("wheel", &[]),
     ("mpsc", &["sync", "nodes", "soak"]),
     ("os", &[]),
-    ("proc-api", &[]),
-    ("relay", &["sync", "mpsc", "proc-api"]),
+    ("proc-api", &["sync", "nodes"]),
+    ("relay", &["sync", "mpsc", "nodes", "proc-api"]),
     (
         "sched",
         &[

@@ -1,4 +1,4 @@
-//! The peers, each in a folder of its own, all with the same files:
+//! The peers, each in a folder of its own, nearly all with the same files:
 //!
 //! ```text
 //! mod       the runtime, with its workers
@@ -9,6 +9,7 @@
 //! fan       in and out
 //! crowd     processes that wait: memory, wake-up, lateness
 //! ask       commands
+//! typed     pairs, rings and fans with an enum of 40 bytes as the message
 //! ```
 
 mod actix;

@@ -113,7 +113,8 @@ impl Aggregator {
 
 impl Process for Aggregator {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+        // The reports of cancelled files are still to come.
+        out.defer_cancel();
         for event in events {
             if let Event::Message(message) = event {
                 self.take(message)?;

@@ -29,6 +29,7 @@ pub(crate) struct FileCounter {
     expected_bytes: u64,
     aggregator: Pid,
     console: Arc<Console>,
+    /// For the report of `close`, which has no context.
     context: Option<Context>,
     /// Gone once the report has been sent: there is exactly one.
     slot: Option<Slot>,
@@ -70,16 +71,20 @@ impl FileCounter {
         };
         self.offset += CHUNK_BYTES as u64;
         out.yield_command(Command::new(READ, Payload::any(request)), self.offset);
-        out.wait_for_yields();
     }
 
     /// Takes a completed read; returns what has become of the file, if that is settled now.
-    fn take_read(&mut self, completion: Completion, out: &mut StepOutput) -> Option<Outcome> {
+    fn take_read(
+        &mut self,
+        ctx: &Context,
+        completion: Completion,
+        out: &mut StepOutput,
+    ) -> Option<Outcome> {
         let chunk = match completion.result.map(Payload::downcast::<Chunk>) {
             Ok(Ok(chunk)) => chunk,
             Ok(Err(_)) => return Some(self.failed("the reader answered with something else")),
             // Readers give the reads of cancelled processes up, perhaps before the cancel event.
-            Err(_) if self.is_cancelled() => return Some(self.interrupted()),
+            Err(_) if ctx.is_cancelled() => return Some(self.interrupted()),
             Err(error) => return Some(self.failed(error)),
         };
         let first_chunk = self.offset == CHUNK_BYTES as u64;
@@ -95,11 +100,6 @@ impl FileCounter {
         self.yield_read(out);
         out.go_on();
         None
-    }
-
-    fn is_cancelled(&self) -> bool {
-        let context = self.context.as_ref();
-        context.is_some_and(Context::is_cancelled)
     }
 
     fn count(&mut self, chunk: &[u8]) {
@@ -158,17 +158,16 @@ impl Process for FileCounter {
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.offset == 0 {
             self.yield_read(out);
         }
-        out.wait_for_yields();
         if let Some(chunk) = self.chunk.take() {
             self.count(&chunk);
         }
         for event in events {
             let outcome = match event {
-                Event::Completion(completion) => self.take_read(completion, out),
+                Event::Completion(completion) => self.take_read(ctx, completion, out),
                 Event::Cancel(_) => Some(self.interrupted()),
                 _ => None,
             };
@@ -265,7 +264,7 @@ mod tests {
             self.queue.extend(event);
             let mut out = StepOutput::new();
             let mut events = Events::new(&mut self.queue);
-            let context = Context::detached("{test|1}".parse().unwrap());
+            let context = Context::new(Arc::clone(&self.recorder) as _);
             self.process.step(&context, &mut events, &mut out).unwrap();
             out
         }
@@ -304,14 +303,14 @@ mod tests {
         let mut bench = Bench::new();
         let out = bench.step(None);
         assert_eq!(out.yields().len(), 1);
-        assert!(matches!(out.outcome(), StepOutcome::WaitForYields));
+        assert!(matches!(out.outcome(), StepOutcome::Wait));
         let out = bench.step(bench.read(&b"abcdefg ".repeat(CHUNK_BYTES / 8)));
         assert_eq!(out.yields().len(), 1);
-        assert!(matches!(out.outcome(), StepOutcome::Continue));
+        assert!(matches!(out.outcome(), StepOutcome::GoOn));
         assert_eq!(bench.process.counted_bytes, 0);
         let out = bench.step(None);
         assert!(out.yields().is_empty());
-        assert!(matches!(out.outcome(), StepOutcome::WaitForYields));
+        assert!(matches!(out.outcome(), StepOutcome::Wait));
         assert_eq!(bench.process.counted_bytes, CHUNK_BYTES as u64);
         let out = bench.step(bench.read(b"end"));
         assert!(matches!(out.outcome(), StepOutcome::Done(_)));

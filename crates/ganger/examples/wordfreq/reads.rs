@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Reads a chunk: takes one [`ReadRequest`], completes with one [`Chunk`].
-pub(crate) const READ: CommandId = CommandId::new(1);
+pub(crate) const READ: CommandId = CommandId::new(256);
 
 /// The threads that read. Counting a chunk takes longer than reading it: a few threads keep many
 /// workers busy, and more than one helps where files are slow to open.

@@ -57,7 +57,7 @@ fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
     let (scheduler, mailbox) = behind_a_mailbox();
     for text in ["{main|7}", "{here@main|7}"] {
         let inbox = mailbox.attach(pid(text)).unwrap();
-        let echo = scheduler.submit(Echo::default(), "main", ()).unwrap();
+        let echo = scheduler.submit(Echo, "main", ()).unwrap();
         let question = Package::new(inbox.pid(), echo.pid(), "question", 7_u64);
         scheduler.send(question).unwrap();
         let exit = echo.wait();

@@ -2,6 +2,7 @@
 
 use crate::support::Echo;
 use ganger::prelude::*;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,20 +30,14 @@ fn connect(one: &Runtime, other: &Runtime) {
 /// comes.
 struct Asker {
     whom: Pid,
-    context: Option<Context>,
+    has_asked: bool,
 }
 
 impl Process for Asker {
-    fn init(&mut self, context: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.context = Some(context.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        if let Some(context) = self.context.take() {
-            let own = context.pid().with_node(context.node_name());
-            context.send(self.whom, "question", own.to_string())?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        if !mem::replace(&mut self.has_asked, true) {
+            let own = ctx.pid().with_node(ctx.node_name());
+            ctx.send(self.whom, "question", own.to_string())?;
         }
         for event in events {
             if let Event::Message(message) = event {
@@ -65,11 +60,11 @@ fn a_process_answers_one_of_another_node() {
     connect(&alpha, &beta);
     // Both schedulers have the same name and the same ids. If the answer went to a PID without a
     // node, a process of the answering node would get it.
-    let stranger = beta.submit(Echo::default(), "echo", ()).unwrap();
-    let echo = beta.submit(Echo::default(), "echo", ()).unwrap();
+    let stranger = beta.submit(Echo, "echo", ()).unwrap();
+    let echo = beta.submit(Echo, "echo", ()).unwrap();
     let whom = echo.pid().with_node(beta.node_name());
-    let context = None;
-    let asker = alpha.submit(Asker { whom, context }, "ask", ()).unwrap();
+    let has_asked = false;
+    let asker = alpha.submit(Asker { whom, has_asked }, "ask", ()).unwrap();
     assert_eq!(asker.pid(), stranger.pid());
 
     let own = asker.pid().with_node(alpha.node_name());

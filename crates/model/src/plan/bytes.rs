@@ -149,10 +149,15 @@ impl Place {
 
 impl Nature {
     fn from_byte(byte: u8) -> Self {
-        let manners = [Manners::Finishes, Manners::Ignores, Manners::CleansUp];
+        let manners = [
+            Manners::Finishes,
+            Manners::Ignores,
+            Manners::CleansUp,
+            Manners::Obeys,
+        ];
         Self {
-            manners: manners[usize::from(byte % 3)],
-            probes: byte / 3 % 2 == 1,
+            manners: manners[usize::from(byte % 4)],
+            probes: byte / 4 % 2 == 1,
         }
     }
 }

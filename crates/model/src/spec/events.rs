@@ -130,6 +130,7 @@ impl Spec {
         pid: Pid,
         yields: &[(Number, Kind)],
         outcome: Outcome,
+        defers: bool,
     ) -> Result<(), Broken> {
         let limit = self.limits.mailbox;
         let life = self.find(pid)?;
@@ -138,16 +139,18 @@ impl Spec {
         }
         life.give_places();
         life.serve(limit);
-        life.phase = match outcome {
-            Outcome::Waits => Phase::Waits,
-            Outcome::GoesOn => {
+        let cancelled = life.cancel.take().filter(|_| !defers);
+        life.phase = match (outcome, cancelled) {
+            (Outcome::Waits | Outcome::GoesOn, Some(end)) => Phase::Ends(end),
+            (Outcome::Waits, None) => Phase::Waits,
+            (Outcome::GoesOn, None) => {
                 life.must_step = true;
                 Phase::Waits
             }
-            Outcome::Finishes(number) => Phase::Ends(End::Done(number)),
-            Outcome::Fails(number) => Phase::Ends(End::Failed(number)),
-            Outcome::Panics(number) => Phase::Ends(End::Panicked(number)),
-            Outcome::Becomes(heir) => Phase::Becomes(heir),
+            (Outcome::Finishes(number), _) => Phase::Ends(End::Done(number)),
+            (Outcome::Fails(number), _) => Phase::Ends(End::Failed(number)),
+            (Outcome::Panics(number), _) => Phase::Ends(End::Panicked(number)),
+            (Outcome::Becomes(heir), _) => Phase::Becomes(heir),
         };
         if let Outcome::Panics(_) = outcome {
             self.counts.panics += 1;
@@ -267,7 +270,7 @@ impl Spec {
             return Err(format!("{pid} ends at {:?} (P2)", life.phase));
         };
         let expected = match expected {
-            End::Done(_) if life.is_terminating => End::Terminated,
+            End::Done(_) | End::Cancelled(_) if life.is_terminating => End::Terminated,
             expected => expected,
         };
         let is_upgrade = matches!(expected, End::FactoryPanicked | End::FactoryUnknown);
@@ -285,6 +288,7 @@ impl Spec {
         counts.panics += u64::from(end == End::FactoryPanicked);
         let count = match end {
             End::Done(_) => &mut counts.done,
+            End::Cancelled(_) => &mut counts.cancelled,
             End::Failed(_) => &mut counts.failed,
             End::Panicked(_) => &mut counts.panicked,
             End::Terminated => &mut counts.terminated,

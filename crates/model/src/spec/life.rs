@@ -6,6 +6,7 @@ use crate::notes::{End, Heir, Number, Seen};
 use crate::plan::Kind;
 use ganger_proc_api::Pid;
 use std::collections::{BTreeSet, VecDeque};
+use std::mem;
 
 /// After so many batches in a row from which system events have displaced other events, the others
 /// come first.
@@ -78,6 +79,10 @@ pub(super) struct Life {
     fresh: VecDeque<Arrived<Seen>>,
     /// The events that have been shown and not taken.
     left: Vec<Seen>,
+    /// The process is an heir, and its next step the first to be shown what is left.
+    shows_left_first: bool,
+    /// The end that a cancellation leads to which the running step is the first to be shown.
+    pub(super) cancel: Option<End>,
     /// The places of the messages that the running step has taken.
     taken: [usize; 2],
     streak: u32,
@@ -104,6 +109,8 @@ impl Life {
             system: VecDeque::new(),
             fresh: VecDeque::new(),
             left: Vec::new(),
+            shows_left_first: false,
+            cancel: None,
             taken: [0; 2],
             streak: 0,
         }
@@ -160,6 +167,13 @@ impl Life {
             let left = &self.left;
             return Err(format!("{left:?} were left, and are not in front (P4)"));
         };
+        let shows_first = if mem::take(&mut self.shows_left_first) {
+            older
+        } else {
+            &[]
+        };
+        let mut first = shows_first.iter().chain(&behind[..system]);
+        self.cancel = first.find_map(|seen| seen.end());
         for &seen in &behind[..system] {
             match self.system.pop_front().map(|it| it.it) {
                 Some(System::Event(next)) if next == seen => {}
@@ -217,7 +231,7 @@ impl Life {
     /// The step is over: the messages that it has taken leave room for others.
     pub(super) fn give_places(&mut self) {
         for (places, taken) in self.places.iter_mut().zip(&mut self.taken) {
-            *places -= std::mem::take(taken);
+            *places -= mem::take(taken);
         }
     }
 
@@ -225,6 +239,7 @@ impl Life {
     pub(super) fn become_heir(&mut self) -> u64 {
         self.incarnation += 1;
         self.must_step = true;
+        self.shows_left_first = true;
         self.outstanding.clear();
         let before = self.left.len();
         self.left.retain(|it| !matches!(it, Seen::Completion(..)));

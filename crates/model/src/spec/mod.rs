@@ -86,6 +86,7 @@ macro_rules! counts {
 counts! {
     started,
     done,
+    cancelled,
     failed,
     panicked,
     terminated,
@@ -165,7 +166,9 @@ impl Spec {
             Note::Started(pid) => self.started(*pid),
             Note::Step(pid, process, shown) => self.step(*pid, *process, shown),
             Note::Took(pid, seen) => self.find(*pid)?.take(*seen),
-            Note::Stepped(pid, yields, outcome) => self.stepped(*pid, yields, *outcome),
+            Note::Stepped(pid, yields, outcome, defers) => {
+                self.stepped(*pid, yields, *outcome, *defers)
+            }
             Note::Closed(process) => self.closed(*process, now),
             Note::Ended(pid, end) => self.ended(*pid, *end, now),
             Note::Handled(_) => Ok(()),

@@ -83,6 +83,7 @@ fn plans_reach_every_result_and_every_end() {
         "a monitor of who is there",
         "a monitor of nobody",
         "done",
+        "cancelled",
         "failed",
         "panicked",
         "terminated",

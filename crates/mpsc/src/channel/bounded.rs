@@ -1,7 +1,7 @@
 //! The sending side of a bounded channel.
 
 use super::error::{SendError, SendTimeoutError, TrySendError};
-use super::room::{Room, Waited};
+use super::room::{Room, Waited, Waiting};
 #[cfg(feature = "async")]
 use super::send_future::SendFuture;
 use super::sender::Sender;
@@ -68,7 +68,8 @@ impl<T> BoundedSender<T> {
     /// assert_eq!(other.join().unwrap().unwrap_err().into_inner(), 2);
     /// ```
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
-        match self.room.take(None, || self.is_closed()) {
+        let mut waiting = Waiting::new(&self.room);
+        match waiting.block(None, || self.is_closed()) {
             Waited::Place => self.sender.send(item),
             Waited::Over | Waited::TimedOut => Err(SendError(item)),
         }
@@ -92,7 +93,8 @@ impl<T> BoundedSender<T> {
     /// assert_eq!(sender.send_timeout(3, soon), Err(SendTimeoutError::Disconnected(3)));
     /// ```
     pub fn send_timeout(&self, item: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
-        match self.room.take(Some(timeout), || self.is_closed()) {
+        let mut waiting = Waiting::new(&self.room);
+        match waiting.block(Some(timeout), || self.is_closed()) {
             Waited::Place => Ok(self.sender.send(item)?),
             Waited::Over => Err(SendTimeoutError::Disconnected(item)),
             Waited::TimedOut => Err(SendTimeoutError::Timeout(item)),
@@ -131,6 +133,7 @@ impl<T> fmt::Debug for BoundedSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BoundedSender")
             .field("free", &self.room.free())
+            .field("waiting", &self.room.waiting())
             .field("sender", &self.sender)
             .finish()
     }

@@ -7,6 +7,9 @@
 //! it. A waiter enters, and then looks for what it waits for. A waker makes that be there, and then
 //! looks at the count; each has a full fence between its two steps. An entry that has been woken
 //! stays where it is until its owner leaves, or waits again.
+//!
+//! **Foreign code.** Wakers are cloned, woken and dropped without the lock, and may panic: no
+//! entry loses its ticket by that, and no waiter that is to be woken is left out.
 
 use ganger_sync::Parker;
 use ganger_sync::atomic::{AtomicUsize, Ordering};
@@ -27,8 +30,11 @@ impl Wake for ParkerWaker {
 }
 
 /// The place of a waiter in the line.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Ticket(u64);
+
+/// How many entries the line may keep memory for.
+const KEPT: usize = 64;
 
 struct Entry {
     ticket: u64,
@@ -58,18 +64,19 @@ impl Line {
         }
     }
 
-    /// Puts a waiter at the end of the line, or where its ticket says. A waker is foreign code,
-    /// which runs without the lock, also where it is cloned and dropped.
-    pub(super) fn enter(&self, ticket: Option<Ticket>, waker: &Waker) -> Ticket {
+    /// Puts a waiter at the end of the line, or where its ticket says, which it has from here on.
+    pub(super) fn enter(&self, ticket: &mut Option<Ticket>, waker: &Waker) {
         let waker = waker.clone();
         let mut entries = lock(&self.entries);
-        let ticket = ticket.map_or(entries.next, |ticket| ticket.0);
-        let old = match entries.find(ticket) {
+        let Ticket(number) = *ticket.get_or_insert(Ticket(entries.next));
+        let old = match entries.find(number) {
             Ok(place) => entries.list[place].waker.replace(waker),
             Err(_) => {
                 entries.next += 1;
-                let waker = Some(waker);
-                entries.list.push_back(Entry { ticket, waker });
+                entries.list.push_back(Entry {
+                    ticket: number,
+                    waker: Some(waker),
+                });
                 None
             }
         };
@@ -78,20 +85,23 @@ impl Line {
         }
         drop(entries);
         drop(old);
-        Ticket(ticket)
     }
 
-    /// Takes a waiter out of the line. Returns whether it has been woken since it entered.
-    pub(super) fn leave(&self, ticket: Ticket) -> bool {
+    /// Takes a waiter out of the line. Returns its waker, unless it has been woken.
+    #[must_use = "a waker is dropped when all else is done"]
+    pub(super) fn leave(&self, ticket: Ticket) -> Option<Waker> {
         let mut entries = lock(&self.entries);
-        let place = entries.find(ticket.0).ok();
-        let entry = place.and_then(|place| entries.list.remove(place));
-        let waker = entry.and_then(|entry| entry.waker);
+        let place = entries.find(ticket.0).ok()?;
+        let waker = entries.list.remove(place)?.waker;
         if waker.is_some() {
             self.count(&entries, -1);
         }
-        drop(entries);
-        waker.is_none()
+        let (len, room) = (entries.list.len(), entries.list.capacity());
+        if room > KEPT && len < room / 4 {
+            // What a burst has left.
+            entries.list.shrink_to(2 * len);
+        }
+        waker
     }
 
     /// Wakes the waiter that is to be woken and has waited longest, if there is one. O(1) if there
@@ -117,25 +127,30 @@ impl Line {
         }
     }
 
-    /// Wakes all that are to be woken.
+    /// Wakes all that are to be woken, also if one of the wakers panics.
     pub(super) fn wake_all(&self) {
         let mut entries = lock(&self.entries);
         let all = entries
             .list
             .iter_mut()
             .filter_map(|entry| entry.waker.take());
-        let all: Vec<_> = all.collect();
+        let mut rest = Rest(all.collect::<Vec<_>>().into_iter());
         // Ordering: Relaxed, because the lock orders it.
         self.waiting.store(0, Ordering::Relaxed);
         drop(entries);
-        all.into_iter().for_each(Waker::wake);
+        rest.wake();
     }
 
     /// How many are to be woken.
-    #[cfg(all(test, not(ganger_loom)))]
     pub(super) fn len(&self) -> usize {
         // Ordering: Relaxed, because only the number counts.
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many entries it has memory for.
+    #[cfg(all(test, not(ganger_loom)))]
+    pub(super) fn room(&self) -> usize {
+        lock(&self.entries).list.capacity()
     }
 
     /// Changes the count, under the lock.
@@ -145,6 +160,21 @@ impl Line {
         let waiting = self.waiting.load(Ordering::Relaxed);
         self.waiting
             .store(waiting.wrapping_add_signed(by), Ordering::Relaxed);
+    }
+}
+
+/// Those that are still to be woken, which a panic does not keep from it.
+struct Rest(std::vec::IntoIter<Waker>);
+
+impl Rest {
+    fn wake(&mut self) {
+        self.0.by_ref().for_each(Waker::wake);
+    }
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.wake();
     }
 }
 

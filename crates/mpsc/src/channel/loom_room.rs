@@ -38,7 +38,7 @@ impl Hall {
     fn take(&self) -> bool {
         // Ordering: Relaxed, because it is the room that has to order it.
         let is_over = || self.is_over.load(Ordering::Relaxed);
-        self.room.take(None, is_over) == Waited::Place
+        Waiting::new(&self.room).block(None, is_over) == Waited::Place
     }
 
     fn end(&self, giver: &Giver) {
@@ -174,6 +174,28 @@ fn one_gives_up_and_another_waits_on() {
         }
         assert!(waiter.join().unwrap());
         assert_eq!(hall.room.free(), 0);
+    });
+}
+
+/// A lot is two places, and a sender that does not wait takes one. So a task that gives up may
+/// leave nothing to the next, which then waits for the receiver.
+#[test]
+fn one_gives_up_beside_less_than_a_lot() {
+    model::check(2, || {
+        let (hall, giver) = Hall::full(5);
+        let quitter = spawn(&hall, |hall| {
+            let mut waiting = Waiting::new(&hall.room);
+            let waited = waiting.wait(Waker::noop(), || false);
+            waited.is_some()
+        });
+        let waiter = spawn(&hall, Hall::take);
+        giver.give(2);
+        let is_faster = hall.room.try_take();
+        let has_place = quitter.join().unwrap();
+        giver.give(usize::from(is_faster) + usize::from(has_place));
+        giver.look();
+        assert!(waiter.join().unwrap());
+        assert_eq!(hall.room.free(), 1);
     });
 }
 

@@ -22,15 +22,18 @@
 //! 3. *Receiver*: it stores `received`; for each lot, or when the queue is empty: full fence; if a
 //!    sender waits, it wakes the one that has waited longest.
 //! 4. *Waiter that is woken*: it takes any place that there is, or waits on where it is in the
-//!    line. It leaves the line with its place. If there is a lot left, it wakes the next.
-//! 5. *Waiter that gives up*: if it was woken, it wakes the next in its place.
+//!    line.
+//! 5. *Waiter that is done*, or that gives up: it leaves the line. If it was woken and there is a
+//!    lot, it wakes the next. A waiter with a place sends its item first: a waker may panic.
 //!
 //! **Why no sender sleeps beside room for ever.** One of the two fences comes first. If it is the
 //! receiver's, the waiter sees what was received. If it is the waiter's, the receiver sees the
 //! waiter. So a sender that sleeps has found less than a lot, or the receiver has woken one before
 //! it. In both cases places are taken whose items are still to be received: the receiver comes to
 //! the end of a lot, or of the queue, and looks again. While the receiver does not receive, and the
-//! queue is not empty, a sender may sleep beside less than a lot. It is the same for the end.
+//! queue is not empty, a sender may sleep beside less than two lots. It is the same for the end.
+//! All this holds if a waiter that is woken looks again or leaves: a task that does neither keeps
+//! its turn, as a thread does that is suspended.
 //!
 //! **Why there is never an item too many.** A sender takes a place by an exchange that starts from
 //! the number that it has compared with `received`, and `received` only grows.
@@ -140,32 +143,6 @@ impl Room {
         }
     }
 
-    /// Takes a place, and blocks until there is one, `is_over` holds, or `timeout` has passed.
-    pub(super) fn take(&self, timeout: Option<Duration>, is_over: impl Fn() -> bool) -> Waited {
-        if self.try_take() {
-            return Waited::Place;
-        }
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        if self.spin(&is_over) {
-            return Waited::Place;
-        }
-        let parker = own_parker();
-        let waker = Waker::from(Arc::clone(&parker));
-        let mut waiting = Waiting::new(self);
-        loop {
-            if let Some(waited) = waiting.wait(&waker, &is_over) {
-                return waited;
-            }
-            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => parker.0.park(),
-                Some(left) if left.is_zero() => return Waited::TimedOut,
-                Some(left) => {
-                    parker.0.park_timeout(left);
-                }
-            }
-        }
-    }
-
     /// Waits for a few microseconds, because a sleep and a wake-up take longer, and says whether
     /// the sender has got a place. It takes none before there is a lot: otherwise sender and
     /// receiver would take turns for each item.
@@ -186,6 +163,11 @@ impl Room {
         let received = self.received.load(Ordering::Relaxed);
         let sent = self.taken.sent.load(Ordering::Relaxed);
         between(sent, received.wrapping_add(self.capacity))
+    }
+
+    /// How many senders sleep at this moment.
+    pub(super) fn waiting(&self) -> usize {
+        self.line.len()
     }
 
     /// Wakes the sender that has waited longest, if one waits.
@@ -225,7 +207,7 @@ fn between(from: usize, to: usize) -> usize {
     usize::try_from(to.wrapping_sub(from).cast_signed()).unwrap_or(0)
 }
 
-/// A sender that waits for a place. Dropping it leaves the line.
+/// A sender that may wait for a place. Dropping it leaves the line.
 pub(super) struct Waiting<'a> {
     room: &'a Room,
     ticket: Option<Ticket>,
@@ -236,41 +218,65 @@ impl<'a> Waiting<'a> {
         Self { room, ticket: None }
     }
 
-    /// Takes a place, or sees that it is over. Otherwise the sender is in the line from here on,
-    /// and is woken when it is to call this again.
-    pub(super) fn wait(&mut self, waker: &Waker, is_over: impl Fn() -> bool) -> Option<Waited> {
-        let room = self.room;
-        let waited = if room.try_take() {
-            Some(Waited::Place)
-        } else {
-            self.ticket = Some(room.line.enter(self.ticket.take(), waker));
-            // Ordering: SeqCst pairs with the fence in `Room::look` and `Room::wake_all`.
-            fence(Ordering::SeqCst);
-            if room.take_of(room.lot) {
-                Some(Waited::Place)
-            } else {
-                is_over().then_some(Waited::Over)
+    /// Takes a place, and blocks until there is one, `is_over` holds, or `timeout` has passed.
+    pub(super) fn block(
+        &mut self,
+        timeout: Option<Duration>,
+        is_over: impl Fn() -> bool,
+    ) -> Waited {
+        if self.room.try_take() {
+            return Waited::Place;
+        }
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        if self.room.spin(&is_over) {
+            return Waited::Place;
+        }
+        let parker = own_parker();
+        let waker = Waker::from(Arc::clone(&parker));
+        loop {
+            if let Some(waited) = self.wait(&waker, &is_over) {
+                return waited;
             }
-        };
-        if waited == Some(Waited::Place)
-            && let Some(ticket) = self.ticket.take()
-        {
-            let _woken = room.line.leave(ticket);
-            if room.free() >= room.lot {
-                room.line.wake_next();
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => parker.0.park(),
+                Some(left) if left.is_zero() => return Waited::TimedOut,
+                Some(left) => {
+                    parker.0.park_timeout(left);
+                }
             }
         }
-        waited
+    }
+
+    /// Takes a place, or sees that it is over: the caller then sends its item, and leaves.
+    /// Otherwise the sender is woken when it is to call this again.
+    pub(super) fn wait(&mut self, waker: &Waker, is_over: impl Fn() -> bool) -> Option<Waited> {
+        let room = self.room;
+        if room.try_take() {
+            return Some(Waited::Place);
+        }
+        room.line.enter(&mut self.ticket, waker);
+        // Ordering: SeqCst pairs with the fence in `Room::look` and `Room::wake_all`.
+        fence(Ordering::SeqCst);
+        if room.take_of(room.lot) {
+            return Some(Waited::Place);
+        }
+        is_over().then_some(Waited::Over)
+    }
+
+    /// Leaves the line. A waiter that was woken leaves its turn to the next.
+    pub(super) fn leave(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            let waker = self.room.line.leave(ticket);
+            if waker.is_none() && self.room.free() >= self.room.lot {
+                self.room.line.wake_next();
+            }
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take()
-            && self.room.line.leave(ticket)
-        {
-            self.room.line.wake_next();
-        }
+        self.leave();
     }
 }
 

@@ -11,7 +11,11 @@ use std::task::{Context, Poll};
 /// `async`.
 ///
 /// It does nothing until it is polled. While it waits, it has a place in the line of those that
-/// wait, but none in the channel. Dropping it drops the item, if that is not sent.
+/// wait, but none in the channel. Dropping it drops the item, if that is not sent. Once it has been
+/// woken, it is to be polled or dropped: others may wait for that beside room.
+///
+/// A waker that panics does so in the receive, send or drop that wakes it. A receive then loses its
+/// item.
 ///
 /// # Errors
 /// [`SendError`] with the item if the receiver is gone or has closed the channel.
@@ -72,15 +76,16 @@ impl<T> Future for SendFuture<'_, T> {
             item,
         } = self.get_mut();
         assert!(item.is_some(), "a send was polled after it was ready");
-        let waited = waiting.wait(context.waker(), || sender.is_closed());
-        match (waited, item.take()) {
-            (Some(Waited::Place), Some(taken)) => Poll::Ready(sender.send_placed(taken)),
-            (Some(_), Some(taken)) => Poll::Ready(Err(SendError(taken))),
-            (_, taken) => {
-                *item = taken;
-                Poll::Pending
-            }
-        }
+        let Some(waited) = waiting.wait(context.waker(), || sender.is_closed()) else {
+            return Poll::Pending;
+        };
+        let item = item.take().expect("checked before");
+        let sent = match waited {
+            Waited::Place => sender.send_placed(item),
+            Waited::Over | Waited::TimedOut => Err(SendError(item)),
+        };
+        waiting.leave();
+        Poll::Ready(sent)
     }
 }
 

@@ -154,3 +154,147 @@ fn in_the_iterator_that_is_pushed() {
         "all of them or none"
     );
 }
+
+/// Wakers of sends that wait for room.
+#[cfg(feature = "async")]
+mod wakers {
+    use super::{Bang, keep_quiet};
+    use crate::polling::Task;
+    use ganger_mpsc::{BoundedSender, Receiver, SendFuture, TrySendError, bounded};
+    use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Wake, Waker};
+
+    /// Panics when it is woken, or when it is dropped.
+    struct Bad {
+        when_dropped: bool,
+    }
+
+    impl Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            if !self.when_dropped {
+                panic_any(Bang);
+            }
+        }
+    }
+
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            if self.when_dropped {
+                panic_any(Bang);
+            }
+        }
+    }
+
+    fn bad(when_dropped: bool) -> Waker {
+        Arc::new(Bad { when_dropped }).into()
+    }
+
+    fn full(capacity: u8) -> (BoundedSender<u8>, Receiver<u8>) {
+        keep_quiet();
+        let (sender, receiver) = bounded(capacity.into());
+        (0..capacity).for_each(|item| sender.try_send(item).unwrap());
+        (sender, receiver)
+    }
+
+    fn is_sent(future: &mut SendFuture<'_, u8>, waker: &Waker) -> bool {
+        match Pin::new(future).poll(&mut Context::from_waker(waker)) {
+            Poll::Pending => false,
+            Poll::Ready(sent) => sent.is_ok(),
+        }
+    }
+
+    #[track_caller]
+    fn bangs(body: impl FnOnce()) {
+        let panic = catch_unwind(AssertUnwindSafe(body)).expect_err("a panic was swallowed");
+        assert!(panic.is::<Bang>(), "an assertion failed");
+    }
+
+    #[test]
+    fn at_the_end_all_others_are_woken() {
+        let (sender, receiver) = full(1);
+        let tasks = [(); 2].map(|()| Task::new());
+        let mut futures = [1, 2, 3].map(|item| sender.send_async(item));
+        let wakers = [tasks[0].waker(), bad(false), tasks[1].waker()];
+        for (future, waker) in futures.iter_mut().zip(&wakers) {
+            assert!(!is_sent(future, waker));
+        }
+        bangs(|| drop(receiver));
+        assert_eq!(tasks.map(|task| task.wakes()), [1, 1]);
+    }
+
+    /// A lot is one place. The first to wait wakes the second, which panics.
+    #[test]
+    fn of_the_next_no_place_is_lost() {
+        let (sender, receiver) = full(2);
+        let task = Task::new();
+        let mut first = sender.send_async(2);
+        let mut second = sender.send_async(3);
+        assert!(!is_sent(&mut first, &task.waker()));
+        assert!(!is_sent(&mut second, &bad(false)));
+        assert!(receiver.drain().into_iter().eq(0..2));
+        assert_eq!(task.wakes(), 1);
+        bangs(|| _ = is_sent(&mut first, &task.waker()));
+        assert_eq!(receiver.try_recv(), Ok(2), "a place was lost");
+        drop((first, second));
+        (0..2).for_each(|item| sender.try_send(item).unwrap());
+        assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+    }
+
+    /// The same with a thread that waits: its item is in before the panic.
+    #[test]
+    fn of_a_thread_no_place_is_lost() {
+        let (sender, receiver) = full(2);
+        let mut second = None;
+        let sent = std::thread::scope(|scope| {
+            let first = scope.spawn(|| sender.send(2));
+            // Until the thread is in the line, a task that waits would be before it.
+            while !format!("{sender:?}").contains("waiting: 1") {
+                std::thread::yield_now();
+            }
+            let second = second.insert(sender.send_async(3));
+            assert!(!is_sent(second, &bad(false)));
+            assert!(receiver.drain().into_iter().eq(0..2));
+            first.join()
+        });
+        assert!(sent.expect_err("a panic was swallowed").is::<Bang>());
+        assert_eq!(receiver.try_recv(), Ok(2), "a place was lost");
+        drop(second);
+        (0..2).for_each(|item| sender.try_send(item).unwrap());
+        assert_eq!(sender.try_send(2), Err(TrySendError::Full(2)));
+    }
+
+    /// A waker that is replaced panics. The send keeps its ticket, and leaves its turn to the next.
+    #[test]
+    fn of_the_past_no_turn_is_lost() {
+        let (sender, receiver) = full(1);
+        let tasks = [(); 2].map(|()| Task::new());
+        let mut first = sender.send_async(1);
+        let mut second = sender.send_async(2);
+        assert!(!is_sent(&mut first, &bad(true)));
+        assert!(!is_sent(&mut second, &tasks[1].waker()));
+        bangs(|| _ = is_sent(&mut first, &tasks[0].waker()));
+        assert_eq!(receiver.recv(), Ok(0));
+        assert_eq!(tasks.each_ref().map(|task| task.wakes()), [1, 0]);
+        drop(first);
+        assert_eq!(tasks.each_ref().map(|task| task.wakes()), [1, 1]);
+        assert!(is_sent(&mut second, &tasks[1].waker()));
+    }
+
+    /// The own waker panics when it is dropped with the send. The turn goes to the next.
+    #[test]
+    fn of_one_that_gives_up_no_turn_is_lost() {
+        let (sender, receiver) = full(1);
+        let task = Task::new();
+        let first = sender.send_async(1);
+        let mut second = sender.send_async(2);
+        let mut first = Some(first);
+        assert!(!is_sent(first.as_mut().unwrap(), &bad(true)));
+        assert!(!is_sent(&mut second, &task.waker()));
+        bangs(|| drop(first.take()));
+        assert_eq!(receiver.recv(), Ok(0));
+        assert_eq!(task.wakes(), 1);
+        assert!(is_sent(&mut second, &task.waker()));
+    }
+}

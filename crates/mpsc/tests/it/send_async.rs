@@ -47,17 +47,20 @@ fn a_send_with_room_does_not_wait() {
 #[test]
 fn a_send_waits_for_a_lot() {
     let (sender, receiver) = full(16);
-    let task = Task::new();
+    let (task, next) = (Task::new(), Task::new());
     let mut future = sender.send_async(16);
+    let mut behind = sender.send_async(17);
     assert!(poll(&task, &mut future).is_pending());
+    assert!(poll(&next, &mut behind).is_pending());
     for item in 0..4 {
         assert_eq!(task.wakes(), 0);
         assert_eq!(receiver.recv(), Ok(item));
     }
     assert_eq!(task.wakes(), 1);
     assert_eq!(poll(&task, &mut future), Poll::Ready(Ok(())));
+    assert_eq!(next.wakes(), 0, "woken for less than a lot");
     assert!(receiver.drain().into_iter().eq(4..17));
-    assert_eq!(task.wakes(), 1);
+    assert_eq!((task.wakes(), next.wakes()), (1, 1));
 }
 
 /// A lot is two places. Three wait, and the receiver has taken two lots of the five items.
@@ -165,7 +168,6 @@ fn a_send_that_waits_gets_its_item_back_at_the_end() {
         }
         assert_eq!(task.wakes(), 1);
         assert_eq!(poll(&task, &mut future), Poll::Ready(Err(SendError(1))));
-        drop(future);
         assert_eq!(Arc::strong_count(&task), 1, "a waker was kept");
         assert_eq!(send(&sender, 2), Err(SendError(2)));
     }

@@ -1,13 +1,19 @@
 //! What a process asks a handler to do.
 
-use crate::values::{BoxError, Payloads};
+use crate::values::{BoxError, Payloads, WrongType};
 use std::fmt;
 
 /// Tells a process which of its yields a completion belongs to. The process chooses it. It need not
 /// be unique.
 pub type Tag = u64;
 
-/// Names a kind of command. Ids from 0 to 255 are looked up in an array, others in a map.
+/// Names a kind of command.
+///
+/// Ids from 0 to 255 are Ganger's own. Users choose from 256 on: an id below 512 is looked up in an
+/// array, others in a map. Those from 32,768 on belong to [typed commands], which need no numbers
+/// from users.
+///
+/// [typed commands]: crate::TypedCommand
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandId(u16);
 
@@ -31,15 +37,19 @@ impl From<u16> for CommandId {
     }
 }
 
+/// The number; of a typed command, the name of the type.
 impl fmt::Display for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match self.kind() {
+            Some(kind) => f.write_str(kind.name()),
+            None => self.0.fmt(f),
+        }
     }
 }
 
 impl fmt::Debug for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CommandId({})", self.0)
+        write!(f, "CommandId({self})")
     }
 }
 
@@ -77,8 +87,19 @@ pub enum CommandError {
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),
+    /// The answer is not of the type that it was taken as. The answer is inside. The box keeps
+    /// completions small.
+    #[error(transparent)]
+    WrongType(Box<WrongType>),
     /// The handler, or the code that it gave the completer to, reported this error. This error has
     /// the same text and the same source.
     #[error(transparent)]
     Failed(BoxError),
+}
+
+impl From<WrongType> for CommandError {
+    #[cold]
+    fn from(error: WrongType) -> Self {
+        Self::WrongType(Box::new(error))
+    }
 }

@@ -20,6 +20,13 @@ use std::sync::Arc;
 /// fn is_handler(_: impl Handler) {}
 /// is_handler(double);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't handle commands",
+    label = "this is not a handler",
+    note = "a handler is a closure `|command: Command, completer: Completer| {{ … Ok(()) }}` \
+            that returns a `Result<(), BoxError>`, or a type that implements `Handler`; both are \
+            `Send + Sync + 'static`"
+)]
 pub trait Handler: Send + Sync + 'static {
     /// Carries `command` out, and has `completer` used, now or later.
     ///

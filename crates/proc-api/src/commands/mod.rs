@@ -3,14 +3,16 @@
 //! **Promises.** A command gets exactly one answer: a [`Completer`] is consumed by answering, and
 //! answers with an error when it is dropped.
 //!
-//! **Imports.** `values`.
+//! **Imports.** `values` and `raw`.
 
 mod command;
 mod completer;
 mod completion;
 mod handler;
+mod typed;
 
 pub use command::{Command, CommandError, CommandId, Tag};
 pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
 pub use completion::Completion;
 pub use handler::Handler;
+pub use typed::{Asked, TypedCommand, TypedCompleter, typed_handler};

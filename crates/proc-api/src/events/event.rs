@@ -12,7 +12,11 @@ pub enum Event {
     Message(Message),
     /// A command that the process yielded has been carried out, or has failed.
     Completion(Completion),
-    /// The process is asked to finish; it decides how.
+    /// The process is asked to finish. It ends after the step that is shown this event, taken or
+    /// not, with [`ExitReason::Cancelled`](crate::ExitReason::Cancelled), unless that step says
+    /// otherwise: with [`done`](crate::StepOutput::done),
+    /// [`upgrade`](crate::StepOutput::upgrade) or
+    /// [`defer_cancel`](crate::StepOutput::defer_cancel).
     Cancel(CancelReason),
     /// A control message has arrived. It overtakes messages and completions. The box keeps other
     /// events small.

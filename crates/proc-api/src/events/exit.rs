@@ -1,5 +1,6 @@
 //! How a process ends.
 
+use super::CancelReason;
 use crate::values::{BoxError, Payload, Symbol};
 use std::error::Error;
 use std::fmt;
@@ -14,6 +15,8 @@ pub enum ExitReason {
     Failed(BoxError),
     /// A step panicked, with this message.
     Panicked(Box<str>),
+    /// It was cancelled for this reason, and has not said how it finishes.
+    Cancelled(CancelReason),
     /// It was terminated: by a call, or because a shutdown's deadline had passed.
     Terminated,
     /// It asked to be replaced, and the replacement failed.
@@ -56,6 +59,7 @@ impl fmt::Display for ExitReason {
             Self::Done(_) => f.write_str("done"),
             Self::Failed(error) => write!(f, "failed: {error}"),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
             Self::Terminated => f.write_str("terminated"),
             Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
         }

@@ -1,6 +1,6 @@
 //! The notice that a monitor gets when its target ends.
 
-use super::ExitReason;
+use super::{CancelReason, ExitReason};
 use crate::commands::Tag;
 use crate::values::Pid;
 use std::fmt;
@@ -39,6 +39,8 @@ pub enum ExitCause {
     Failed(Arc<str>),
     /// A step panicked, with this message.
     Panicked(Arc<str>),
+    /// It was cancelled for this reason, and has not said how it finishes.
+    Cancelled(CancelReason),
     /// It was terminated: by a call, or because a shutdown's deadline had passed.
     Terminated,
     /// It asked to be replaced, and the replacement failed for this reason.
@@ -59,6 +61,7 @@ impl ExitCause {
             ExitReason::Done(_) => Self::Done,
             ExitReason::Failed(error) => Self::Failed(text(&**error).into()),
             ExitReason::Panicked(message) => Self::Panicked(message.clone().into()),
+            ExitReason::Cancelled(reason) => Self::Cancelled(reason.clone()),
             ExitReason::Terminated => Self::Terminated,
             ExitReason::UpgradeFailed(error) => Self::UpgradeFailed(text(error).into()),
         }
@@ -77,6 +80,7 @@ impl fmt::Display for ExitCause {
             Self::Done => f.write_str("done"),
             Self::Failed(error) => write!(f, "failed: {error}"),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
             Self::Terminated => f.write_str("terminated"),
             Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
             Self::NotFound => f.write_str("no such process"),
@@ -105,6 +109,7 @@ mod tests {
             ExitReason::Done(Payload::UNIT),
             ExitReason::Failed(error()),
             ExitReason::Panicked("oh".into()),
+            ExitReason::Cancelled("enough".into()),
             ExitReason::Terminated,
             ExitReason::UpgradeFailed(UpgradeError::InitFailed(error())),
         ];

@@ -3,7 +3,9 @@
 use super::{Process, RegisterNameError, RegisterNameErrorKind, SubmitError, SubmitErrorKind};
 use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
+use crate::raw::Kind;
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, SendErrorKind, Symbol};
+use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -11,6 +13,16 @@ use std::task::Waker;
 pub trait ContextBackend: Send + Sync {
     /// The process's own PID.
     fn pid(&self) -> Pid;
+
+    /// The backend itself, for code that knows its type.
+    fn into_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
+
+    /// The process takes messages of that kind alone, until it is replaced.
+    fn accept_only(&self, kind: Kind) {
+        let _ = kind;
+    }
 
     /// The name of the node that the process is on, if the node has one.
     fn node_name(&self) -> Option<NodeName> {

@@ -4,34 +4,26 @@ use super::backend::{ContextBackend, Detached};
 use super::{CancelToken, NotFound, Process, RegisterNameError, SubmitError};
 use crate::commands::Tag;
 use crate::events::{CancelReason, MonitorError};
+use crate::raw::Kind;
 use crate::values::{NodeName, Package, Payloads, Pid, SendError, Symbol};
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// A process's own view of its scheduler. [`Process::init`] gets it. A process that needs it in its
-/// steps keeps a clone.
+/// A process's own view of its scheduler. Each call of a process gets it as an argument. A clone
+/// may go to another thread.
 ///
 /// ```
-/// use ganger_proc_api::{
-///     BoxError, Context, Events, Payloads, Pid, Process, StepOutput, StepResult,
-/// };
+/// use ganger_proc_api::{Context, Events, Pid, Process, StepOutput, StepResult};
 ///
 /// struct Greeter {
-///     ctx: Option<Context>,
 ///     friend: Pid,
 /// }
 ///
 /// impl Process for Greeter {
-///     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-///         self.ctx = Some(ctx.clone());
-///         Ok(())
-///     }
-///
-///     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-///         if let Some(ctx) = &self.ctx {
-///             ctx.send(self.friend, "greeting", "hello")?;
-///         }
+///     fn step(&mut self, ctx: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+///         ctx.send(self.friend, "greeting", "hello")?;
 ///         out.done(());
 ///         Ok(())
 ///     }
@@ -63,6 +55,21 @@ impl Context {
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.backend.pid()
+    }
+
+    /// This process takes messages of type `M` alone, until another one takes its place. A message
+    /// of another type that is sent by PID is refused with
+    /// [`SendErrorKind::WrongType`](crate::SendErrorKind::WrongType). For `init`; an
+    /// [`Actor`](crate::Actor) does so by itself. Messages that have come before stay.
+    pub fn accept_only<M: Any>(&self) {
+        self.backend.accept_only(Kind::of::<M>());
+    }
+
+    /// The backend, if it is a `B`; for crates that add to a context.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn backend<B: Any + Send + Sync>(&self) -> Option<Arc<B>> {
+        Arc::clone(&self.backend).into_any()?.downcast().ok()
     }
 
     /// The name of the node that the process is on, if the node has one. For PIDs that other nodes
@@ -116,6 +123,15 @@ impl Context {
     ) -> Result<(), SendError> {
         let package = Package::new(self.pid(), target, topic, payloads);
         self.backend.send_control(package)
+    }
+
+    /// Starts another process on the same scheduler: [`submit`](Self::submit) with the method
+    /// `main` and without an input.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    pub fn spawn(&self, process: impl Process) -> Result<Pid, SubmitError> {
+        self.submit(process, "main", ())
     }
 
     /// Submits another process to the same scheduler. Its `init` runs before this returns.
@@ -186,18 +202,10 @@ impl Context {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
-    ///             match event {
-    ///                 Event::Exit(exit) if exit.tag == 1 => {
-    ///                     out.done(exit.cause.to_string());
-    ///                     return Ok(());
-    ///                 }
-    ///                 Event::Cancel(_) => {
-    ///                     out.done("cancelled");
-    ///                     return Ok(());
-    ///                 }
-    ///                 _ => {}
+    ///             if let Event::Exit(exit) = event {
+    ///                 out.done(exit.cause.to_string());
+    ///                 return Ok(());
     ///             }
     ///         }
     ///         Ok(())
@@ -241,9 +249,9 @@ impl Context {
         self.backend.whereis(name)
     }
 
-    /// Asks another process of the same scheduler to finish. It gets a cancel event, and its
-    /// context shows that it is cancelled. The process decides whether and how it finishes. Never
-    /// blocks.
+    /// Asks another process of the same scheduler to finish. It gets a
+    /// [cancel event](crate::Event::Cancel), which ends it unless it says otherwise, and its
+    /// context shows that it is cancelled. Never blocks.
     ///
     /// # Errors
     /// [`NotFound`] when no live process of the scheduler has that PID.
@@ -340,9 +348,9 @@ impl Context {
         }
     }
 
-    /// Whether this step should return with `Continue`: it has used up its share of time, while
-    /// other processes wait and no worker is free for them. The share is 10 ms by default
-    /// (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
+    /// Whether this step should return with [`go_on`](crate::StepOutput::go_on): it has used up its
+    /// share of time, while other processes wait and no worker is free for them. The share is 10 ms
+    /// by default (`Builder::chain_limit`). Costs a call and a few loads, and writes nothing.
     ///
     /// Call it from inside a step, on the step's own thread; elsewhere it is `false`.
     #[must_use]

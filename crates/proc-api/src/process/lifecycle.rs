@@ -8,6 +8,11 @@ use std::sync::Arc;
 /// reported.
 ///
 /// A scheduler has one. An implementation may call several others. An `Arc` of one is one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no hooks for the starts and ends of processes",
+    note = "implement `Lifecycle` for it, with `on_start` or `on_complete`; it is \
+            `Send + Sync + 'static`"
+)]
 pub trait Lifecycle: Send + Sync + 'static {
     /// A process is about to start: its `init` has returned, and it has not been queued. Runs on
     /// the submitting thread.

@@ -6,6 +6,8 @@
 //! **Imports.** All other folders. Inside this folder a process knows its context, and the
 //! context's backend starts processes: the two know each other.
 
+mod actor;
+mod ask;
 mod backend;
 mod cancel_token;
 mod context;
@@ -16,12 +18,13 @@ mod state_machine;
 mod submit_error;
 mod upgrade;
 
+pub use actor::{Actor, ActorProcess};
 pub use backend::{ContextBackend, NotFound};
 pub use cancel_token::CancelToken;
 pub use context::Context;
 pub use lifecycle::Lifecycle;
 pub use output::{DrainYields, Outcome, StepOutput, Yield};
 pub use registered_name::{RegisterNameError, RegisterNameErrorKind};
-pub use state_machine::{Process, StepResult, UnknownMethod};
+pub use state_machine::{Process, StepResult, UnknownMethod, process_fn};
 pub use submit_error::{SubmitError, SubmitErrorKind};
 pub use upgrade::{UpgradeRequest, UpgradeTarget};

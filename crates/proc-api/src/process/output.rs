@@ -2,12 +2,13 @@
 
 use super::UpgradeRequest;
 use crate::commands::{Command, Tag};
+use crate::events::CancelReason;
 use crate::values::Payload;
 use std::iter::{Chain, FusedIterator};
 use std::{fmt, mem, option, slice, vec};
 
 /// A buffer with room for more commands than this is not kept for the next step.
-const KEPT: usize = 128;
+const KEPT: usize = 1024;
 
 /// A command with the tag that its completion will carry.
 #[derive(Debug)]
@@ -22,15 +23,13 @@ pub struct Yield {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Step again as soon as the process's turn comes, even if no event has arrived.
-    #[default]
-    Continue,
-    /// As `Continue`, behind the other processes that are ready.
-    GiveWay,
     /// Wait for a new event. An event that the step has left does not wake the process.
-    Idle,
-    /// The same as `Idle`, and tells the reader of the code that the process expects completions.
-    WaitForYields,
+    #[default]
+    Wait,
+    /// Step again as soon as the process's turn comes, even if no event has arrived.
+    GoOn,
+    /// As `GoOn`, behind the other processes that are ready.
+    GiveWay,
     /// The process is finished, with this result.
     Done(Payload),
     /// Put another process in its place.
@@ -38,23 +37,25 @@ pub enum Outcome {
 }
 
 /// Where a step writes its commands and its outcome. The scheduler reuses the buffer, so up to
-/// 128 yields need no allocation once it has grown.
+/// 1,024 yields need no allocation once it has grown.
 ///
-/// There is one outcome. Of [`go_on`](Self::go_on), [`give_way`](Self::give_way),
-/// [`idle`](Self::idle), [`wait_for_yields`](Self::wait_for_yields), [`done`](Self::done) and
-/// [`upgrade`](Self::upgrade),
-/// **the last call wins**: a `done` for one event is lost when a later event of the same step calls
-/// `idle`. So a step that takes its events in a loop first says how it goes on, and returns when it
-/// decides otherwise:
+/// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
+/// [`go_on`](Self::go_on) and [`give_way`](Self::give_way) ask for another step, and
+/// [`wait`](Self::wait) takes that back.
+/// [`done`](Self::done) and [`upgrade`](Self::upgrade) are final: return after them. The process
+/// ends, whatever else the step says, with the first of them. A `go_on`, `give_way`, `wait`
+/// or `upgrade` after one of them, or a `done` after `upgrade`, is a mistake, and a panic in debug builds.
+///
+/// A step that is shown a cancellation ends the process, unless it says `done` or `upgrade`, fails,
+/// or [defers the cancellation](Self::defer_cancel).
 ///
 /// ```
 /// # use ganger_proc_api::{BoxError, Event, Events, StepOutput};
 /// # fn step(events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), BoxError> {
-/// out.idle();
 /// for event in events {
 ///     match event {
-///         Event::Cancel(_) => {
-///             out.done("cancelled");
+///         Event::Message(_) => {
+///             out.done("the first message");
 ///             return Ok(());
 ///         }
 ///         _ => { /* … */ }
@@ -64,17 +65,14 @@ pub enum Outcome {
 /// # }
 /// ```
 ///
-/// A step that writes no outcome is called again at once ([`Outcome::Continue`]).
-///
 /// ```
 /// use ganger_proc_api::{Command, CommandId, Outcome, StepOutput};
-/// const READ: CommandId = CommandId::new(1);
+/// const READ: CommandId = CommandId::new(256);
 ///
 /// let mut out = StepOutput::new();
 /// out.yield_command(Command::new(READ, "/etc/hostname"), 7);
-/// out.wait_for_yields();
 /// assert_eq!(out.yields()[0].tag, 7);
-/// assert!(matches!(out.outcome(), Outcome::WaitForYields));
+/// assert!(matches!(out.outcome(), Outcome::Wait));
 /// ```
 #[derive(Default)]
 pub struct StepOutput {
@@ -87,24 +85,31 @@ pub struct StepOutput {
     /// There may be something in one of these two, and then there is no only yield.
     has_more: bool,
     kind: OutcomeKind,
-    /// The outcome if it has a value; `Continue` otherwise.
-    with_value: Outcome,
+    /// The outcome if it is final; `Wait` otherwise.
+    end: Outcome,
+    /// Why the process ends after this step, as long as the step defers that not.
+    cancel: Option<CancelReason>,
 }
 
-/// Which outcome the step has written. A step that waits writes this byte alone, and the scheduler
-/// reads this byte alone.
+/// Which outcome the step has written. A step that goes on writes this byte alone, and the
+/// scheduler reads this byte alone.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum OutcomeKind {
     #[default]
-    Continue,
+    Wait,
+    GoOn,
     GiveWay,
-    Idle,
-    WaitForYields,
-    WithValue,
+    /// `Wait` of a step that is shown a cancellation, and has not deferred it.
+    CancelledWait,
+    /// `GoOn` of such a step.
+    CancelledGoOn,
+    /// `GiveWay` of such a step.
+    CancelledGiveWay,
+    Final,
 }
 
 impl StepOutput {
-    /// A buffer without yields. Its outcome is [`Outcome::Continue`].
+    /// A buffer without yields. Its outcome is [`Outcome::Wait`].
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -162,78 +167,180 @@ impl StepOutput {
         self.several.retain(|it| it.tag != tag);
     }
 
-    /// Step again as soon as the process's turn comes, even if no event arrives: the default. Of
-    /// several outcomes the last one counts.
+    /// Step again as soon as the process's turn comes, even if no event arrives. A process that
+    /// goes on 10,000 times in a row without an event or a yield is warned of, once.
+    ///
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
     #[inline]
     pub fn go_on(&mut self) {
-        self.decide(OutcomeKind::Continue);
+        self.decide(OutcomeKind::GoOn);
     }
 
     /// As [`go_on`](Self::go_on), but behind the other processes that are ready: for a process that
-    /// has much to do, and whose work is less urgent than theirs. Of several outcomes the last one
-    /// counts.
+    /// has much to do, and whose work is less urgent than theirs.
     ///
     /// The process goes to the end of the queue that all workers share. That costs more than
     /// `go_on`.
+    ///
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
     #[inline]
     pub fn give_way(&mut self) {
         self.decide(OutcomeKind::GiveWay);
     }
 
-    /// Wait for a new event. An event that this step leaves does not wake the process, but its next
-    /// step sees it. Of several outcomes the last one counts: this one replaces an earlier
-    /// [`done`](Self::done).
-    #[inline]
-    pub fn idle(&mut self) {
-        self.decide(OutcomeKind::Idle);
-    }
-
-    /// The same as [`idle`](Self::idle), for a process that expects completions. Of several
-    /// outcomes the last one counts: this one replaces an earlier [`done`](Self::done).
-    #[inline]
-    pub fn wait_for_yields(&mut self) {
-        self.decide(OutcomeKind::WaitForYields);
-    }
-
-    /// The process ends with this result as soon as the step has returned. Of several outcomes the
-    /// last one counts.
+    /// Wait for a new event: the default. For a step that takes an earlier
+    /// [`go_on`](Self::go_on) back. An event that this step leaves does not wake the process, but
+    /// its next step sees it.
     ///
-    /// Return after it. Messages that no step has taken when a process ends are dropped, and
-    /// counted as undelivered; those that this step has taken are not counted.
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or [`upgrade`](Self::upgrade), which are final.
+    #[inline]
+    pub fn wait(&mut self) {
+        self.decide(OutcomeKind::Wait);
+    }
+
+    /// The process ends with this result as soon as the step has returned. It is final: return
+    /// after it. Of several results the first one counts.
+    ///
+    /// Messages that no step has taken when a process ends are dropped, and counted as undelivered;
+    /// those that this step has taken are not counted.
+    ///
+    /// # Panics
+    /// In debug builds, after [`upgrade`](Self::upgrade).
     #[inline]
     pub fn done(&mut self, result: impl Into<Payload>) {
-        self.decide_with_value(Outcome::Done(result.into()));
+        self.decide_end(Outcome::Done(result.into()));
     }
 
     /// Put another process in the place of this one as soon as the step has returned: same PID,
-    /// same mailbox. Of several outcomes the last one counts.
+    /// same mailbox. It is final: return after it.
     ///
-    /// Return after it. The new process gets the messages, cancellations and control messages that
-    /// this step does not take.
+    /// The new process gets the messages, cancellations and control messages that this step does
+    /// not take.
+    ///
+    /// # Panics
+    /// In debug builds, after [`done`](Self::done) or another `upgrade`.
     pub fn upgrade(&mut self, request: UpgradeRequest) {
-        self.decide_with_value(Outcome::Upgrade(Box::new(request)));
+        self.decide_end(Outcome::Upgrade(Box::new(request)));
+    }
+
+    /// A cancellation that this step is shown does not end the process: the process has taken note
+    /// of it, and finishes later by itself. Without a cancellation it does nothing.
+    ///
+    /// Each cancellation is to be deferred by the step that is the first to be shown it, whether
+    /// that takes the event or leaves it.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     Command, CommandId, Context, Event, Events, Process, StepOutput, StepResult,
+    /// };
+    /// const SAVE: CommandId = CommandId::new(1);
+    ///
+    /// /// Has its state saved before it ends.
+    /// struct Careful;
+    ///
+    /// impl Process for Careful {
+    ///     fn step(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         events: &mut Events<'_>,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
+    ///         for event in events {
+    ///             match event {
+    ///                 Event::Cancel(_) => {
+    ///                     out.defer_cancel();
+    ///                     out.yield_command(Command::new(SAVE, ()), 1);
+    ///                 }
+    ///                 Event::Completion(saved) => {
+    ///                     saved.result?;
+    ///                     out.done(());
+    ///                     return Ok(());
+    ///                 }
+    ///                 _ => {}
+    ///             }
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    pub fn defer_cancel(&mut self) {
+        self.kind = match self.kind {
+            OutcomeKind::CancelledWait => OutcomeKind::Wait,
+            OutcomeKind::CancelledGoOn => OutcomeKind::GoOn,
+            OutcomeKind::CancelledGiveWay => OutcomeKind::GiveWay,
+            other => other,
+        };
+    }
+
+    /// The step is shown a cancellation for this reason. For schedulers, before the step.
+    #[doc(hidden)]
+    pub fn show_cancel(&mut self, reason: CancelReason) {
+        self.kind = OutcomeKind::CancelledWait;
+        self.cancel = Some(reason);
+    }
+
+    /// The reason of the cancellation that the step was shown, and has let end the process. For
+    /// schedulers, after the step.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn take_cancel(&mut self) -> Option<CancelReason> {
+        let is_cancelled = matches!(
+            self.kind,
+            OutcomeKind::CancelledWait | OutcomeKind::CancelledGoOn | OutcomeKind::CancelledGiveWay
+        );
+        self.cancel.take().filter(|_| is_cancelled)
     }
 
     #[inline]
     fn decide(&mut self, kind: OutcomeKind) {
-        // The kind is written before the old value is dropped, because a destructor may panic.
-        if mem::replace(&mut self.kind, kind) == OutcomeKind::WithValue {
-            self.drop_value();
+        if matches!(
+            self.kind,
+            OutcomeKind::Wait | OutcomeKind::GoOn | OutcomeKind::GiveWay
+        ) {
+            self.kind = kind;
+        } else {
+            self.decide_otherwise(kind);
         }
     }
 
-    #[inline]
-    fn decide_with_value(&mut self, outcome: Outcome) {
-        // The order is as in `decide`: the assignment drops an old value.
-        self.kind = OutcomeKind::WithValue;
-        self.with_value = outcome;
-    }
-
-    /// Drops the value of an outcome that has been replaced.
     #[cold]
     #[inline(never)]
-    fn drop_value(&mut self) {
-        self.with_value = Outcome::Continue;
+    fn decide_otherwise(&mut self, kind: OutcomeKind) {
+        self.kind = match (self.kind, kind) {
+            (OutcomeKind::Final, _) => return Self::decided_again(),
+            (_, OutcomeKind::GoOn) => OutcomeKind::CancelledGoOn,
+            (_, OutcomeKind::GiveWay) => OutcomeKind::CancelledGiveWay,
+            _ => OutcomeKind::CancelledWait,
+        };
+    }
+
+    #[inline]
+    fn decide_end(&mut self, end: Outcome) {
+        if self.kind == OutcomeKind::Final {
+            self.ended_again(end);
+        } else {
+            self.kind = OutcomeKind::Final;
+            self.end = end;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn ended_again(&mut self, end: Outcome) {
+        if !matches!((&self.end, end), (Outcome::Done(_), Outcome::Done(_))) {
+            Self::decided_again();
+        }
+    }
+
+    fn decided_again() {
+        debug_assert!(
+            false,
+            "the step has said `done` or `upgrade`, which are final, and then another outcome: \
+             return from the step after `done` and `upgrade`"
+        );
     }
 
     /// The commands written so far.
@@ -252,47 +359,51 @@ impl StepOutput {
         &self.cancelled
     }
 
-    /// The outcome written last.
+    /// The outcome.
     #[must_use]
     #[inline]
     pub fn outcome(&self) -> &Outcome {
-        const CONTINUE: &Outcome = &Outcome::Continue;
+        const WAIT: &Outcome = &Outcome::Wait;
+        const GO_ON: &Outcome = &Outcome::GoOn;
         const GIVE_WAY: &Outcome = &Outcome::GiveWay;
-        const IDLE: &Outcome = &Outcome::Idle;
-        const WAIT_FOR_YIELDS: &Outcome = &Outcome::WaitForYields;
         match self.kind {
-            OutcomeKind::Continue => CONTINUE,
-            OutcomeKind::GiveWay => GIVE_WAY,
-            OutcomeKind::Idle => IDLE,
-            OutcomeKind::WaitForYields => WAIT_FOR_YIELDS,
-            OutcomeKind::WithValue => &self.with_value,
+            OutcomeKind::Wait | OutcomeKind::CancelledWait => WAIT,
+            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => GO_ON,
+            OutcomeKind::GiveWay | OutcomeKind::CancelledGiveWay => GIVE_WAY,
+            OutcomeKind::Final => &self.end,
         }
     }
 
-    /// Whether the process waits. If so, leaves [`Outcome::Continue`]. For schedulers.
+    /// Whether the outcome is [`Outcome::Wait`]. For schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn take_wait(&mut self) -> bool {
-        let waits = matches!(self.kind, OutcomeKind::Idle | OutcomeKind::WaitForYields);
-        if waits {
-            self.kind = OutcomeKind::Continue;
-        }
-        waits
+    pub fn waits(&self) -> bool {
+        self.kind == OutcomeKind::Wait
     }
 
-    /// Whether the outcome is [`Outcome::Continue`]; for schedulers.
+    /// Whether the outcome is [`Outcome::GoOn`]. If so, leaves [`Outcome::Wait`]. For schedulers.
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn goes_on(&self) -> bool {
-        self.kind == OutcomeKind::Continue
+    pub fn take_go_on(&mut self) -> bool {
+        let goes_on = self.kind == OutcomeKind::GoOn;
+        if goes_on {
+            self.kind = OutcomeKind::Wait;
+        }
+        goes_on
+    }
+
+    /// Whether the process is to end or to be replaced, as far as the step has decided.
+    #[inline]
+    pub(super) fn is_final(&self) -> bool {
+        self.kind == OutcomeKind::Final
     }
 
     /// Takes the commands out, in order; for schedulers.
     ///
-    /// The buffer stays for the next step. One that has grown for more than 128 commands does not:
-    /// it goes with the iterator.
+    /// The buffer stays for the next step. One that has grown for more than 1,024 commands does
+    /// not: it goes with the iterator.
     #[inline]
     pub fn drain_yields(&mut self) -> DrainYields<'_> {
         self.has_more = !self.cancelled.is_empty();
@@ -330,16 +441,15 @@ impl StepOutput {
         &mut self.only
     }
 
-    /// Takes the outcome out, leaving [`Outcome::Continue`]; for schedulers.
+    /// Takes the outcome out, leaving [`Outcome::Wait`]; for schedulers.
     #[must_use]
     #[inline]
     pub fn take_outcome(&mut self) -> Outcome {
         match mem::take(&mut self.kind) {
-            OutcomeKind::Continue => Outcome::Continue,
-            OutcomeKind::GiveWay => Outcome::GiveWay,
-            OutcomeKind::Idle => Outcome::Idle,
-            OutcomeKind::WaitForYields => Outcome::WaitForYields,
-            OutcomeKind::WithValue => mem::take(&mut self.with_value),
+            OutcomeKind::Wait | OutcomeKind::CancelledWait => Outcome::Wait,
+            OutcomeKind::GoOn | OutcomeKind::CancelledGoOn => Outcome::GoOn,
+            OutcomeKind::GiveWay | OutcomeKind::CancelledGiveWay => Outcome::GiveWay,
+            OutcomeKind::Final => mem::take(&mut self.end),
         }
     }
 
@@ -347,7 +457,8 @@ impl StepOutput {
     pub fn clear(&mut self) {
         self.cancelled.clear();
         drop(self.drain_yields());
-        self.go_on();
+        self.cancel = None;
+        drop(self.take_outcome());
     }
 }
 
@@ -383,3 +494,34 @@ impl Iterator for DrainYields<'_> {
 
 impl ExactSizeIterator for DrainYields<'_> {}
 impl FusedIterator for DrainYields<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CommandId;
+
+    /// The room of the buffer after steps with so many commands.
+    fn room_after<const N: usize>(steps: [usize; N]) -> [usize; N] {
+        let mut out = StepOutput::new();
+        steps.map(|commands| {
+            for tag in 0..commands as u64 {
+                out.yield_command(Command::new(CommandId::new(1), ()), tag);
+            }
+            assert_eq!(out.drain_yields().len(), commands);
+            assert!(out.yields().is_empty());
+            out.several.capacity()
+        })
+    }
+
+    #[test]
+    fn steps_with_many_and_few_commands_in_turn_allocate_once() {
+        let [first, rest @ ..] = room_after([1_000, 10, 1_000, 1, 500, 1_000]);
+        assert!(first >= 1_000);
+        assert_eq!(rest, [first; 5]);
+    }
+
+    #[test]
+    fn a_burst_leaves_no_buffer() {
+        assert_eq!(room_after([10, 10_000])[1], 0);
+    }
+}

@@ -3,6 +3,7 @@
 use super::{Context, StepOutput};
 use crate::events::Events;
 use crate::values::{BoxError, Payloads};
+use std::any;
 
 /// What a step returns: an error ends its process.
 pub type StepResult = Result<(), BoxError>;
@@ -26,7 +27,6 @@ pub type StepResult = Result<(), BoxError>;
 ///         events: &mut Events<'_>,
 ///         out: &mut StepOutput,
 ///     ) -> StepResult {
-///         out.idle();
 ///         for event in events {
 ///             match event {
 ///                 Event::Message(message) => {
@@ -34,7 +34,6 @@ pub type StepResult = Result<(), BoxError>;
 ///                 }
 ///                 Event::Cancel(_) => {
 ///                     out.done(self.0);
-///                     // Later events stay untaken, and no later outcome replaces this one.
 ///                     return Ok(());
 ///                 }
 ///                 _ => {}
@@ -44,6 +43,16 @@ pub type StepResult = Result<(), BoxError>;
 ///     }
 /// }
 /// ```
+/// A closure that takes what a step takes is a process as well: see [`process_fn`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a process",
+    label = "this is not a process",
+    note = "a type is one if it implements `Process`, whose `step` takes \
+            `&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput` and returns \
+            a `StepResult`, and if it is `Send + 'static`",
+    note = "a closure is one if it takes what a step takes: write \
+            `process_fn(|ctx, events, out| {{ … Ok(()) }})`"
+)]
 pub trait Process: Send + 'static {
     /// Prepares the process. Runs once, on the thread that submits it, before the first step.
     ///
@@ -63,10 +72,9 @@ pub trait Process: Send + 'static {
 
     /// Takes events, and writes commands and an outcome. The first step may see no events.
     ///
-    /// **A step that writes no outcome is called again at once**, and so keeps a core busy. A
-    /// process that waits calls [`out.idle()`](StepOutput::idle) or
-    /// [`out.wait_for_yields()`](StepOutput::wait_for_yields). Of several outcomes the last one
-    /// counts, so return after [`done`](StepOutput::done) and [`upgrade`](StepOutput::upgrade).
+    /// **A step that writes no outcome waits** for the next event. One that has more to do calls
+    /// [`out.go_on()`](StepOutput::go_on). Return after [`done`](StepOutput::done) and
+    /// [`upgrade`](StepOutput::upgrade), which are final.
     ///
     /// A step should not block its thread and should return soon: other processes wait for the
     /// worker.
@@ -79,6 +87,51 @@ pub trait Process: Send + 'static {
     /// Releases what the process holds. Runs exactly once if `init` has returned `Ok`, however the
     /// process ends, and never while `step` runs.
     fn close(&mut self) {}
+
+    /// The name of the process's type, for logs.
+    fn type_name(&self) -> &'static str {
+        any::type_name::<Self>()
+    }
+}
+
+/// A closure is a process without `init` and `close`.
+impl<F> Process for F
+where
+    F: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    #[inline]
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        self(ctx, events, out)
+    }
+}
+
+/// Gives back the closure, which is a process: it is called for each step. Here the compiler learns
+/// the types of its arguments.
+///
+/// ```
+/// use ganger_proc_api::{Event, Process, process_fn};
+///
+/// fn is_process(_: impl Process) {}
+///
+/// let mut sum = 0;
+/// is_process(process_fn(move |_, events, out| {
+///     for event in events {
+///         if let Event::Message(message) = event {
+///             sum += message.payloads.into_first().as_u64().ok_or("not a number")?;
+///         }
+///     }
+///     if sum >= 100 {
+///         out.done(sum);
+///     }
+///     Ok(())
+/// }));
+/// ```
+#[must_use]
+pub fn process_fn<F>(step: F) -> F
+where
+    F: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    step
 }
 
 impl Process for Box<dyn Process> {
@@ -92,6 +145,10 @@ impl Process for Box<dyn Process> {
 
     fn close(&mut self) {
         (**self).close();
+    }
+
+    fn type_name(&self) -> &'static str {
+        (**self).type_name()
     }
 }
 

@@ -3,11 +3,14 @@
 //! **Promises.** No other module of the crate contains `unsafe`; the compiler denies it there. Each
 //! type states in one place why it is sound.
 //!
-//! **Imports.** Nothing of this crate.
+//! **Imports.** Nothing of this crate; `ganger-nodes` for memory.
 #![allow(unsafe_code, reason = "this module is where the crate keeps it")]
 
 mod cursor;
 mod exclusive;
+mod opaque;
 
 pub(crate) use cursor::{Cursor, Node, Reader};
 pub use exclusive::Exclusive;
+pub use opaque::Kind;
+pub(crate) use opaque::Opaque;

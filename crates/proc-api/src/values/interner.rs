@@ -80,7 +80,10 @@ impl Interner {
         let guard = self.read();
         match guard.as_ref() {
             Some(table) => table.find(text),
-            None => Table::new(self.first).find(text),
+            None => {
+                let index = self.first.iter().position(|&first| first == text)?;
+                Some((number_at(index)?, self.first[index]))
+            }
         }
     }
 
@@ -128,12 +131,16 @@ impl Table {
     }
 
     fn insert(&mut self, stored: &'static str) -> Result<NonZeroU32, TableFull> {
-        let number = u32::try_from(self.by_number.len() + 1).ok();
-        let number = number.and_then(NonZeroU32::new).ok_or(TableFull)?;
+        let number = number_at(self.by_number.len()).ok_or(TableFull)?;
         self.by_number.push(stored);
         self.by_text.insert(stored, number);
         Ok(number)
     }
+}
+
+/// The number of the text at that index.
+fn number_at(index: usize) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(index + 1).ok()?)
 }
 
 #[cfg(test)]
@@ -157,6 +164,7 @@ mod tests {
         let (y, _) = interner.known("y").unwrap();
         assert_eq!((y.get(), interner.text(y)), (2, "y"));
         assert_eq!(interner.known("z"), None);
+        assert!(interner.read().is_none(), "a look-up makes no table");
         let (z, _) = interner.intern("z", Parsed).unwrap();
         assert_eq!((z.get(), interner.text(z)), (3, "z"));
         assert_eq!(interner.intern("y", Program), Ok((y, "y")));

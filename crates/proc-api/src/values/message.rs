@@ -1,6 +1,7 @@
 //! Messages, addressed messages, and why a send can fail.
 
-use super::{Payloads, Pid, Symbol};
+use super::{Payloads, Pid, Symbol, TypePair, WrongType};
+use std::any::Any;
 
 /// What a process receives: a source, a topic, and values.
 #[derive(Debug, Default)]
@@ -109,12 +110,23 @@ impl SendError {
     pub fn into_package(self) -> Package {
         *self.package
     }
+
+    /// The message, if it is one value of type `M`: see [`Message::take`].
+    ///
+    /// # Errors
+    /// [`WrongType`], with the values inside.
+    pub fn into_message<M: Any>(self) -> Result<M, WrongType> {
+        self.package.message.take()
+    }
 }
 
 /// Why a send was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendErrorKind {
+    /// The process takes messages of another type alone.
+    #[error("it takes messages of type {}, and this is one of type {}", .0.expected(), .0.got())]
+    WrongType(TypePair),
     /// The host exists, but has no process with that number.
     #[error("no process with that PID")]
     NotFound,

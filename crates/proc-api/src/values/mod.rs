@@ -12,6 +12,8 @@ mod payload;
 mod payloads;
 mod pid;
 mod symbol;
+mod type_pair;
+mod typed;
 
 pub use interner::{MAX_INTERNED, MAX_PARSED};
 pub use message::{Message, Package, SendError, SendErrorKind};
@@ -20,6 +22,8 @@ pub use payload::{MAX_INLINE_BYTES, Payload};
 pub use payloads::Payloads;
 pub use pid::{ParsePidError, Pid, PidProblem};
 pub use symbol::{InternError, MAX_SYMBOL_BYTES, Symbol};
+pub use type_pair::TypePair;
+pub use typed::WrongType;
 
 /// Any error, as processes, handlers and lifecycle hooks report it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

@@ -1,9 +1,9 @@
 //! One value on its way between processes, handlers and the world.
 
 use super::Pid;
-use crate::raw::Exclusive;
+use crate::raw::{Kind, Opaque};
 use bytes::Bytes;
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +13,8 @@ pub const MAX_INLINE_BYTES: usize = 15;
 /// One value of a message, a command or a completion.
 ///
 /// Twenty-four bytes. Scalars, PIDs, and texts and byte strings of up to [`MAX_INLINE_BYTES`] bytes
-/// are stored inline. Longer ones and values of any other `Send` type are behind a pointer.
+/// are stored inline, and so are values of any other `Send` type of up to 8 bytes. What is larger
+/// is behind a pointer.
 ///
 /// ```
 /// use ganger_proc_api::Payload;
@@ -44,22 +45,20 @@ enum Repr {
     InlineStr(Inline),
     InlineBytes(Inline),
     Long(Long),
+    /// Of a type that only the code that made the payload knows.
+    Any(Opaque),
 }
 
 /// A value behind a pointer; there until it is taken out.
 ///
-/// The other variants have no destructor. Dropping this one is a cold call, so that the code that
+/// Only this variant and `Any` have destructors. Dropping one is a cold call, so that the code that
 /// drops a payload stays small.
 struct Long(Option<LongRepr>);
 
 enum LongRepr {
     Str(Box<str>),
     Bytes(Box<Bytes>),
-    Any(Opaque),
 }
-
-/// A value of a type that only the code that made the payload knows.
-type Opaque = Exclusive<Box<dyn Any + Send>>;
 
 impl Long {
     fn get(&self) -> Option<&LongRepr> {
@@ -74,7 +73,7 @@ impl Long {
     }
 }
 
-/// The bytes and the opaque value have destructors that a user wrote.
+/// Bytes may have a destructor that a user wrote.
 ///
 /// Values are dropped in lists: the payloads of a message, the messages of a mailbox. When the
 /// destructor of one panics, the others are dropped while that panic unwinds. A second panic that
@@ -133,16 +132,40 @@ impl Payload {
     /// The empty value: the result of a command that has no other.
     pub const UNIT: Self = Self(Repr::Unit);
 
-    /// A value of any type, moved to the heap.
+    /// A value of any type. One of up to 8 bytes is stored inline, one of up to 256 bytes in a
+    /// block of memory that is used again and again, and any other on the heap.
     #[must_use]
+    #[inline]
     pub fn any<T: Any + Send>(value: T) -> Self {
-        LongRepr::Any(Opaque::new(Box::new(value))).into_payload()
+        Self(Repr::Any(Opaque::new(value)))
     }
 
     /// Whether this is [`Payload::UNIT`].
     #[must_use]
     pub fn is_unit(&self) -> bool {
         matches!(self.0, Repr::Unit)
+    }
+
+    /// The type of a value that was made by [`any`](Self::any).
+    #[must_use]
+    #[inline]
+    pub fn kind(&self) -> Option<Kind> {
+        match &self.0 {
+            Repr::Any(value) => Some(value.kind()),
+            _ => None,
+        }
+    }
+
+    /// The name of the type of a value that is no text, no byte string, and not made by `any`.
+    pub(super) fn scalar_name(&self) -> &'static str {
+        match self.0 {
+            Repr::Bool(_) => "bool",
+            Repr::Int(_) => "i64",
+            Repr::Uint(_) => "u64",
+            Repr::Float(_) => "f64",
+            Repr::Pid(_) => type_name::<Pid>(),
+            _ => "()",
+        }
     }
 
     /// The boolean, if it is one.
@@ -211,7 +234,6 @@ impl Payload {
             Repr::Long(long) => match long.get()? {
                 LongRepr::Bytes(bytes) => Some(bytes),
                 LongRepr::Str(text) => Some(text.as_bytes()),
-                LongRepr::Any(_) => None,
             },
             _ => None,
         }
@@ -221,12 +243,9 @@ impl Payload {
     ///
     /// The reference is unique, because payloads are `Sync` and the value need not be.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
-        let Repr::Long(long) = &mut self.0 else {
-            return None;
-        };
-        match long.0.as_mut()? {
-            LongRepr::Any(value) => value.get_mut().downcast_mut(),
-            LongRepr::Str(_) | LongRepr::Bytes(_) => None,
+        match &mut self.0 {
+            Repr::Any(value) => value.get_mut(),
+            _ => None,
         }
     }
 
@@ -234,13 +253,11 @@ impl Payload {
     ///
     /// # Errors
     /// Gives the payload back when it holds something else.
+    #[inline]
     pub fn downcast<T: Any>(self) -> Result<T, Self> {
-        match self.into_long()? {
-            LongRepr::Any(value) => match value.into_inner().downcast() {
-                Ok(value) => Ok(*value),
-                Err(value) => Err(LongRepr::Any(Opaque::new(value)).into_payload()),
-            },
-            other => Err(other.into_payload()),
+        match self.0 {
+            Repr::Any(value) => value.take().map_err(|value| Self(Repr::Any(value))),
+            other => Err(Self(other)),
         }
     }
 
@@ -255,7 +272,6 @@ impl Payload {
         match self.into_long()? {
             LongRepr::Bytes(bytes) => Ok(*bytes),
             LongRepr::Str(text) => Ok(Bytes::from(text.into_boxed_bytes())),
-            other @ LongRepr::Any(_) => Err(other.into_payload()),
         }
     }
 
@@ -301,9 +317,9 @@ impl Payload {
                 return match long.get()? {
                     LongRepr::Str(text) => Some(LongRepr::Str(text.clone()).into_payload()),
                     LongRepr::Bytes(bytes) => Some(LongRepr::Bytes(bytes.clone()).into_payload()),
-                    LongRepr::Any(_) => None,
                 };
             }
+            Repr::Any(_) => return None,
         }))
     }
 }
@@ -322,9 +338,9 @@ impl fmt::Debug for Payload {
             Repr::Long(long) => match long.get() {
                 Some(LongRepr::Str(text)) => text.fmt(f),
                 Some(LongRepr::Bytes(bytes)) => bytes.fmt(f),
-                Some(LongRepr::Any(_)) => f.write_str("Any"),
                 None => f.write_str("()"),
             },
+            Repr::Any(value) => value.fmt(f),
         }
     }
 }

@@ -76,7 +76,7 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
         why: "too large",
     };
     let errors: Vec<Box<dyn Error>> = vec![
-        Box::new(CommandError::Unknown(CommandId::new(7))),
+        Box::new(CommandError::Unknown(CommandId::new(262))),
         Box::new(CommandError::Dropped),
         Box::new(CommandError::Panicked("text".into())),
         Box::new(SubmitError::new(SubmitErrorKind::Stopping)),

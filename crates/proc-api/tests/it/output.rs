@@ -5,7 +5,6 @@ use ganger_proc_api::{
 };
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 enum Write {
     Yield(u16, u64),
     GoOn,
-    Idle,
     Wait,
     Done(u64),
     Upgrade,
@@ -25,7 +23,6 @@ fn write() -> impl Strategy<Value = Write> {
     prop_oneof![
         4 => (any::<u16>(), any::<u64>()).prop_map(|(id, tag)| Write::Yield(id, tag)),
         1 => Just(Write::GoOn),
-        1 => Just(Write::Idle),
         1 => Just(Write::Wait),
         1 => any::<u64>().prop_map(Write::Done),
         1 => Just(Write::Upgrade),
@@ -44,37 +41,47 @@ fn describe(outcome: &Outcome) -> String {
 proptest! {
     // pins: P3
     #[test]
-    fn yields_stay_in_order_and_the_last_outcome_counts(
+    fn yields_stay_in_order_and_an_end_is_final(
         writes in proptest::collection::vec(write(), 0..40),
     ) {
         let mut out = StepOutput::new();
         let mut yields = Vec::new();
-        let mut outcome = "Continue".to_owned();
+        let mut outcome = "Wait".to_owned();
         for write in writes {
-            match write {
+            let is_end = outcome.starts_with("done") || outcome == "upgrade";
+            let said = match write {
                 Write::Yield(id, tag) => {
                     out.yield_command(Command::new(CommandId::new(id), tag), tag);
                     yields.push((id, tag));
-                }
-                Write::GoOn => { out.go_on(); outcome = "Continue".into(); }
-                Write::Idle => { out.idle(); outcome = "Idle".into(); }
-                Write::Wait => { out.wait_for_yields(); outcome = "WaitForYields".into(); }
-                Write::Done(n) => { out.done(n); outcome = format!("done {n}"); }
-                Write::Upgrade => {
-                    out.upgrade(UpgradeRequest::factory("next", "main", ()));
-                    outcome = "upgrade".into();
+                    continue;
                 }
                 Write::Clear => {
                     out.clear();
                     yields.clear();
-                    outcome = "Continue".into();
+                    outcome = "Wait".into();
+                    continue;
                 }
+                Write::GoOn => "GoOn".into(),
+                Write::Wait => "Wait".into(),
+                Write::Done(n) => format!("done {n}"),
+                Write::Upgrade => "upgrade".into(),
+            };
+            let is_mistake = is_end && !(outcome.starts_with("done") && said.starts_with("done"));
+            let returned = catch_unwind(AssertUnwindSafe(|| match write {
+                Write::GoOn => out.go_on(),
+                Write::Wait => out.wait(),
+                Write::Done(n) => out.done(n),
+                _ => out.upgrade(UpgradeRequest::factory("next", "main", ())),
+            }));
+            prop_assert_eq!(returned.is_err(), is_mistake && cfg!(debug_assertions));
+            if !is_end {
+                outcome = said;
             }
             prop_assert_eq!(out.yields().len(), yields.len());
         }
         prop_assert_eq!(describe(out.outcome()), outcome.clone());
         prop_assert_eq!(describe(&out.take_outcome()), outcome);
-        prop_assert!(matches!(out.outcome(), Outcome::Continue));
+        prop_assert!(matches!(out.outcome(), Outcome::Wait));
         let drained: Vec<_> = out
             .drain_yields()
             .map(|y| {
@@ -134,7 +141,7 @@ fn full(commands: u64, panics: Option<u64>) -> (StepOutput, Arc<AtomicUsize>) {
     let mut out = StepOutput::new();
     for tag in 0..commands {
         let value = Counted(Arc::clone(&dropped), panics == Some(tag));
-        let command = Command::new(CommandId::new(1), Payload::any(value));
+        let command = Command::new(CommandId::new(256), Payload::any(value));
         out.yield_command(command, tag);
     }
     (out, dropped)
@@ -146,37 +153,56 @@ fn result(panics: bool) -> (Payload, Arc<AtomicUsize>) {
     (Payload::any(Counted(Arc::clone(&dropped), panics)), dropped)
 }
 
-type Decide = fn(&mut StepOutput);
-
-const DECISIONS: [Decide; 7] = [
-    StepOutput::go_on,
-    StepOutput::idle,
-    StepOutput::wait_for_yields,
-    StepOutput::clear,
-    |out| out.done(()),
-    |out| out.upgrade(UpgradeRequest::factory("next", "main", ())),
-    |out| drop(out.take_outcome()),
-];
-
 #[test]
-fn a_result_that_is_taken_back_is_dropped_once() {
-    for decide in DECISIONS {
+fn a_result_that_is_cleared_or_taken_is_dropped_once() {
+    for clear in [StepOutput::clear, |out: &mut StepOutput| {
+        drop(out.take_outcome());
+    }] {
         for is_upgrade in [false, true] {
             let (input, dropped) = result(false);
             let mut out = StepOutput::new();
-            out.idle();
             if is_upgrade {
                 out.upgrade(UpgradeRequest::factory("next", "main", input));
             } else {
                 out.done(input);
             }
             assert_eq!(dropped.load(Ordering::SeqCst), 0);
-            decide(&mut out);
+            clear(&mut out);
             assert_eq!(dropped.load(Ordering::SeqCst), 1);
-            decide(&mut out);
+            assert!(out.waits());
+            clear(&mut out);
             drop(out);
             assert_eq!(dropped.load(Ordering::SeqCst), 1);
         }
+    }
+}
+
+// pins: P3
+#[test]
+fn the_first_result_counts_and_the_second_is_dropped_though_its_destructor_panics() {
+    let ((first, kept), (second, dropped)) = (result(false), result(true));
+    let mut out = StepOutput::new();
+    out.done(first);
+    assert!(catch_unwind(AssertUnwindSafe(|| out.done(second))).is_err());
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    assert_eq!(kept.load(Ordering::SeqCst), 0);
+    assert!(matches!(out.take_outcome(), Outcome::Done(_)));
+    assert_eq!(kept.load(Ordering::SeqCst), 1);
+    assert!(out.waits());
+}
+
+// pins: P3
+#[test]
+#[cfg(debug_assertions)]
+fn an_outcome_after_an_end_is_a_mistake_that_says_what_to_do() {
+    let upgrade = |out: &mut StepOutput| out.upgrade(UpgradeRequest::factory("next", "main", ()));
+    for again in [StepOutput::go_on, StepOutput::wait, upgrade] {
+        let mut out = StepOutput::new();
+        out.done(7_u64);
+        let panic = catch_unwind(AssertUnwindSafe(|| again(&mut out))).unwrap_err();
+        let text = panic.downcast_ref::<&str>().unwrap();
+        assert!(text.contains("return from the step after `done`"), "{text}");
+        assert!(matches!(out.outcome(), Outcome::Done(it) if it.as_u64() == Some(7)));
     }
 }
 
@@ -190,32 +216,13 @@ fn a_result_that_stays_is_dropped_with_the_buffer() {
 }
 
 #[test]
-fn the_last_call_wins_though_what_it_takes_back_panics() {
-    for decide in DECISIONS {
-        let (payload, dropped) = result(true);
-        let (mut out, mut expected) = (StepOutput::new(), StepOutput::new());
-        out.done(payload);
-        assert!(catch_unwind(AssertUnwindSafe(|| decide(&mut out))).is_err());
-        decide(&mut expected);
-        assert_eq!(
-            mem::discriminant(out.outcome()),
-            mem::discriminant(expected.outcome())
-        );
-        out.idle();
-        assert!(matches!(out.outcome(), Outcome::Idle));
-        drop(out);
-        assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    }
-}
-
-#[test]
 fn commands_are_taken_in_order_and_the_others_are_dropped() {
     for commands in [1, 2, 3, 7] {
         let (mut out, dropped) = full(commands, None);
         let count = || dropped.load(Ordering::SeqCst);
         let mut yields = out.drain_yields();
         let Yield { command, tag } = yields.next().unwrap();
-        assert_eq!((command.id, tag, count()), (CommandId::new(1), 0, 0));
+        assert_eq!((command.id, tag, count()), (CommandId::new(256), 0, 0));
         drop(command);
         assert_eq!(count(), 1);
         let untaken = yields.next().map(|it| it.tag);
@@ -224,7 +231,7 @@ fn commands_are_taken_in_order_and_the_others_are_dropped() {
         drop(yields);
         assert_eq!(count() as u64, commands);
         assert!(out.yields().is_empty());
-        out.yield_command(Command::new(CommandId::new(2), 5), 9);
+        out.yield_command(Command::new(CommandId::new(257), 5), 9);
         assert_eq!(out.yields()[0].tag, 9);
     }
 }

@@ -6,15 +6,24 @@ use crate::core::local;
 use crate::core::watchers;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    CancelReason, ContextBackend, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
+    CancelReason, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
     Process, RegisterNameError, SendError, SubmitError, Symbol, Tag,
 };
+use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
 
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
         self.pid
+    }
+
+    fn into_any(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self)
+    }
+
+    fn accept_only(&self, kind: Kind) {
+        self.accepts.set(Some(kind));
     }
 
     fn node_name(&self) -> Option<NodeName> {

@@ -86,13 +86,12 @@ impl Handle {
     ///         _: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         Ok(())
     ///     }
     /// }
     ///
     /// let scheduler = Scheduler::builder().workers(1).build()?;
-    /// drop(scheduler.submit(Waits, "main", ())?);
+    /// drop(scheduler.spawn(Waits)?);
     /// let dump = scheduler.dump();
     /// assert_eq!((dump.workers.len(), dump.processes.len()), (1, 1));
     /// assert!(dump.to_string().contains("(main): Ready"));

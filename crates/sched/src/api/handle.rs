@@ -42,11 +42,12 @@ impl Handle {
         &self.shared.commands
     }
 
-    /// Registers `handler` for the command `id`, under a name for messages to people.
+    /// Registers `handler` for the command `id`, under a name for messages to people. The id is
+    /// from 256 to 32,767; [typed commands](Self::register_for) need none.
     ///
     /// # Errors
-    /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen
-    /// because the scheduler has been started.
+    /// [`RegisterError`], with the handler inside, when the id is taken, or not for users, or the
+    /// registry is frozen because the scheduler has been started.
     ///
     /// # Drop
     /// The last worker drops the handler when the scheduler has been stopped and the workers have
@@ -74,6 +75,27 @@ impl Handle {
         self.shared
             .factories
             .register(name.into(), Arc::new(factory))
+    }
+
+    /// Starts a process: [`submit`](Self::submit) with the method `main` and without an input.
+    ///
+    /// ```
+    /// use ganger_proc_api::process_fn;
+    /// # use ganger_sched::Scheduler;
+    /// # let scheduler = Scheduler::builder().build()?;
+    /// # scheduler.start()?;
+    /// let answer = scheduler.spawn(process_fn(|_, _, out| {
+    ///     out.done(42);
+    ///     Ok(())
+    /// }))?;
+    /// assert_eq!(answer.wait().into_result()?.as_i64(), Some(42));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    pub fn spawn(&self, process: impl Process) -> Result<ProcessHandle, SubmitError> {
+        self.submit(process, "main", ())
     }
 
     /// Submits a process: calls its `init` on this thread, makes its PID visible, and queues it.
@@ -153,8 +175,8 @@ impl Handle {
         self.shared.terminate(pid)
     }
 
-    /// Asks the process to finish: it gets a cancel event, and its context shows that it is
-    /// cancelled. How and whether it finishes is up to the process.
+    /// Asks the process to finish: it gets a [cancel event](ganger_proc_api::Event::Cancel), which
+    /// ends it unless it says otherwise, and its context shows that it is cancelled.
     ///
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
@@ -293,7 +315,8 @@ impl Handle {
     /// program's allocator keeps, too: it may keep all that millions of ended processes have had.
     ///
     /// What one process or one worker has had of yields, monitors or processes to run is returned
-    /// without this call, when a burst is over.
+    /// without this call, when a burst is over. A process lets go of monitors that have ended, and
+    /// of calls that were taken back, while it has as many events as there were of these.
     ///
     /// O(memory returned), and O(n) in names and chosen PIDs. Other threads that allocate may wait
     /// meanwhile, and so may those that use names. It is for programs that have had many more
@@ -356,7 +379,7 @@ impl Handle {
     /// }
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// scheduler.submit(Last(scheduler.handle()), "main", ())?.wait();
+    /// scheduler.spawn(Last(scheduler.handle()))?.wait();
     /// let report = scheduler.stop(Duration::from_secs(1))?;
     /// assert_eq!(report.forced, 0);
     /// # Ok::<(), BoxError>(())

@@ -5,27 +5,38 @@ use crate::core::item::Item;
 use crate::probe::{Decide, Decider};
 use crate::process::exit_slot::Abandoned;
 use ganger_proc_api::{Event, ExitReason, Message, Pid, SendError};
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
+use std::ptr;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Reaches a process without a look-up. Cloning it is cheap.
 ///
+/// An `Address<M>` is of a process that takes messages of type `M`: an [`Actor`]. A plain `Address`
+/// is of any process, and sends a [`Message`].
+///
 /// It keeps a few bytes of the process alive after its end, and the memory of the scheduler, as a
 /// [`Handle`](crate::Handle) does. A factory or a hook, which the scheduler itself keeps, is better
 /// off with a [`WeakHandle`](crate::WeakHandle) and a PID.
-#[derive(Clone)]
-pub struct Address {
+///
+/// [`Actor`]: ganger_proc_api::Actor
+#[repr(transparent)]
+pub struct Address<M: ?Sized = dyn Any> {
     pub(crate) task: Task,
+    /// It takes messages and holds none.
+    takes: PhantomData<fn(*const M)>,
 }
 
-impl Address {
+impl<M: ?Sized> Address<M> {
     pub(crate) fn new(task: Task) -> Self {
-        Self { task }
+        let takes = PhantomData;
+        Self { task, takes }
     }
 
     /// The process's PID.
@@ -34,15 +45,39 @@ impl Address {
         self.task.pid
     }
 
+    /// The same address, which promises no type of messages.
+    #[must_use]
+    pub fn untyped(&self) -> &Address {
+        // SAFETY: it is a task and nothing else, whatever the type of messages is.
+        unsafe { &*ptr::from_ref(self).cast() }
+    }
+}
+
+impl Address {
     /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that
     /// waits for room.
     ///
     /// # Errors
     /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
-    /// full, or when other senders wait for room in it.
+    /// full, when other senders wait for room in it, or when it takes messages of another type.
     #[inline]
     pub fn send(&self, message: Message) -> Result<(), SendError> {
+        if self.task.accepts.get().is_some() {
+            return self.send_looked_at(message);
+        }
         // The message is made in its node, so that it is copied no more.
+        let message = self.task.state.single(Item::Event(Event::Message(message)));
+        self.task.deliver_in_node(message)
+    }
+
+    /// As [`send`](Self::send), where the type counts. Apart: a message that is looked at is copied
+    /// once more.
+    #[cold]
+    #[inline(never)]
+    fn send_looked_at(&self, message: Message) -> Result<(), SendError> {
+        if let Some(kind) = self.task.accepts.refuses(&message) {
+            return Err(SendError::new(kind, message.to(self.task.pid)));
+        }
         let message = self.task.state.single(Item::Event(Event::Message(message)));
         self.task.deliver_in_node(message)
     }
@@ -71,7 +106,14 @@ impl Address {
     }
 }
 
-impl fmt::Debug for Address {
+impl<M: ?Sized> Clone for Address<M> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.task))
+    }
+}
+
+impl<M: ?Sized> fmt::Debug for Address<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Address").field(&self.pid()).finish()
     }
@@ -81,13 +123,12 @@ impl fmt::Debug for Address {
 ///
 /// A process has one, because the exit reason is handed out by value. It is a future. Dropping it
 /// leaves the process alone.
-#[must_use = "a handle tells how the process ends; drop it explicitly if that does not matter"]
-pub struct ProcessHandle {
+pub struct ProcessHandle<M: ?Sized = dyn Any> {
     /// Not counted: see `exit_slot.rs`.
-    address: ManuallyDrop<Address>,
+    address: ManuallyDrop<Address<M>>,
 }
 
-impl ProcessHandle {
+impl<M: ?Sized> ProcessHandle<M> {
     /// The handle of a process, which counts for no reference.
     ///
     /// # Safety
@@ -107,25 +148,8 @@ impl ProcessHandle {
 
     /// The process's address, to be cloned and given away.
     #[must_use]
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &Address<M> {
         &self.address
-    }
-
-    /// Sends a message. Never blocks.
-    ///
-    /// # Errors
-    /// As [`Address::send`].
-    #[inline]
-    pub fn send(&self, message: Message) -> Result<(), SendError> {
-        self.address.send(message)
-    }
-
-    /// Sends a control message. Never blocks.
-    ///
-    /// # Errors
-    /// As [`Address::send_control`].
-    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
-        self.address.send_control(message)
     }
 
     /// Whether the process has ended, so that [`wait`](Self::wait) would return at once.
@@ -169,9 +193,37 @@ impl ProcessHandle {
     }
 }
 
+impl ProcessHandle {
+    /// The handle of the same process, which takes messages of type `M`.
+    pub(crate) fn with_messages<M>(self) -> ProcessHandle<M> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the address is not used again: this handle is not dropped.
+        let address = unsafe { ManuallyDrop::take(&mut this.address) };
+        let address = ManuallyDrop::new(Address::new(address.task));
+        ProcessHandle { address }
+    }
+
+    /// Sends a message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send`].
+    #[inline]
+    pub fn send(&self, message: Message) -> Result<(), SendError> {
+        self.address.send(message)
+    }
+
+    /// Sends a control message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send_control`].
+    pub fn send_control(&self, message: Message) -> Result<(), SendError> {
+        self.address.send_control(message)
+    }
+}
+
 /// # Panics
 /// Polling it again after it was ready panics.
-impl Future for ProcessHandle {
+impl<M: ?Sized> Future for ProcessHandle<M> {
     type Output = ExitReason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitReason> {
@@ -180,7 +232,7 @@ impl Future for ProcessHandle {
     }
 }
 
-impl Drop for ProcessHandle {
+impl<M: ?Sized> Drop for ProcessHandle<M> {
     fn drop(&mut self) {
         // What was in the slot is dropped last: its destructor may panic.
         // SAFETY: this is the handle, and it does nothing more with the slot.
@@ -196,7 +248,7 @@ impl Drop for ProcessHandle {
     }
 }
 
-impl fmt::Debug for ProcessHandle {
+impl<M: ?Sized> fmt::Debug for ProcessHandle<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProcessHandle")
             .field("pid", &self.pid())
@@ -205,8 +257,8 @@ impl fmt::Debug for ProcessHandle {
     }
 }
 
-impl From<&ProcessHandle> for Address {
-    fn from(handle: &ProcessHandle) -> Self {
+impl<M: ?Sized> From<&ProcessHandle<M>> for Address<M> {
+    fn from(handle: &ProcessHandle<M>) -> Self {
         Self::new(Arc::clone(&handle.address.task))
     }
 }

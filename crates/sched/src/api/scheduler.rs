@@ -33,7 +33,7 @@ use std::sync::{Arc, PoisonError};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// scheduler.start()?;
-/// let exit = scheduler.submit(Answer, "main", ())?.wait();
+/// let exit = scheduler.spawn(Answer)?.wait();
 /// assert!(matches!(exit, ExitReason::Done(answer) if answer.as_u64() == Some(42)));
 /// # Ok::<(), BoxError>(())
 /// ```

@@ -66,7 +66,6 @@ impl Address {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         for event in events {
     ///             if let Event::Message(message) = event {
     ///                 match message.payloads.first().and_then(|number| number.as_u64()) {
@@ -81,7 +80,7 @@ impl Address {
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// scheduler.start()?;
-    /// let sum = scheduler.submit(Sum(0), "main", ())?;
+    /// let sum = scheduler.spawn(Sum(0))?;
     /// let numbers = (1..=100_u64).map(|n| Message::new("number", n));
     /// sum.address().send_all(numbers.chain([Message::new("end", ())]))?;
     /// assert!(matches!(sum.wait(), ExitReason::Done(n) if n.as_u64() == Some(5_050)));
@@ -95,18 +94,28 @@ impl Address {
         let mut sent = 0;
         loop {
             let mut lot = Batch::new();
+            let mut refused = None;
             for message in messages.by_ref().take(MOST) {
+                if let Some(kind) = self.task.accepts.refuses(&message) {
+                    refused = Some((kind, message));
+                    break;
+                }
                 lot.push_back(Item::Event(Event::Message(message)));
             }
             let count = lot.len();
-            if count == 0 {
+            if count == 0 && refused.is_none() {
                 return Ok(());
             }
-            match self.task.deliver_lot(lot) {
+            let result = match (self.task.deliver_lot(lot), &refused) {
+                (Ok(()), Some((kind, _))) => Err((*kind, Batch::new())),
+                (result, _) => result,
+            };
+            match result {
                 Ok(()) => sent += count,
                 Err((kind, rest)) => {
                     let sent = sent + count - rest.len();
                     let mut left: Vec<_> = rest.into_iter().map(message_of).collect();
+                    left.extend(refused.map(|(_, message)| message));
                     // One by one: `extend` would rely on the iterator's answer to how many there
                     // are.
                     messages.for_each(|message| left.push(message));
@@ -132,6 +141,9 @@ fn message_of(item: Item) -> Message {
 impl ProcessCell {
     /// Delivers messages, as many as there is room for, and gives the others back. Never blocks.
     fn deliver_lot(self: &Task, mut lot: Batch<Item>) -> Result<(), (SendErrorKind, Batch<Item>)> {
+        if lot.is_empty() {
+            return Ok(());
+        }
         let places = self.reserve_up_to(lot.len());
         if places == 0 {
             return Err((self.no_room(), lot));

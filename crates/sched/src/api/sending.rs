@@ -16,6 +16,7 @@ use ganger_mpsc::Batch;
 use ganger_proc_api::{Event, Message, Package, Pid, SendError, SendErrorKind};
 use std::fmt;
 use std::future::Future;
+use std::iter;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,6 +33,10 @@ impl Address {
     /// those that wait are served in the order in which they began. They are served when a quarter
     /// of the limit is left in the mailbox, or the process takes nothing more. Without a limit it
     /// is [`send`](Self::send).
+    ///
+    /// A step of the receiver that blocks its thread may keep senders waiting beside some room
+    /// until it returns, unless it blocks inside of `Context::blocking`. So a step that
+    /// waits for one of its senders has to say so there.
     ///
     /// From inside a step it blocks that step, and another thread takes the worker's place
     /// meanwhile, as with `Context::blocking`. It does not wait when no thread is left for
@@ -67,7 +72,6 @@ impl Address {
     ///         events: &mut Events<'_>,
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
-    ///         out.idle();
     ///         if let Some(Event::Message(_)) = events.next() {
     ///             self.0 += 1;
     ///             out.go_on();
@@ -81,7 +85,7 @@ impl Address {
     ///
     /// let scheduler = Scheduler::builder().mailbox_limit(2).build()?;
     /// scheduler.start()?;
-    /// let slow = scheduler.submit(Slow(0), "main", ())?;
+    /// let slow = scheduler.spawn(Slow(0))?;
     /// for n in 0..100_u64 {
     ///     slow.address().send_blocking(Message::new("work", n))?;
     /// }
@@ -411,24 +415,25 @@ impl ProcessCell {
     /// There is room again: puts in what waits for it.
     #[cold]
     pub(crate) fn serve_waiters(self: &Task) {
-        let Some(waiters) = &self.shared.waiters else {
+        let (Some(waiters), Some(limit)) = (&self.shared.waiters, self.shared.config.mailbox_limit)
+        else {
             return;
         };
         let counters = self.shared.own_counters();
-        // A sender that is woken before the last is served finds no room, and waits again.
-        let mut wakers = Vec::new();
-        // As many times as there is room, but for the waiters that give up meanwhile.
-        while let Some(waker) = waiters.next(&self.room, |message| {
-            let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
-            pushed
-                .map(drop)
-                .map_err(|mut refused| match refused.pop_front() {
-                    Some(Item::Event(Event::Message(message))) => message,
-                    _ => unreachable!("the mailbox gives back what was pushed"),
-                })
-        }) {
-            wakers.push(waker);
-        }
+        let serve_next = || {
+            waiters.next(&self.room, |message| {
+                let pushed = self.push_behind(Batch::of(Item::Event(Event::Message(message))));
+                pushed
+                    .map(drop)
+                    .map_err(|mut refused| match refused.pop_front() {
+                        Some(Item::Event(Event::Message(message))) => message,
+                        _ => unreachable!("the mailbox gives back what was pushed"),
+                    })
+            })
+        };
+        // A sender that is woken before the last is served finds no room, and waits again. The
+        // process may take more meanwhile, when a sender serves. That sender does not go on and on.
+        let wakers: Vec<_> = iter::from_fn(serve_next).take(limit).collect();
         for waker in wakers {
             contain_and_report("waker", self.pid, counters, || waker.wake());
         }

@@ -44,7 +44,6 @@ impl Handle {
     /// #     fn step(
     /// #         &mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput,
     /// #     ) -> StepResult {
-    /// #         out.idle();
     /// #         if events.any(|event| matches!(event, Event::Exit(_))) {
     /// #             out.done(());
     /// #         }

@@ -79,6 +79,8 @@ counters! {
     started,
     /// Processes that finished by themselves.
     done,
+    /// Processes that a cancellation has ended, without a result of their own.
+    cancelled,
     /// Processes that ended with an error of a step.
     failed,
     /// Processes that ended with a panic of a step.
@@ -264,7 +266,12 @@ impl WorkerStats {
     /// Processes that this thread has ended, in whatever way.
     #[must_use]
     pub fn ended(&self) -> u64 {
-        self.done + self.failed + self.panicked + self.terminated + self.upgrades_failed
+        self.done
+            + self.cancelled
+            + self.failed
+            + self.panicked
+            + self.terminated
+            + self.upgrades_failed
     }
 }
 

@@ -6,6 +6,7 @@ use crate::core::owned::Core;
 use crate::core::shared::Shared;
 use crate::limits::room::Room;
 use crate::probe::{Active, Probe};
+use crate::process::accepts::Accepts;
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
@@ -30,6 +31,8 @@ pub(crate) struct ProcessCell {
     /// is a limit.
     pub(crate) room: Room,
     pub(crate) exit: ExitSlot,
+    /// The only type of messages that it takes.
+    pub(crate) accepts: Accepts,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
     /// What the probe keeps of the process.
@@ -124,6 +127,7 @@ impl ProcessCell {
             state: State::new(),
             room: Room::new(),
             exit: ExitSlot::new(),
+            accepts: Accepts::anything(),
             shared,
             core: OwnedCore::new(process),
             probe: <Active as Probe>::Process::default(),
@@ -140,6 +144,7 @@ impl ProcessCell {
         self.state = State::new();
         self.room = Room::new();
         self.exit = ExitSlot::new();
+        self.accepts = Accepts::anything();
         self.core = OwnedCore::new(process);
     }
 

@@ -69,6 +69,15 @@ pub(crate) fn of_message(message: Message) -> Single<Item> {
     Single::of(Item::Event(Event::Message(message)))
 }
 
+/// The message in the node.
+#[inline]
+pub(crate) fn message(node: &Single<Item>) -> Option<&Message> {
+    match node.item() {
+        Item::Event(Event::Message(message)) => Some(message),
+        _ => None,
+    }
+}
+
 /// The error that gives a refused message back to its sender.
 #[cold]
 pub(crate) fn refused(kind: SendErrorKind, refused: Single<Item>, target: &Pid) -> SendError {

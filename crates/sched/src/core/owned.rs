@@ -13,7 +13,9 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
-use ganger_proc_api::{Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest};
+use ganger_proc_api::{
+    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
+};
 use std::mem;
 use std::sync::Weak;
 
@@ -29,9 +31,12 @@ pub(crate) struct Core {
     /// A reference to the process itself, for its next completer: a handler that answers at once
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
-    /// Step even if there is no event: the first step, the one after `Continue`, an upgrade, or a
-    /// wake.
-    pub(crate) must_step: bool,
+    /// Above 0: step even if there is no event. So are the first step, one that shows system
+    /// events, and the one after `go_on`, a wake or an upgrade. Counts the steps in a row that have said
+    /// `go_on` without a new event, up to a bound.
+    pub(crate) go_ons: u16,
+    /// A warning says that the process goes on without an event.
+    pub(crate) has_warned: bool,
     /// So many answers of this turn have come before their handlers returned, and nothing else is
     /// pending. Their yields are not among `yields`: they are outstanding as long as they count
     /// here.
@@ -43,6 +48,8 @@ pub(crate) struct Core {
 pub(crate) enum Gathered {
     /// Step, with what is left and so many new events, the first in `pending`.
     Step(usize),
+    /// The same, and the step is the first to be shown a cancellation, for this reason.
+    Cancel(CancelReason, usize),
     /// Nothing happened: wait on.
     Nothing,
     /// Replace the process first.
@@ -55,7 +62,7 @@ impl Core {
     pub(crate) fn new(process: ProcessBox) -> Self {
         Self {
             process: Some(process),
-            must_step: true,
+            go_ons: 1,
             ..Self::default()
         }
     }
@@ -103,6 +110,11 @@ impl Core {
     #[inline]
     pub(crate) fn has_system(&self) -> bool {
         (self.aside.as_ref()).is_some_and(|aside| !aside.system.is_empty())
+    }
+
+    /// Whether there are events that earlier steps have left.
+    pub(crate) fn has_left(&self) -> bool {
+        (self.aside.as_ref()).is_some_and(|aside| !aside.left.is_empty())
     }
 
     /// A handler has answered a yield before it returned: the answer is the last arrived item.
@@ -192,13 +204,28 @@ impl Core {
         let aside = self.aside.get_or_insert_default();
         let watchers = aside.watchers.get_or_insert_default();
         let cost = watchers.apply(watch, counters);
-        if watchers.is_empty() {
+        self.forget_watchers();
+        cost
+    }
+
+    /// So many events have come.
+    fn pass_watchers(&mut self, events: usize, counters: &Counters) {
+        let aside = self.aside.as_mut();
+        if let Some(watchers) = aside.and_then(|aside| aside.watchers.as_mut()) {
+            watchers.pass(events, counters);
+            self.forget_watchers();
+        }
+    }
+
+    /// Keeps no memory for watchers, or for what is set aside, when there is none.
+    fn forget_watchers(&mut self) {
+        let Some(aside) = &mut self.aside else { return };
+        if aside.watchers.as_ref().is_some_and(|it| it.is_empty()) {
             aside.watchers = None;
         }
         if aside.is_empty() {
             self.aside = None;
         }
-        cost
     }
 
     /// Sees to it that the next step's new system events are among the left events, in front of
@@ -216,14 +243,18 @@ impl Core {
             let answers = self.answers as usize;
             if answers <= limit && self.aside.is_none() {
                 self.answers = 0;
+                self.go_ons = 0;
                 return Gathered::Step(answers);
             }
             self.expect_answers();
         }
         if self.aside.is_some() {
-            match self.gather_system(state, limit) {
+            match self.gather_system(state, limit, counters) {
                 BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
                 BatchPlan::Room(room) => limit = room,
+                BatchPlan::Cancel(reason, room) => {
+                    return self.gather_cancel(reason, room, counters);
+                }
             }
         }
         let mut events = 0;
@@ -246,21 +277,56 @@ impl Core {
     /// The system lane's share of a batch.
     #[cold]
     #[inline(never)]
-    fn gather_system(&mut self, state: &State<Item>, limit: usize) -> BatchPlan {
+    fn gather_system(
+        &mut self,
+        state: &State<Item>,
+        limit: usize,
+        counters: &Counters,
+    ) -> BatchPlan {
+        self.pass_watchers(1 + self.pending.len().min(limit), counters);
         let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
             return BatchPlan::Room(limit);
         };
         let waiting = aside.system.len();
         let share = aside.share(limit, !self.pending.is_empty());
         let taken = waiting - aside.system.len();
+        let share = match share {
+            BatchPlan::Room(room) => match aside.cancel.take() {
+                Some(reason) => BatchPlan::Cancel(reason, room),
+                None => BatchPlan::Room(room),
+            },
+            other => other,
+        };
         if aside.is_empty() {
             self.aside = None;
         }
         if taken > 0 {
             state.take_system(taken);
-            self.must_step |= matches!(share, BatchPlan::Room(_));
+            if !matches!(share, BatchPlan::Upgrade(_)) {
+                self.go_ons = 1;
+            }
         }
         share
+    }
+
+    /// Gathers up to `room` new events for a step that is shown a cancellation.
+    #[cold]
+    #[inline(never)]
+    fn gather_cancel(
+        &mut self,
+        reason: CancelReason,
+        room: usize,
+        counters: &Counters,
+    ) -> Gathered {
+        match self.gather_more(0, room, counters) {
+            Gathered::Step(events) => Gathered::Cancel(reason, events),
+            other => other,
+        }
+    }
+
+    /// A step follows, even if there is no event.
+    pub(crate) fn must_step(&mut self) {
+        self.go_ons = self.go_ons.max(1);
     }
 
     /// Goes on with [`gather`](Self::gather) behind the first `events` of `pending`, where there is
@@ -278,7 +344,7 @@ impl Core {
                 Item::Nudge => {}
                 Item::Wake(task) => {
                     task.state.take_wake();
-                    self.must_step = true;
+                    self.must_step();
                 }
                 Item::Watch(watch) => spent += self.watch(*watch, counters),
                 Item::Event(Event::Completion(completion))
@@ -299,8 +365,10 @@ impl Core {
 
     #[inline]
     fn step(&mut self, events: usize) -> Gathered {
-        if self.must_step {
-            self.must_step = false;
+        if self.go_ons > 0 {
+            if events > 0 {
+                self.go_ons = 1;
+            }
             return Gathered::Step(events);
         }
         if events > 0 {
@@ -362,6 +430,7 @@ impl Core {
         let left = mem::take(&mut aside.left);
         let (stale, kept): (Batch<_>, Batch<_>) = left.into_iter().partition(is_stale);
         aside.left = kept;
+        aside.show_again();
         if aside.is_empty() {
             self.aside = None;
         }

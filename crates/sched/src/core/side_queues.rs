@@ -12,7 +12,7 @@
 use crate::core::item::Item;
 use crate::core::watchers::Watchers;
 use ganger_mpsc::Batch;
-use ganger_proc_api::UpgradeRequest;
+use ganger_proc_api::{CancelReason, Event, UpgradeRequest};
 use std::mem;
 
 /// How many batches in a row system events may fill, or cut short, while others wait.
@@ -26,6 +26,9 @@ pub(crate) struct SideQueues {
     /// Events that were shown to a step, or are to be shown to the next one, and have not been
     /// taken: those of the system before all others.
     pub(crate) left: Batch<Item>,
+    /// The reason of the first cancellation among those that the next step is the first to be
+    /// shown.
+    pub(crate) cancel: Option<CancelReason>,
     /// Batches in a row in which system events have kept others out.
     streak: u8,
     /// They are no business of its steps.
@@ -39,6 +42,8 @@ pub(crate) enum BatchPlan {
     Upgrade(Box<UpgradeRequest>),
     /// Room for so many new events.
     Room(usize),
+    /// The same, and the step is the first to be shown a cancellation, for this reason.
+    Cancel(CancelReason, usize),
 }
 
 impl SideQueues {
@@ -84,11 +89,20 @@ impl SideQueues {
         if count == 0 {
             return;
         }
+        if self.cancel.is_none() {
+            self.cancel = self.system.iter().take(count).find_map(reason_of);
+        }
         let older = self.left.iter().take_while(|item| item.is_system()).count();
         let mut shown = self.left.split_to(older);
         shown.append(self.system.split_to(count));
         shown.append(mem::take(&mut self.left));
         self.left = shown;
+    }
+
+    /// The process has been replaced: the new one is the first to be shown what the old one has
+    /// left.
+    pub(crate) fn show_again(&mut self) {
+        self.cancel = self.left.iter().find_map(reason_of);
     }
 
     /// Takes all events out, and puts them in front of those that are pending.
@@ -109,6 +123,13 @@ impl SideQueues {
     /// Whether there is nothing to keep it for.
     pub(crate) fn is_empty(&self) -> bool {
         self.is_quiet() && self.watchers.is_none()
+    }
+}
+
+fn reason_of(item: &Item) -> Option<CancelReason> {
+    match item {
+        Item::Event(Event::Cancel(reason)) => Some(reason.clone()),
+        _ => None,
     }
 }
 

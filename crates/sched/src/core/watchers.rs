@@ -31,8 +31,9 @@
 //! **Bounds.** A sweep removes monitors of ended processes when the list has doubled since the
 //! last sweep, and has at least [`SWEEP`] entries. So the list has at most twice as many entries as
 //! monitors were alive at once, or [`SWEEP`] if that is more. The same holds of calls, and of those
-//! that have been taken back. The room that a sweep or a take-back leaves is at most four times the
-//! entries, or four times [`SWEEP`].
+//! that have been taken back. Both are also swept when so many events have come for the process as
+//! the last sweep has left entries ([`Watchers::pass`]). The room that a sweep or a take-back
+//! leaves is at most four times the entries, or four times [`SWEEP`].
 
 use crate::base::burst::shrink_after_burst;
 use crate::base::contain::{contain_and_report, discard};
@@ -85,6 +86,8 @@ pub(crate) struct Watchers {
     calls: Vec<(u64, Weak<EndCall>)>,
     /// The number of calls from which they are swept.
     sweep_calls: usize,
+    /// After how many events both are swept.
+    due: usize,
     /// Whether the process may have names, which are free before a monitor is told.
     is_named: bool,
 }
@@ -187,8 +190,7 @@ impl Watchers {
                 if before < self.sweep_calls {
                     0
                 } else {
-                    self.calls.retain(|(_, call)| call.strong_count() > 0);
-                    shrink_after_burst(&mut self.calls, 4 * SWEEP);
+                    self.leave_out_calls();
                     self.sweep_calls = SWEEP.max(2 * self.calls.len());
                     before
                 }
@@ -199,6 +201,17 @@ impl Watchers {
             }
         };
         1 + looked_at / LOOKS
+    }
+
+    /// So many events have come for the process. Now and then leaves out monitors that have ended,
+    /// and calls that were taken back. O(events), amortised.
+    pub(crate) fn pass(&mut self, events: usize, counters: &Counters) {
+        self.due = self.due.saturating_sub(events);
+        if self.due == 0 && self.list.len() + self.calls.len() > SWEEP {
+            self.leave_out(counters, |it| it.task.state.is_closed());
+            self.leave_out_calls();
+            self.due = self.list.len() + self.calls.len();
+        }
     }
 
     /// The process has ended. Does as [`apply`](Self::apply) for all requests in the items that no
@@ -269,6 +282,11 @@ impl Watchers {
             discard(task.pid, counters, task);
         }
         shrink_after_burst(&mut self.list, 4 * SWEEP);
+    }
+
+    fn leave_out_calls(&mut self) {
+        self.calls.retain(|(_, call)| call.strong_count() > 0);
+        shrink_after_burst(&mut self.calls, 4 * SWEEP);
     }
 
     /// The process is gone. Tells all its monitors, also those that came after its mailbox was

@@ -2,15 +2,16 @@
 
 use crate::base::contain::discard_each;
 use crate::base::stats::Counters;
-use ganger_proc_api::{CommandId, Handler, Symbol};
+use ganger_proc_api::{CommandId, Handler, Symbol, TypedCommand};
+use std::any::type_name;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Ids below this are looked up in an array.
-const ARRAY: usize = 256;
+/// Ids below this are looked up in an array: Ganger's own, and as many of users'.
+const ARRAY: usize = 512;
 
 /// A handler was not registered. It is inside the error: nothing is lost.
 #[derive(thiserror::Error)]
@@ -36,6 +37,14 @@ pub enum RegisterErrorKind {
         /// The name of the handler that is registered.
         existing: Symbol,
     },
+    /// The id is not one that users choose.
+    #[error(
+        "ids below {first} are Ganger's own, and those from {typed} on belong to typed commands; \
+         choose one from {first} on, or register the command by its type",
+        first = CommandId::FIRST_OF_USERS,
+        typed = CommandId::FIRST_TYPED
+    )]
+    Reserved,
     /// The registry has been frozen, by `freeze` or by the scheduler's start.
     #[error("the registry is frozen; register handlers before the scheduler starts")]
     Frozen,
@@ -54,7 +63,7 @@ impl fmt::Debug for RegisterError {
 /// The handlers of a scheduler, by command id.
 ///
 /// Registering takes a lock; once the registry is frozen, looking up is an array access for ids
-/// from 0 to 255 and a hash look-up for others, without any lock.
+/// below 512 and for typed commands, and a hash look-up for others, without any lock.
 ///
 /// A scheduler that has been stopped drops its handlers when its workers have returned: whatever a
 /// handler keeps, completers for instance, does not keep the handler. The names stay.
@@ -80,6 +89,15 @@ struct Entry {
 struct Handlers {
     low: [Option<Arc<dyn Handler>>; ARRAY],
     high: HashMap<CommandId, Arc<dyn Handler>>,
+    /// Those of typed commands, from the first id of these on.
+    typed: Vec<Option<Arc<dyn Handler>>>,
+}
+
+/// The place of a typed command among these.
+#[inline]
+fn typed_place(id: CommandId) -> Option<usize> {
+    let place = id.get().checked_sub(CommandId::FIRST_TYPED)?;
+    Some(usize::from(place))
 }
 
 impl Handlers {
@@ -87,13 +105,20 @@ impl Handlers {
         Self {
             low: [const { None }; ARRAY],
             high: HashMap::new(),
+            typed: Vec::new(),
         }
     }
 
     fn insert(&mut self, id: CommandId, handler: Arc<dyn Handler>) {
-        match self.low.get_mut(usize::from(id.get())) {
-            Some(place) => *place = Some(handler),
-            None => drop(self.high.insert(id, handler)),
+        if let Some(place) = self.low.get_mut(usize::from(id.get())) {
+            *place = Some(handler);
+        } else if let Some(place) = typed_place(id) {
+            if self.typed.len() <= place {
+                self.typed.resize_with(place + 1, || None);
+            }
+            self.typed[place] = Some(handler);
+        } else {
+            drop(self.high.insert(id, handler));
         }
     }
 
@@ -102,13 +127,22 @@ impl Handlers {
     fn get(&self, id: CommandId) -> Option<&dyn Handler> {
         match self.low.get(usize::from(id.get())) {
             Some(place) => place.as_deref(),
+            None => self.get_high(id),
+        }
+    }
+
+    #[inline]
+    fn get_high(&self, id: CommandId) -> Option<&dyn Handler> {
+        match typed_place(id) {
+            Some(place) => self.typed.get(place)?.as_deref(),
             None => self.high.get(&id).map(|handler| &**handler),
         }
     }
 
     /// Gives up a reference to them. The last one drops them, each by itself: they are users' code.
     fn leave(this: Arc<Self>, counters: &Counters) {
-        if let Some(Self { low, high }) = Arc::into_inner(this) {
+        if let Some(Self { low, high, typed }) = Arc::into_inner(this) {
+            discard_each(None, counters, typed.into_iter().flatten());
             discard_each(None, counters, low.into_iter().flatten());
             discard_each(None, counters, high.into_values());
         }
@@ -170,11 +204,51 @@ impl CommandRegistry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers `handler` for `id`, under a name for messages to people.
+    /// Registers `handler` for `id`, under a name for messages to people. The id is from 256 to
+    /// 32,767.
     ///
     /// # Errors
-    /// [`RegisterError`], with the handler inside, when the id is taken or the registry frozen.
+    /// [`RegisterError`], with the handler inside, when the id is taken, or not for users, or the
+    /// registry is frozen.
     pub fn register(
+        &self,
+        id: impl Into<CommandId>,
+        name: impl Into<Symbol>,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(), RegisterError> {
+        let (id, name) = (id.into(), name.into());
+        if (CommandId::FIRST_OF_USERS..CommandId::FIRST_TYPED).contains(&id.get()) {
+            return self.register_any(id, name, handler);
+        }
+        let kind = RegisterErrorKind::Reserved;
+        Err(RegisterError {
+            id,
+            name,
+            kind,
+            handler,
+        })
+    }
+
+    /// Registers `handler` for the commands of type `C`: see
+    /// [`typed_handler`](ganger_proc_api::typed_handler).
+    ///
+    /// # Errors
+    /// [`RegisterError`], with the handler inside, when the type has a handler, or the registry is
+    /// frozen.
+    pub fn register_for<C: TypedCommand>(
+        &self,
+        handler: Arc<dyn Handler>,
+    ) -> Result<(), RegisterError> {
+        let name = Symbol::new(type_name::<C>());
+        self.register_any(CommandId::of::<C>(), name, handler)
+    }
+
+    /// As [`register`](Self::register), for any id: for Ganger's own crates.
+    ///
+    /// # Errors
+    /// [`RegisterError`], with the handler inside, when the id is taken, or the registry is frozen.
+    #[doc(hidden)]
+    pub fn register_any(
         &self,
         id: impl Into<CommandId>,
         name: impl Into<Symbol>,
@@ -280,11 +354,45 @@ mod tests {
         })
     }
 
+    /// At the ends of the places where handlers are kept.
+    const IDS: [u16; 7] = [0, 255, 256, 511, 512, 32_768, 32_770];
+
+    #[test]
+    fn ids_that_users_do_not_choose_are_refused() {
+        let registry = CommandRegistry::new();
+        for id in [0_u16, 255, 32_768, u16::MAX] {
+            let own = handler();
+            let error = registry.register(id, "own", Arc::clone(&own)).unwrap_err();
+            assert_eq!(error.kind, RegisterErrorKind::Reserved);
+            assert!(error.to_string().contains("from 256 on"), "{error}");
+            assert!(Arc::ptr_eq(&error.handler, &own));
+        }
+        for id in [256_u16, 32_767] {
+            registry.register(id, "a user's", handler()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_type_has_one_handler() {
+        struct Read;
+        impl TypedCommand for Read {
+            type Answer = ();
+        }
+        let registry = CommandRegistry::new();
+        registry.register_for::<Read>(handler()).unwrap();
+        let error = registry.register_for::<Read>(handler()).unwrap_err();
+        let text = error.to_string();
+        assert_eq!(text.matches("Read").count(), 3, "{text}");
+        registry.freeze();
+        let handlers = registry.handlers().unwrap();
+        assert!(handlers.get(CommandId::of::<Read>()).is_some());
+    }
+
     #[test]
     fn ids_below_and_above_the_array_are_found() {
         let registry = CommandRegistry::new();
-        for id in [0_u16, 255, 256, u16::MAX] {
-            registry.register(id, "some", handler()).unwrap();
+        for id in IDS {
+            registry.register_any(id, "some", handler()).unwrap();
             assert!(registry.handlers().is_none(), "found before it was frozen");
         }
         let before = registry.list();
@@ -292,20 +400,22 @@ mod tests {
         registry.freeze();
         assert_eq!(registry.list(), before);
         let handlers = registry.handlers().unwrap();
-        for id in [0_u16, 255, 256, u16::MAX] {
+        for id in IDS {
             assert!(handlers.get(id.into()).is_some());
         }
         assert!(handlers.get(1.into()).is_none());
-        assert!(handlers.get(257.into()).is_none());
+        for id in [257_u16, 513, 32_767, 32_769, u16::MAX] {
+            assert!(handlers.get(id.into()).is_none());
+        }
     }
 
     #[test]
     fn a_collision_names_both_and_gives_the_handler_back() {
         let registry = CommandRegistry::new();
-        registry.register(7, "first", handler()).unwrap();
+        registry.register(700, "first", handler()).unwrap();
         let second = handler();
         let error = registry
-            .register(7, "second", Arc::clone(&second))
+            .register(700, "second", Arc::clone(&second))
             .unwrap_err();
         assert_eq!(
             error.kind,
@@ -326,7 +436,9 @@ mod tests {
         let registry = CommandRegistry::new();
         registry.freeze();
         let late = handler();
-        let error = registry.register(7, "late", Arc::clone(&late)).unwrap_err();
+        let error = registry
+            .register(700, "late", Arc::clone(&late))
+            .unwrap_err();
         assert_eq!(error.kind, RegisterErrorKind::Frozen);
         assert!(Arc::ptr_eq(&error.handler, &late));
     }

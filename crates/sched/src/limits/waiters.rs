@@ -37,7 +37,9 @@
 //! giver comes first, the sender finds the place. If not, the giver finds the mark, and the message
 //! under the lock. The end works the same way. A giver that leaves waiters beside less than a lot
 //! runs a process with messages left. It comes again when a step has taken some or none, when its
-//! step says that it blocks, and when the process waits or ends.
+//! step says that it blocks, and when the process waits or ends. A step that blocks and does not
+//! say so delays that until it returns. The monitor does not serve the waiters meanwhile: their
+//! wakers are user code, which may block.
 //!
 //! **Why nothing is lost or doubled.** A message leaves the table once, under the lock: to the
 //! mailbox or to its sender.

@@ -49,6 +49,8 @@ impl Mailbox {
     }
 
     fn push(&self, item: usize) -> bool {
+        let (messages, _) = self.room.snapshot();
+        assert!(messages <= self.limit as u64, "a message too many");
         let add = |pushed: usize| (pushed < CLOSED).then_some(pushed + item);
         // Ordering: as the real mailbox.
         self.pushed
@@ -64,15 +66,20 @@ impl Mailbox {
     /// What a process does after a step, as `ProcessCell::release_messages` does it.
     fn make_room(&self, places: u64) {
         if self.room.give(places * MESSAGE, self.limit) == Given::Awaited {
-            let mut wakers = Vec::new();
-            while let Some(waker) = self
-                .waiters
-                .next(&self.room, |item| self.push(item).then_some(()).ok_or(item))
-            {
-                wakers.push(waker);
-            }
-            wakers.into_iter().for_each(Waker::wake);
+            self.serve();
         }
+    }
+
+    /// As `ProcessCell::serve_waiters`.
+    fn serve(&self) {
+        let mut wakers = Vec::new();
+        while let Some(waker) = self
+            .waiters
+            .next(&self.room, |item| self.push(item).then_some(()).ok_or(item))
+        {
+            wakers.push(waker);
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// What a process does before it waits for an event.
@@ -131,6 +138,17 @@ impl Mailbox {
                 Look::Waiting => token.0.park(),
                 Look::Accepted => return true,
                 Look::Refused(..) => return false,
+            }
+        }
+    }
+
+    /// Sends, and its time is over as soon as it waits.
+    fn send_in_time(&self, item: usize) -> bool {
+        match self.enter(item, Waker::noop().clone()) {
+            Ok(sent) => sent,
+            Err(ticket) => {
+                self.serve();
+                self.waiters.leave(&self.room, &ticket).is_none()
             }
         }
     }
@@ -238,11 +256,71 @@ fn two_wait_for_room_that_becomes_a_lot() {
         let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
         for _ in 0..2 {
             mailbox.make_room(1);
-            assert!(mailbox.room.snapshot().0 <= 4, "a message too many");
         }
         mailbox.wait();
         assert!(senders.into_iter().all(|sender| sender.join().unwrap()));
         assert_eq!((mailbox.pushed(), mailbox.room.snapshot()), (3, (4, false)));
+    });
+}
+
+/// The process takes what it sees, which leaves a quarter at the most, and does not wait then.
+// pins: P13
+#[test]
+fn two_wait_for_room_that_is_a_lot_and_nothing_else_serves_them() {
+    model::check(3, || {
+        let mailbox = Mailbox::filled(4, 4);
+        let senders = [1, 2].map(|item| spawn(&mailbox, move |mailbox| mailbox.send(item)));
+        mailbox.make_room(1);
+        let (seen, _) = mailbox.room.snapshot();
+        mailbox.make_room(seen);
+        assert!(senders.into_iter().all(|sender| sender.join().unwrap()));
+        let left = 4 + 2 - 1 - seen;
+        assert_eq!(
+            (mailbox.pushed(), mailbox.room.snapshot()),
+            (3, (left, false))
+        );
+    });
+}
+
+/// Less than a lot is there, and the process says nothing more: the sender whose time is over
+/// serves the other one, if that came first.
+// pins: P13
+#[test]
+fn two_wait_and_the_time_of_the_later_one_is_over() {
+    model::check(3, || {
+        let mailbox = Mailbox::filled(5, 5);
+        let token = std::sync::Arc::new(Token(Parker::new()));
+        let first = mailbox.enter(1, Waker::from(std::sync::Arc::clone(&token)));
+        assert!(first.is_err(), "it waits");
+        let late = spawn(&mailbox, |mailbox| mailbox.send_in_time(2));
+        mailbox.make_room(1);
+        let is_sent = late.join().unwrap();
+        assert!(!is_sent, "it has overtaken the first");
+        let first =
+            first.is_err_and(|ticket| mailbox.waiters.leave(&mailbox.room, &ticket).is_none());
+        assert_eq!(
+            mailbox.pushed(),
+            usize::from(first),
+            "a message was lost or doubled"
+        );
+        assert_eq!(mailbox.room.snapshot(), (4 + u64::from(first), false));
+    });
+}
+
+/// The process serves a sender whose time is over, and that sender serves as well.
+// pins: P13
+#[test]
+fn one_waits_and_its_time_is_over_when_it_is_served() {
+    model::check(4, || {
+        let mailbox = Mailbox::filled(4, 4);
+        let waits = spawn(&mailbox, |mailbox| mailbox.send(1));
+        let late = spawn(&mailbox, |mailbox| mailbox.send_in_time(2));
+        mailbox.make_room(3);
+        let is_sent = late.join().unwrap();
+        assert!(waits.join().unwrap());
+        let sent = 1 + u64::from(is_sent);
+        assert_eq!(mailbox.pushed(), if is_sent { 3 } else { 1 });
+        assert_eq!(mailbox.room.snapshot(), (1 + sent, false));
     });
 }
 
@@ -387,7 +465,7 @@ fn one_waits_when_another_serves_and_the_process_ends() {
         model::check(4, move || {
             let mailbox = Mailbox::filled(5, 5);
             let waits = spawn(&mailbox, move |mailbox| send(mailbox, 1));
-            let serves = spawn(&mailbox, Mailbox::wait);
+            let serves = spawn(&mailbox, Mailbox::serve);
             // Less than a lot.
             mailbox.make_room(1);
             mailbox.end();

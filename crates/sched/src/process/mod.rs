@@ -5,6 +5,7 @@
 //!
 //! **What it may import.** `base`, `handlers`, `limits`.
 
+pub(crate) mod accepts;
 pub(crate) mod exit_slot;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;

@@ -7,6 +7,7 @@ use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::item;
 use crate::core::item::{Item, seen};
+use crate::core::owned::Core;
 use crate::core::token::Token;
 use crate::limits::room::{Given, Room};
 use crate::probe::Probe;
@@ -38,6 +39,11 @@ impl ProcessCell {
     /// would go by way of memory.
     #[inline(always)]
     pub(crate) fn put(self: &Task, message: Single<Item>) -> Put {
+        if self.accepts.get().is_some()
+            && let Some(kind) = item::message(&message).and_then(|it| self.accepts.refuses(it))
+        {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
@@ -59,7 +65,7 @@ impl ProcessCell {
         }
     }
 
-    /// Delivers a message. Never blocks.
+    /// Delivers a message, whose type the process takes. Never blocks.
     #[inline(never)]
     pub(crate) fn deliver_in_node(self: &Task, message: Single<Item>) -> Result<(), SendError> {
         if !self.reserve(Room::take) {
@@ -89,6 +95,9 @@ impl ProcessCell {
     /// Delivers a message. Never blocks.
     #[inline]
     pub(crate) fn deliver(self: &Task, message: Message) -> Result<(), (SendErrorKind, Message)> {
+        if let Some(kind) = self.accepts.refuses(&message) {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take) {
             return Err((self.no_room(), message));
         }
@@ -113,6 +122,9 @@ impl ProcessCell {
         self: &Task,
         message: Message,
     ) -> Result<(), (SendErrorKind, Message)> {
+        if let Some(kind) = self.accepts.refuses(&message) {
+            return Err((kind, message));
+        }
         if !self.reserve(Room::take_control) {
             return Err((self.no_room(), message));
         }
@@ -188,7 +200,7 @@ impl ProcessCell {
             // SAFETY: this thread owns the run token. A process that can be woken is in the
             // registry.
             let token = unsafe {
-                self.with_core(|core| core.must_step = true);
+                self.with_core(Core::must_step);
                 Token::new(self)
             };
             self.shared.schedule(token);

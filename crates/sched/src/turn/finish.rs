@@ -75,7 +75,7 @@ pub(crate) fn finish(
     end_turn: impl FnOnce(),
 ) {
     let (terminated, rest) = task.complete();
-    if terminated && matches!(end, Some(ExitReason::Done(_))) {
+    if terminated && matches!(end, Some(ExitReason::Done(_) | ExitReason::Cancelled(_))) {
         discard(task.pid, counters, end.take());
     }
     let reason = end.get_or_insert(ExitReason::Terminated);
@@ -115,6 +115,7 @@ pub(crate) fn finish(
     let (ended, how) = match reason {
         _ if is_forced => (&counters.forced, "terminated"),
         ExitReason::Done(_) => (&counters.done, "done"),
+        ExitReason::Cancelled(_) => (&counters.cancelled, "cancelled"),
         ExitReason::Failed(_) => (&counters.failed, "failed"),
         ExitReason::Panicked(_) => (&counters.panicked, "panicked"),
         ExitReason::UpgradeFailed(_) => (&counters.upgrades_failed, "upgrade failed"),

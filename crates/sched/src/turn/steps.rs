@@ -6,7 +6,7 @@
 
 use super::Turn;
 use super::catch_up::CatchUp;
-use crate::base::contain::{contain, discard, discard_each};
+use crate::base::contain::{contain, discard, discard_each, log};
 use crate::core::cell::Task;
 use crate::core::lent_context::LentContext;
 use crate::core::owned::Gathered;
@@ -15,12 +15,16 @@ use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::Waiting;
-use ganger_proc_api::{ExitReason, Outcome, StepOutput, UpgradeRequest};
+use ganger_proc_api::{ExitReason, Outcome, StepOutput};
 use std::mem;
+use tracing::Level;
 
 /// How many steps a turn has at the most, when all but the first are about completions of handlers
 /// that have answered before they returned, and nothing waits in the worker's deque.
 const INLINE_STEPS: u32 = 16;
+
+/// A process that goes on so many times in a row, without an event or a command, is warned of.
+const MANY_GO_ONS: u16 = 10_000;
 
 /// What a turn ends with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,7 +106,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let events = match self.gather() {
             Gathered::Step(events) => events,
             Gathered::Nothing => return Stepped::Waits,
-            Gathered::Upgrade(request) => match self.apart().gather_behind(*request) {
+            rare => match self.apart().gather_behind(rare, out) {
                 Ok(events) => events,
                 Err(stepped) => return stepped,
             },
@@ -110,14 +114,48 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         if !self.step(events, out) {
             return Stepped::End;
         }
-        if out.take_wait() {
+        if out.waits() {
+            self.core.go_ons = 0;
             return Stepped::Waits;
         }
-        if !out.goes_on() {
+        if !out.take_go_on() {
             return self.apart().apply(out);
         }
-        self.core.must_step = true;
+        self.count_go_on();
         Stepped::Ready
+    }
+
+    #[inline]
+    fn count_go_on(&mut self) {
+        self.core.go_ons += 1;
+        if self.core.go_ons == MANY_GO_ONS {
+            self.apart().look_at_go_ons();
+        }
+    }
+
+    /// The process has gone on many times in a row without a new event. Warns of it, once, unless
+    /// it has something to do: events that it has left, or commands that are outstanding.
+    #[cold]
+    #[inline(never)]
+    fn look_at_go_ons(self) {
+        let Self { core, task, .. } = self;
+        core.go_ons = 1;
+        if core.has_warned || core.has_left() || !core.yields.is_empty() {
+            return;
+        }
+        core.has_warned = true;
+        let type_name = core
+            .process
+            .as_ref()
+            .map_or("", |process| process.type_name());
+        log(Level::WARN, || {
+            tracing::warn!(
+                target: "ganger::sched", pid = %task.pid, method = %task.method,
+                r#type = type_name, steps = MANY_GO_ONS,
+                "a process goes on without an event or a command, and keeps a core busy: a step \
+                 that has nothing to do returns without `go_on`, and so waits"
+            );
+        });
     }
 
     #[inline(always)]
@@ -126,11 +164,24 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.core.gather(&self.task.state, limit, self.counters)
     }
 
-    /// Carries out upgrades, and gathers what is behind them.
+    /// Carries out upgrades, and gathers what is behind them. Notes a cancellation.
     #[cold]
     #[inline(never)]
-    fn gather_behind(mut self, mut request: UpgradeRequest) -> Result<usize, Stepped> {
+    fn gather_behind(
+        mut self,
+        mut gathered: Gathered,
+        out: &mut StepOutput,
+    ) -> Result<usize, Stepped> {
         loop {
+            let request = match gathered {
+                Gathered::Nothing => return Err(Stepped::Waits),
+                Gathered::Step(events) => return Ok(events),
+                Gathered::Cancel(reason, events) => {
+                    out.show_cancel(reason);
+                    return Ok(events);
+                }
+                Gathered::Upgrade(request) => *request,
+            };
             self.shared.probe.upgrading(self.task.pid);
             if let Err(error) = self.upgrade(request) {
                 return Err(self.end(ExitReason::UpgradeFailed(error)));
@@ -138,11 +189,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             if self.task.state.is_terminating() {
                 return Err(self.end(ExitReason::Terminated));
             }
-            match self.gather() {
-                Gathered::Nothing => return Err(Stepped::Waits),
-                Gathered::Step(events) => return Ok(events),
-                Gathered::Upgrade(next) => request = *next,
-            }
+            gathered = self.gather();
         }
     }
 
@@ -150,14 +197,19 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[cold]
     #[inline(never)]
     fn apply(mut self, out: &mut StepOutput) -> Stepped {
-        match out.take_outcome() {
+        let cancelled = out.take_cancel();
+        let outcome = out.take_outcome();
+        if let Some(reason) = cancelled {
+            return self.end(ExitReason::Cancelled(reason));
+        }
+        match outcome {
             Outcome::Done(result) => self.end(ExitReason::Done(result)),
             Outcome::Upgrade(request) => match self.upgrade(*request) {
                 Ok(()) => Stepped::Ready,
                 Err(error) => self.end(ExitReason::UpgradeFailed(error)),
             },
             Outcome::GiveWay => {
-                self.core.must_step = true;
+                self.count_go_on();
                 Stepped::GivesWay
             }
             _ => Stepped::Ready,

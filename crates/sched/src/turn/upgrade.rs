@@ -36,7 +36,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         }
         self.core.forget_yields(task.pid, counters);
         self.shared.probe.upgraded(task.pid);
-        self.core.must_step = true;
+        self.core.go_ons = 1;
+        self.core.has_warned = false;
         task.state.count_upgrade();
         counters.upgrades.bump();
         log(
@@ -67,6 +68,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         method: Symbol,
         input: Payloads,
     ) -> Result<Box<dyn Process>, UpgradeError> {
+        // Its `init` may say otherwise.
+        self.task.accepts.set(None);
         let ctx = LentContext::new(self.task);
         let error = match contain(|| next.init(&ctx, &method, input)) {
             Ok(Ok(())) => {

@@ -11,10 +11,9 @@
 //! of a queue then, and a tree of processes would grow in breadth.
 //!
 //! **Protocol.** A rotation is due
-//! 1. after so many picks, or after an eighth of the chain limit by the coarse time, whatever
-//!    waits;
+//! 1. after so many picks, or after the chain limit by the coarse time, whatever waits;
 //! 2. before that, unless steps are short, after as many picks as last for [`PACE`] in the mean,
-//!    which the worker works out from the last eighth of the chain limit or more;
+//!    which the worker works out when an eighth of the chain limit has passed;
 //! 3. where the own deque may have something woken, later: the worker lets this run for a [`SLICE`]
 //!    by the clock, which it reads after 1, 2, 4, and every 8 picks. Then it rotates at each pick
 //!    for as long as the slice has lasted: one step may be long. Meanwhile it takes from the global
@@ -37,8 +36,8 @@ const SLICE: u64 = 100_000;
 /// How many picks of a slice come between two looks at the clock, at the most.
 const MOST_UNSEEN: u32 = 8;
 
-/// So many times in the chain limit a worker rotates by the coarse time, and finds that steps have
-/// become long.
+/// So many times in the chain limit a worker works out how long its picks are, however long that
+/// is.
 const LOOKS: u64 = 8;
 
 pub(super) struct Rotation {
@@ -46,13 +45,15 @@ pub(super) struct Rotation {
     every: u32,
     /// And after so long, in nanoseconds.
     limit: u64,
+    /// When that is over, in nanoseconds of the coarse time.
+    end: u64,
     /// Picks up to the next look whether one is due, or up to its second half.
     pub(super) left: u32,
     /// What that was when it was set.
     granted: u32,
     /// Picks between the last rotation and then.
     picks: u32,
-    /// When it is due whatever was picked, in nanoseconds of the coarse time.
+    /// When the next look is due whatever was picked, in nanoseconds of the coarse time.
     due: u64,
     /// The last pick was a rotation that took one that was not in the own deque: the oldest of that
     /// is next.
@@ -88,7 +89,9 @@ enum Turn {
 /// How many picks last for [`PACE`].
 struct Pace {
     picks: u32,
-    /// Since when they are counted, by the coarse time, and how many there were.
+    /// For how long they are counted at the least, in nanoseconds of the coarse time.
+    window: u64,
+    /// Since when they are counted, and how many there were.
     since: u64,
     counted: u32,
 }
@@ -106,18 +109,20 @@ pub(super) enum Due {
 impl Rotation {
     pub(super) fn new(config: &Config, now: u64) -> Self {
         let every = config.rotation;
-        let limit = nanos(config.chain_limit) / LOOKS;
+        let limit = nanos(config.chain_limit);
         Self {
             every,
             limit,
             left: every,
             granted: every,
             picks: 0,
-            due: now.saturating_add(limit),
+            end: now.saturating_add(limit),
+            due: now.saturating_add(limit / LOOKS),
             oldest_is_next: false,
             slice: Slice::default(),
             pace: Pace {
                 picks: every,
+                window: (limit / LOOKS).max(1),
                 since: now,
                 counted: 0,
             },
@@ -152,22 +157,26 @@ impl Rotation {
             self.grant(self.next_look());
             return Some(Due::Oldest);
         }
-        let has_to_come = self.picks >= self.every || now >= self.due;
+        self.pace.measure(now, self.every);
+        let has_to_come = self.picks >= self.every || now >= self.end;
+        if !has_to_come && self.picks < self.next_look() {
+            self.look_again(now, self.next_look() - self.picks);
+            return None;
+        }
         if is_woken && !has_to_come {
             match self.slice.turn(is_shorter) {
                 Turn::Own(picks) => {
-                    self.grant(picks.min(self.every - self.picks));
+                    self.look_again(now, picks.min(self.every - self.picks));
                     return None;
                 }
                 Turn::Global => {
-                    self.grant(1);
+                    self.look_again(now, 1);
                     return Some(Due::Global);
                 }
                 Turn::Both => {}
             }
         }
         (self.slice.picks, self.slice.used, self.slice.is_own) = (0, 0, false);
-        self.pace.measure(now, self.limit, self.every);
         self.begin(now);
         Some(Due::Rotation)
     }
@@ -202,8 +211,13 @@ impl Rotation {
 
     fn begin(&mut self, now: u64) {
         self.picks = 0;
-        self.due = now.saturating_add(self.limit);
-        self.grant(self.next_look());
+        self.end = now.saturating_add(self.limit);
+        self.look_again(now, self.next_look());
+    }
+
+    fn look_again(&mut self, now: u64, picks: u32) {
+        self.due = now.saturating_add(self.pace.window).min(self.end);
+        self.grant(picks);
     }
 
     /// After how many picks a rotation may be due.
@@ -261,10 +275,10 @@ impl Slice {
 }
 
 impl Pace {
-    /// Works out a new one, when enough time has passed: the coarse time goes in leaps.
-    fn measure(&mut self, now: u64, enough: u64, most: u32) {
+    /// Works out a new one, when so much time has passed.
+    fn measure(&mut self, now: u64, most: u32) {
         let elapsed = now.saturating_sub(self.since);
-        if elapsed < enough.max(1) {
+        if elapsed < self.window {
             return;
         }
         let picks = PACE.saturating_mul(self.counted.into()) / elapsed;
@@ -366,7 +380,6 @@ mod tests {
         ) {
             let (mut now, mut clock) = (1_000, 7_000);
             let mut rotation = rotation(every, limit, now);
-            let limit = limit / LOOKS;
             let mut model =
                 Model { every, limit, picks: 0, last: now, oldest_is_next: false, is_new: true };
             for act in acts {
@@ -425,7 +438,7 @@ mod tests {
 
     /// One that has seen thirty picks that lasted for so long each.
     fn that_has_seen(each: u64) -> (Rotation, u64) {
-        let mut rotation = rotation(30, LOOKS * 30 * each, 0);
+        let mut rotation = rotation(30, LOOKS, 0);
         for _ in 0..29 {
             assert_eq!(pick(&mut rotation, 0, 0, NONE_WOKEN), None);
         }
@@ -475,6 +488,36 @@ mod tests {
         }
         // Short ones go on up to the bound in picks.
         assert_eq!(next(10), 30);
+    }
+
+    /// A rotation and its second half are two of them, longer than an eighth of the chain limit.
+    // pins: G4
+    #[test]
+    fn what_is_woken_has_a_slice_beside_steps_of_a_millisecond() {
+        const STEP: u64 = 1_000_000;
+        let (mut rotation, mut now) = (rotation(30, 10 * STEP, 0), 0);
+        let mut next = |has| {
+            now += STEP;
+            let due = pick(&mut rotation, now, now, has);
+            if due == Some(Due::Rotation) {
+                rotation.go_on_with_the_oldest();
+            }
+            due
+        };
+        // The worker finds that steps are long.
+        let alternate = [Some(Due::Rotation), Some(Due::Oldest)].into_iter().cycle();
+        let is_known = (0..40)
+            .map(|_| next(NONE_WOKEN))
+            .skip(36)
+            .collect::<Vec<_>>();
+        assert!(
+            alternate
+                .skip(usize::from(is_known[0] == Some(Due::Oldest)))
+                .take(4)
+                .eq(is_known)
+        );
+        // At the most the second half of a rotation comes before what a step wakes then.
+        assert!((0..2).any(|_| next(WOKEN).is_none()));
     }
 
     // pins: G4

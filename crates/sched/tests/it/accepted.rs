@@ -46,7 +46,6 @@ fn what_has_been_accepted_is_before_what_is_sent_after_that() {
         .map(|_| {
             let (mut next, mut swapped) = (0, 0_u64);
             let receiver = process(move |_, events, out| {
-                out.idle();
                 for event in events {
                     if let Event::Message(message) = event {
                         swapped += u64::from(number(&message) != next);

@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{fmt, mem};
 
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 
 /// A process that yields so many commands, each after the answer to the one before.
 fn asker(commands: u64) -> impl Process {
     let mut left = commands;
     process(move |_, events, out| {
-        out.wait_for_yields();
         left -= events
             .filter(|event| matches!(event, Event::Completion(_)))
             .count() as u64;
@@ -48,6 +47,8 @@ fn server(asked: &Arc<Asked>, enough: usize) -> impl Process {
         // Ordering: Relaxed, as above.
         if asked.answered.load(Ordering::Relaxed) == enough {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     })
@@ -191,7 +192,6 @@ fn answer_and_end(when: When, then: Then, yields: usize, fails: bool, dropped: &
     let process = {
         let (seen, mut has_asked) = (Arc::clone(&seen), false);
         process(move |_, events, out| {
-            out.wait_for_yields();
             if !mem::replace(&mut has_asked, true) {
                 (0..yields as u64).for_each(|tag| out.yield_command(Command::new(ASK, tag), tag));
                 if then == Then::Ends {

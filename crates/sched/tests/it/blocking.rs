@@ -131,6 +131,8 @@ fn what_waits_behind_a_blocked_step_runs_though_the_spare_is_never_without_work(
         let endless = process(move |_, _, out| {
             if until.load(Ordering::SeqCst) {
                 out.done(7);
+            } else {
+                out.go_on();
             }
             Ok(())
         });

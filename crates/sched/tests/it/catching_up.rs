@@ -47,8 +47,6 @@ fn a_process_that_is_far_behind_has_several_turns_in_one_pick() {
         }
         if next == MESSAGES {
             out.done(next);
-        } else {
-            out.idle();
         }
         Ok(())
     });
@@ -73,8 +71,6 @@ fn a_process_with_long_steps_has_one_turn_in_a_pick() {
         left -= events.count();
         if left == 0 {
             out.done(());
-        } else {
-            out.idle();
         }
         Ok(())
     });
@@ -99,8 +95,6 @@ fn others_have_their_turns_meanwhile() {
         left -= events.count() as u64;
         if left == 0 {
             out.done(());
-        } else {
-            out.idle();
         }
         Ok(())
     });
@@ -115,6 +109,8 @@ fn others_have_their_turns_meanwhile() {
         before = now;
         if now == MESSAGES {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     });
@@ -131,10 +127,9 @@ fn no_step_follows_after_a_termination() {
     let scheduler = one_worker().build().unwrap();
     let handle = scheduler.handle();
     let calls = Calls::new();
-    let receiver = counted(&calls, move |ctx, events, out| {
+    let receiver = counted(&calls, move |ctx, events, _| {
         events.for_each(drop);
         handle.terminate(ctx.pid())?;
-        out.idle();
         Ok(())
     });
     let receiver = scheduler.submit(receiver, "main", ()).unwrap();
@@ -151,7 +146,6 @@ fn a_cancel_event_does_not_wait_until_its_process_has_caught_up() {
     let handle = scheduler.handle();
     let mut steps = 0;
     let receiver = process(move |ctx, events, out| {
-        out.idle();
         steps += 1;
         if steps == 1 {
             events.for_each(drop);
@@ -179,13 +173,14 @@ fn a_cancel_event_comes_before_the_turns_of_others() {
     let other = process(move |_, _, out| {
         if others.fetch_add(1, Ordering::SeqCst) == 100 {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     });
     let other = scheduler.submit(other, "main", ()).unwrap();
     let mut before = None;
     let receiver = process(move |ctx, events, out| {
-        out.idle();
         let now = count.load(Ordering::SeqCst);
         match before.replace(now) {
             None => {
@@ -210,10 +205,9 @@ fn who_is_behind_when_the_scheduler_halts_ends_with_its_turn() {
     let scheduler = builder.build().unwrap();
     let calls = Calls::new();
     let (release, released) = std::sync::mpsc::channel::<()>();
-    let lasts = counted(&calls, move |_, events, out| {
+    let lasts = counted(&calls, move |_, events, _| {
         events.for_each(drop);
         let _released = released.recv();
-        out.idle();
         Ok(())
     });
     let lasts = scheduler.submit(lasts, "main", ()).unwrap();
@@ -248,8 +242,6 @@ fn what_a_step_leaves_is_in_front_of_the_next_batch() {
         if log.len() as u64 == MESSAGES / 2 {
             log.extend(events.map(number));
             out.done(());
-        } else {
-            out.idle();
         }
         Ok(())
     });

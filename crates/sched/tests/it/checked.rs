@@ -58,7 +58,6 @@ impl Crowd {
             let (crowd, on_message) = (Arc::clone(&crowd), on_message.clone());
             let mut turns = 0;
             let member = process(move |ctx, events, out| {
-                out.idle();
                 for event in events {
                     match event {
                         Event::Message(message) => {
@@ -66,7 +65,10 @@ impl Crowd {
                             turns = on_message(ctx, &crowd, place, left);
                             crowd.handled.fetch_add(1, Ordering::SeqCst);
                         }
-                        Event::Cancel(_) => out.done(()),
+                        Event::Cancel(_) => {
+                            out.done(());
+                            return Ok(());
+                        }
                         _ => {}
                     }
                 }
@@ -108,6 +110,8 @@ fn start_hogs(scheduler: &Handle, count: usize, is_over: &Arc<AtomicBool>) {
         let hog = process(move |_, _, out| {
             if is_over.load(Ordering::SeqCst) {
                 out.done(());
+            } else {
+                out.go_on();
             }
             Ok(())
         });

@@ -91,7 +91,6 @@ where
     S: FnMut(Option<Event>, &mut StepOutput) + Send + 'static,
 {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.is_empty() {
             (self.step)(None, out);
         }
@@ -114,15 +113,17 @@ fn obey(event: Option<Event>, out: &mut StepOutput) {
 }
 
 /// Takes no notice of any event.
-fn ignore(_: Option<Event>, _: &mut StepOutput) {}
+fn ignore(_: Option<Event>, out: &mut StepOutput) {
+    out.defer_cancel();
+}
 
-const SAVE: CommandId = CommandId::new(1);
+const SAVE: CommandId = CommandId::new(256);
 
 /// Has something saved when it is cancelled, and ends when that is done.
 fn save(event: Option<Event>, out: &mut StepOutput) {
     match event {
         Some(Event::Cancel(_)) => {
-            out.wait_for_yields();
+            out.defer_cancel();
             out.yield_command(Command::new(SAVE, ()), 7);
         }
         Some(Event::Completion(completion)) => {

@@ -8,7 +8,7 @@ use ganger_proc_api::{
 use ganger_sched::{ProcessState, Scheduler};
 use std::sync::{Arc, Mutex};
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 struct Bomb;
 
@@ -86,10 +86,7 @@ fn of_a_result_that_a_termination_replaces() {
 fn of_each_message_in_a_mailbox() {
     quiet_panics();
     let scheduler = start(1);
-    let idler = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let idler = process(|_, _, _| Ok(()));
     let idler = scheduler.submit(idler, "main", ()).unwrap();
     for _ in 0..3 {
         let bombs: Payloads = [bomb(), bomb()].into_iter().collect();
@@ -116,7 +113,6 @@ fn of_stale_completions() {
     scheduler.start().unwrap();
     let mut first = true;
     let asker = process(move |_, events, out| {
-        out.idle();
         if std::mem::take(&mut first) {
             out.yield_command(Command::new(DO, ()), 1);
         }
@@ -188,6 +184,8 @@ fn of_what_a_panicking_step_had_written() {
         steps += 1;
         if steps == 3 {
             out.done("of the second");
+        } else {
+            out.go_on();
         }
         Ok(())
     });
@@ -260,7 +258,7 @@ fn of_handlers_when_the_workers_have_returned() {
         let keeper = Arc::new(Keeps::default());
         scheduler.register(DO, "do", Arc::clone(&keeper)).unwrap();
         // In the array, and beyond it.
-        for id in [2, 3, 300, 301] {
+        for id in [257, 258, 700, 701] {
             let _bomb = Some(Bomb);
             let keeps = Keeps {
                 _bomb,
@@ -270,7 +268,6 @@ fn of_handlers_when_the_workers_have_returned() {
         }
         scheduler.start().unwrap();
         let asker = process(|_, events, out| {
-            out.wait_for_yields();
             if events.any(|it| matches!(it, Event::Cancel(_))) {
                 out.done(7);
             } else {

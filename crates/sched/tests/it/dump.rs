@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const KEPT: CommandId = CommandId::new(1);
+const KEPT: CommandId = CommandId::new(256);
 
 fn of(dump: &Dump, method: &str) -> ProcessDump {
     let mut found = dump.processes.iter().filter(|it| it.info.method == method);
@@ -50,7 +50,7 @@ fn a_dump_says_who_runs_what_and_what_waits_for_whom() {
         if events.count() == 0 {
             out.yield_command(Command::new(KEPT, ()), 0);
         }
-        out.wait_for_yields();
+        out.defer_cancel();
         Ok(())
     });
     let asks = scheduler.submit(asks, "asks", ()).unwrap();

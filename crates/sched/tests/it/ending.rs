@@ -26,13 +26,7 @@ fn close_is_called_exactly_once_whatever_ends_the_process() {
             |_, _, _| panic!("on purpose: step"),
             "panicked: on purpose: step",
         ),
-        (
-            |_, _, out| {
-                out.idle();
-                Ok(())
-            },
-            "terminated",
-        ),
+        (|_, _, _| Ok(()), "terminated"),
         (
             |_, _, out| {
                 out.upgrade(ganger_proc_api::UpgradeRequest::factory(
@@ -157,7 +151,6 @@ fn cancel_delivers_an_event_and_cancels_the_token() {
     let scheduler = start(1);
     let (send_token, token) = mpsc::channel();
     let process = process(move |ctx, events, out| {
-        out.idle();
         match events.next() {
             None => send_token.send(ctx.cancel_token())?,
             Some(Event::Cancel(CancelReason::Requested(reason))) => {
@@ -192,23 +185,22 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
     };
     // What comes back inside an error is a handler, too.
     let keep: Arc<dyn Handler> = Arc::new(keep);
-    scheduler.register(1, "keep", Arc::clone(&keep)).unwrap();
-    let refused = scheduler.register(1, "keep", keep).unwrap_err();
-    scheduler.register(2, "other", refused.handler).unwrap();
+    scheduler.register(256, "keep", Arc::clone(&keep)).unwrap();
+    let refused = scheduler.register(256, "keep", keep).unwrap_err();
+    scheduler.register(257, "other", refused.handler).unwrap();
     scheduler.start().unwrap();
     let asks = |id: u16| {
         let mut is_first = true;
         process(move |ctx, _, out| {
             if std::mem::take(&mut is_first) {
                 out.yield_command(Command::new(CommandId::new(id), ()), 0);
-                out.wait_for_yields();
             } else {
                 out.done(ctx.is_cancelled());
             }
             Ok(())
         })
     };
-    let terminated = scheduler.submit(asks(1), "main", ()).unwrap();
+    let terminated = scheduler.submit(asks(256), "main", ()).unwrap();
     let completer = sent.recv().unwrap();
     assert!(!completer.is_cancelled());
     scheduler.terminate(terminated.pid()).unwrap();
@@ -217,7 +209,7 @@ fn who_works_for_a_process_that_is_terminated_or_has_ended_can_see_it() {
     assert!(completer.is_cancelled());
     drop(completer);
 
-    let done = scheduler.submit(asks(2), "main", ()).unwrap();
+    let done = scheduler.submit(asks(257), "main", ()).unwrap();
     let completer = sent.recv().unwrap();
     done.send(Message::new("wake up", ())).unwrap();
     let result = exit(done).into_result().unwrap();

@@ -28,7 +28,7 @@ fn errors_that_show_what_they_hold_do_not_return_it_as_well() {
         Box::new(scheduler.upgrade(nobody, request).unwrap_err()),
         Box::new(
             scheduler
-                .register(CommandId::new(1), "late", handler)
+                .register(CommandId::new(256), "late", handler)
                 .unwrap_err(),
         ),
     ];

@@ -36,8 +36,6 @@ fn events_arrive_in_order_in_bounded_batches() {
         }
         if expected == 95 {
             out.done(expected);
-        } else {
-            out.idle();
         }
         Ok(())
     });
@@ -76,11 +74,10 @@ fn the_default_batch_is_256() {
 fn what_a_step_leaves_comes_before_the_next_batch() {
     let scheduler = unstarted();
     let (report, reports) = mpsc::channel();
-    let process = process(move |_, events, out| {
+    let process = process(move |_, events, _| {
         report
             .send((events.len(), events.next().map(number)))
             .unwrap();
-        out.idle();
         Ok(())
     });
     let handle = scheduler.submit(process, "main", ()).unwrap();
@@ -107,7 +104,6 @@ fn selective_receive_keeps_the_rest_in_order_and_does_not_spin() {
     let scheduler = start(1);
     let (report, reports) = mpsc::channel();
     let process = process(move |_, events, out| {
-        out.idle();
         let wanted = |event: &Event| matches!(event, Event::Message(m) if m.topic == "reply");
         match events.take_where(wanted) {
             Some(_) => {
@@ -145,7 +141,7 @@ fn selective_receive_keeps_the_rest_in_order_and_does_not_spin() {
     assert_eq!(rest, [1, 2, 3, 4, 5]);
 }
 
-const LATER: CommandId = CommandId::new(1);
+const LATER: CommandId = CommandId::new(256);
 
 type Completers = Arc<Mutex<Vec<Completer>>>;
 
@@ -176,7 +172,6 @@ fn any_event_wakes_a_blocked_and_an_idle_process() {
             }
             let mut first = true;
             let process = process(move |_, events, out| {
-                out.wait_for_yields();
                 if std::mem::take(&mut first) {
                     if blocked {
                         out.yield_command(Command::new(LATER, ()), 1);
@@ -221,6 +216,8 @@ fn continue_steps_again_without_events() {
         steps += 1;
         if steps == 1_000 {
             out.done(steps);
+        } else {
+            out.go_on();
         }
         Ok(())
     });
@@ -243,11 +240,13 @@ fn a_full_mailbox_gives_the_package_back_and_takes_system_events() {
     scheduler.register(LATER, "later", handler).unwrap();
     let (mut seen, mut is_cancelled) = (0_u64, false);
     let process = process(move |_, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(_) => seen += 1,
-                Event::Cancel(_) => is_cancelled = true,
+                Event::Cancel(_) => {
+                    is_cancelled = true;
+                    out.defer_cancel();
+                }
                 Event::Completion(_) => seen += 100,
                 _ => {}
             }
@@ -369,10 +368,7 @@ fn a_full_mailbox_of_an_ended_process_is_closed_not_full() {
         .build()
         .unwrap();
     scheduler.start().unwrap();
-    let idler = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let idler = process(|_, _, _| Ok(()));
     let idler = scheduler.submit(idler, "main", ()).unwrap();
     let address = idler.address().clone();
     address.send(Message::new("m", ())).unwrap();

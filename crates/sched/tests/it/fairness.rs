@@ -33,6 +33,8 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
         let hog = process(move |_, _, out| {
             if count() {
                 out.done(());
+            } else {
+                out.go_on();
             }
             Ok(())
         });
@@ -43,7 +45,6 @@ fn every_ready_process_starts_within_the_bound_whatever_the_others_do() {
             .map(|_| {
                 let count = count();
                 let player = process(move |ctx, events, out| {
-                    out.idle();
                     for event in events {
                         match event {
                             Event::Message(message) => {
@@ -138,6 +139,8 @@ fn those_that_always_continue_share_a_worker_evenly() {
                 counts[n].fetch_add(1, Ordering::Relaxed);
                 if stop.load(Ordering::Relaxed) {
                     out.done(());
+                } else {
+                    out.go_on();
                 }
                 Ok(())
             });
@@ -171,6 +174,8 @@ fn the_chain_limit_rotates_before_the_61st_pick() {
     let hog = process(move |_, _, out| {
         if stopped.load(Ordering::SeqCst) {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     });
@@ -260,7 +265,6 @@ fn a_process_that_is_stolen_again_and_again_gets_its_turn() {
     });
     let started_at = Arc::clone(&relay);
     let victim = process(move |_, events, out| {
-        out.idle();
         if events.next().is_some() {
             out.done(started_at.started.load(Ordering::SeqCst));
         }
@@ -269,8 +273,7 @@ fn a_process_that_is_stolen_again_and_again_gets_its_turn() {
     let victim = scheduler.submit(victim, "main", ()).unwrap();
     for _ in 0..Relay::LENGTH {
         let state = Arc::clone(&relay);
-        let first = process(move |ctx, events, out| {
-            out.idle();
+        let first = process(move |ctx, events, _| {
             let Some(event) = events.next() else {
                 return Ok(());
             };
@@ -285,8 +288,7 @@ fn a_process_that_is_stolen_again_and_again_gets_its_turn() {
             Ok(())
         });
         let state = Arc::clone(&relay);
-        let second = process(move |_, events, out| {
-            out.idle();
+        let second = process(move |_, events, _| {
             if let Some(event) = events.next() {
                 state.wait(&state.pushed, number(event));
             }
@@ -341,7 +343,6 @@ fn the_oldest_of_a_deque_gets_its_turn_while_the_global_queue_is_never_empty() {
     let (ran_at, steps) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (noted, now) = (Arc::clone(&ran_at), Arc::clone(&steps));
     let victim = process(move |_, events, out| {
-        out.idle();
         if events.next().is_some() {
             noted.store(now.load(Ordering::SeqCst), Ordering::SeqCst);
             out.done(());
@@ -357,6 +358,8 @@ fn the_oldest_of_a_deque_gets_its_turn_while_the_global_queue_is_never_empty() {
         }
         if noted.load(Ordering::SeqCst) > 0 {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     });

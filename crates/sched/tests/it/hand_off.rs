@@ -16,7 +16,6 @@ fn a_lone_process_is_handed_on_when_the_step_that_woke_it_goes_on() {
         let has_run = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&has_run);
         let lone = process(move |_, events, out| {
-            out.idle();
             if events.next().is_some() {
                 runs.store(true, Ordering::SeqCst);
                 out.done(1);
@@ -54,7 +53,6 @@ fn a_pair_that_wakes_each_other_hardly_wakes_anybody_else() {
     scheduler.start().unwrap();
     let half = || {
         process(|ctx, events, out| {
-            out.idle();
             for event in events {
                 let ganger_proc_api::Event::Message(message) = event else {
                     continue;

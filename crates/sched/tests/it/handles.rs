@@ -1,7 +1,10 @@
 //! Waiting for the end, and what is left after it.
 
 use crate::support::*;
-use ganger_proc_api::{Command, Completer, ExitReason, Message, Payload, Process, SendErrorKind};
+use ganger_proc_api::{
+    Command, Completer, Context, Event, Events, ExitReason, Message, Payload, Process,
+    SendErrorKind, StepOutput, process_fn,
+};
 use ganger_sched::Scheduler;
 use std::collections::HashSet;
 use std::sync::{Arc, mpsc};
@@ -103,7 +106,7 @@ fn nothing_outlives_the_scheduler() {
     // alive.
     let (weak, held) = (scheduler.downgrade(), probe());
     scheduler
-        .register(1, "do", move |_: Command, completer: Completer| {
+        .register(256, "do", move |_: Command, completer: Completer| {
             let _ = (&held, weak.upgrade().is_some());
             completer.complete(());
             Ok(())
@@ -129,9 +132,8 @@ fn nothing_outlives_the_scheduler() {
     });
     exit(scheduler.submit(parent, "main", ()).unwrap());
     let held = probe();
-    let idler = process(move |_, _, out| {
+    let idler = process(move |_, _, _| {
         let _ = &held;
-        out.idle();
         Ok(())
     });
     let idler = scheduler.submit(idler, "main", ()).unwrap();
@@ -222,4 +224,40 @@ fn what_a_process_leaves_to_the_next_is_not_its_pid_and_keeps_nothing_alive() {
     let weak = scheduler.downgrade();
     drop(scheduler);
     until("nothing holds the scheduler", || weak.upgrade().is_none());
+}
+
+// pins: P1
+#[test]
+fn closures_and_boxed_processes_are_spawned_and_unwanted_handles_just_dropped() {
+    let scheduler = start(1);
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut parent = None;
+    let asks = process_fn(move |ctx, events, out| {
+        if parent.is_none() {
+            let of = *parent.insert(ctx.pid());
+            ctx.spawn(process_fn(move |ctx, _, out| {
+                ctx.send(of, "from the child", ())?;
+                out.done(());
+                Ok(())
+            }))?;
+        }
+        for event in events {
+            if let Event::Message(message) = event {
+                tell.send(message.topic)?;
+                out.done(());
+                return Ok(());
+            }
+        }
+        Ok(())
+    });
+    scheduler.spawn(asks).unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "from the child");
+    let boxed: Box<dyn Process> =
+        Box::new(|_: &Context, _: &mut Events<'_>, out: &mut StepOutput| {
+            out.done(7);
+            Ok(())
+        });
+    assert!(!boxed.type_name().contains("dyn"), "{}", boxed.type_name());
+    let boxed = scheduler.spawn(boxed).unwrap();
+    assert_eq!(exit_number(boxed), 7);
 }

@@ -45,10 +45,9 @@ fn collector(until: usize) -> (Arc<Mutex<Vec<Vec<Seen>>>>, impl ganger_proc_api:
         let batch: Vec<_> = events.map(seen).collect();
         count += batch.len();
         log.lock().unwrap().push(batch);
+        out.defer_cancel();
         if count == until {
             out.done(());
-        } else {
-            out.idle();
         }
         Ok(())
     });
@@ -99,7 +98,6 @@ fn a_system_event_overtakes_what_has_left_the_mailbox() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let mut log = Vec::new();
     let process = process(move |ctx, events, out| {
-        out.idle();
         let is_first = log.is_empty();
         // The mailbox has more than a batch: the step takes some events, leaves some, and is not
         // shown the rest.
@@ -147,7 +145,6 @@ fn a_flood_of_control_messages_leaves_room_for_the_others() {
             for n in 0..batch as u64 {
                 ctx.send_control(ctx.pid(), "n", n)?;
             }
-            out.idle();
             Ok(())
         });
         let handle = scheduler.submit(process, "main", ()).unwrap();
@@ -260,7 +257,7 @@ fn what_nobody_will_see_is_counted() {
     assert_eq!(refused.kind, SendErrorKind::Closed);
 }
 
-const NOW: CommandId = CommandId::new(1);
+const NOW: CommandId = CommandId::new(256);
 
 // pins: P4
 #[test]
@@ -284,7 +281,6 @@ fn answers_at_once_do_not_keep_a_system_event_waiting() {
             out.done(steps);
         } else {
             out.yield_command(Command::new(NOW, steps), steps);
-            out.wait_for_yields();
             steps += 1;
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A running scheduler, and the count of its handler's calls.

@@ -27,6 +27,7 @@ fn crowded(
         } else {
             assert_eq!(events.take(take).count(), take);
             has_taken = true;
+            out.go_on();
         }
         Ok(())
     });
@@ -43,9 +44,8 @@ fn crowded(
 #[test]
 fn a_process_that_waits_beside_messages_lets_senders_in() {
     // Its last step takes a message, and leaves more than a quarter.
-    let (scheduler, handle, waits) = crowded(1, |_, events, out| {
+    let (scheduler, handle, waits) = crowded(1, |_, events, _| {
         let _ = events.next();
-        out.idle();
     });
     block_on(waits).unwrap();
     scheduler.terminate(handle.pid()).unwrap();
@@ -54,7 +54,7 @@ fn a_process_that_waits_beside_messages_lets_senders_in() {
 // pins: P13
 #[test]
 fn a_process_that_goes_on_without_messages_lets_senders_in() {
-    let (scheduler, handle, waits) = crowded(1, |_, _, _| {});
+    let (scheduler, handle, waits) = crowded(1, |_, _, out| out.go_on());
     block_on(waits).unwrap();
     scheduler.terminate(handle.pid()).unwrap();
 }
@@ -124,7 +124,8 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
             let Some(Event::Message(message)) = events.next() else {
                 panic!("a message is missing, seed {seed}");
             };
-            let (sender, n) = (number(&message) as usize % senders, number(&message) / 8);
+            let n = number(&message) / 8;
+            let sender = usize::try_from(number(&message) % 8).unwrap();
             assert_eq!(n, next[sender], "of sender {sender}, seed {seed}");
             next[sender] += 1;
         }
@@ -133,26 +134,29 @@ fn moody(seed: u64, limit: usize, senders: usize, each: u64) -> impl Process {
         }
         if next.iter().all(|&next| next == each) {
             out.done(each);
-        } else if shown == 0 || take > 0 && random.bool() {
-            out.idle();
+        } else if shown > 0 && (take == 0 || random.bool()) {
+            out.go_on();
         }
         Ok(())
     })
 }
+
+/// A way to send.
+type SendBy = fn(&Address, Message) -> Result<(), SendError>;
 
 /// Whatever it does, none of them waits for ever, and no message is lost or overtakes another.
 // pins: P4, P13
 #[test]
 fn senders_of_all_kinds_get_through_to_a_process_of_all_moods() {
     const EACH: u64 = 100;
-    let kinds: [fn(&Address, Message) -> Result<(), SendError>; 4] = [
+    let kinds: [SendBy; 4] = [
         Address::send_blocking,
         |to, message| to.send_timeout(message, Duration::from_micros(200)),
         |to, message| block_on(to.send_async(message)),
-        Address::send,
+        <Address>::send,
     ];
     for seed in 0..30 {
-        let limit = 1 + seed as usize % 24;
+        let limit = 1 + usize::try_from(seed % 24).unwrap();
         let scheduler = started(limited(limit).workers(2));
         let moody = moody(seed, limit, 2 * kinds.len(), EACH);
         let handle = scheduler.submit(moody, "main", ()).unwrap();

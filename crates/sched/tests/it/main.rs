@@ -7,8 +7,10 @@
 mod support;
 
 mod accepted;
+mod accounts;
 mod answers;
 mod blocking;
+mod cancelling;
 mod catching_up;
 #[cfg(feature = "check")]
 mod checked;
@@ -49,6 +51,7 @@ mod taking_back;
 mod talking_init;
 mod thread_locals;
 mod turns;
+mod typed;
 mod upgrade;
 mod urgent;
 mod waiting;

@@ -93,8 +93,7 @@ fn who_is_monitored_takes_no_step_for_it_and_its_events_stay_in_order() {
     // Monitors come among the messages of this process, which keeps every other message for later.
     let (seen, order) = channel();
     let mut last = None;
-    let picky = process(move |_, events, out| {
-        out.idle();
+    let picky = process(move |_, events, _| {
         let number = |event: &Event| event.message().and_then(|it| it.payloads.first()?.as_u64());
         while let Some(event) = events.take_where(|it| number(it).is_some_and(|n| n % 2 == 0)) {
             last = number(&event);
@@ -134,14 +133,10 @@ fn monitors_outlive_upgrades_of_both() {
     let pid = target.pid();
     watcher.monitor(pid, 4);
     let (notices, received) = channel();
-    let next = Puppet { ctx: None, notices };
+    let next = Puppet { notices };
     target.have(|_, out| {
         let (notices, _) = channel();
-        out.upgrade(UpgradeRequest::process(
-            Puppet { ctx: None, notices },
-            "main",
-            (),
-        ));
+        out.upgrade(UpgradeRequest::process(Puppet { notices }, "main", ()));
         Ok(())
     });
     scheduler
@@ -150,7 +145,7 @@ fn monitors_outlive_upgrades_of_both() {
     // Once from inside, and once from outside.
     let again = || {
         let (notices, _) = channel();
-        UpgradeRequest::process(Puppet { ctx: None, notices }, "main", ())
+        UpgradeRequest::process(Puppet { notices }, "main", ())
     };
     scheduler.upgrade(pid, again()).unwrap();
     until("both have been upgraded", || {
@@ -232,7 +227,7 @@ fn who_has_ended_takes_nothing_back_from_its_successor() {
     let pid = Pid::new(scheduler.host_name(), 77);
     let old = context_of_the_dead(&scheduler, pid);
     let (notices, received) = channel();
-    let second = Puppet { ctx: None, notices };
+    let second = Puppet { notices };
     let handle = scheduler.submit_as(pid, second, "main", ()).unwrap();
     let second = Strings {
         handle,

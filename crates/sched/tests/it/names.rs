@@ -100,7 +100,6 @@ impl Process for Named {
     }
 
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         }
@@ -136,7 +135,6 @@ fn who_is_told_of_an_end_finds_the_name_free() {
     let scheduler = start(2);
     let mut started = 0;
     let heir = process(move |ctx, events, out| {
-        out.idle();
         let exits = events
             .filter(|event| matches!(event, Event::Exit(_)))
             .count();

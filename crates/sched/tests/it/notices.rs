@@ -13,7 +13,6 @@ use std::thread;
 
 fn ends_by(error: &'static str) -> impl Process {
     process(move |_, events, out| {
-        out.idle();
         if events.count() > 0 {
             match error {
                 "done" => out.done(7_u64),
@@ -95,13 +94,7 @@ fn a_target_that_ends_while_the_watcher_begins_is_told_of() {
             exit(target);
             Ok(())
         }
-        fn step(
-            &mut self,
-            _: &Context,
-            events: &mut Events<'_>,
-            out: &mut StepOutput,
-        ) -> StepResult {
-            out.idle();
+        fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             self.steps += 1;
             for event in events {
                 if let Event::Exit(notice) = event {
@@ -139,8 +132,7 @@ fn no_limit_keeps_a_notice_away() {
     let target = scheduler.submit(ends_by("done"), "main", ()).unwrap();
     let target_pid = target.pid();
     let mut is_first = true;
-    let watcher = process(move |ctx, events, out| {
-        out.idle();
+    let watcher = process(move |ctx, events, _| {
         if is_first {
             is_first = false;
             ctx.monitor(target_pid, 1)?;
@@ -206,7 +198,6 @@ fn whoever_is_told_finds_the_place_and_the_pid_free() {
     let child = Pid::new(scheduler.host_name(), 77);
     let mut started = 0;
     let supervisor = process(move |ctx, events, out| {
-        out.idle();
         let exits = events
             .filter(|event| matches!(event, Event::Exit(_)))
             .count();
@@ -312,7 +303,6 @@ fn in_a_crowd_each_monitor_is_told_once() {
                 let (pids, notices) = (Arc::clone(&pids), notices.clone());
                 let mut has_begun = false;
                 let process = process(move |ctx, events, out| {
-                    out.idle();
                     let pids = pids.get().ok_or("nobody")?;
                     for event in events {
                         if let Event::Exit(notice) = event {
@@ -389,7 +379,6 @@ struct SlowClose {
 
 impl Process for SlowClose {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.count() > 0 {
             out.done(());
         }

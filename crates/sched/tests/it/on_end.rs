@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 
 /// Keeps its completers until they are answered or their processes have ended.
 #[derive(Default)]
@@ -60,7 +60,6 @@ fn start_with(keeper: &Arc<Keeper>) -> Scheduler {
 fn asker(questions: u64) -> impl Process {
     let mut left = questions;
     process(move |_, events, out| {
-        out.idle();
         for _ in 0..std::mem::take(&mut left) {
             out.yield_command(Command::new(ASK, ()), 0);
         }
@@ -70,6 +69,7 @@ fn asker(questions: u64) -> impl Process {
                 Event::Message(message) if message.topic == "panic" => panic!("on purpose"),
                 Event::Message(_) => out.done(()),
                 // It goes on, and may wait for its answers.
+                Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }
         }

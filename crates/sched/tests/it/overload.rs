@@ -75,7 +75,7 @@ type Way = fn(&Address, Message) -> Result<(), SendError>;
 const WAYS: [Way; 5] = [
     Address::send_blocking,
     |address, message| block_on(address.send_async(message)),
-    Address::send,
+    <Address>::send,
     |address, message| address.send_timeout(message, Duration::from_micros(20)),
     |address, message| address.send_timeout(message, Duration::ZERO),
 ];
@@ -159,8 +159,10 @@ fn consumer(
             return Ok(());
         }
         if events.is_empty() {
-            out.idle();
-        } else if may_handle(handled.messages.load(Ordering::SeqCst))
+            return Ok(());
+        }
+        out.go_on();
+        if may_handle(handled.messages.load(Ordering::SeqCst))
             && let Some(Event::Message(message)) = events.next()
         {
             handled.messages.fetch_add(1, Ordering::SeqCst);

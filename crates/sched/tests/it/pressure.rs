@@ -46,7 +46,6 @@ pub(crate) fn assert_refused(sent: Result<(), SendError>, kind: SendErrorKind, n
 fn collector(count: u64) -> impl Process {
     let mut seen = Vec::new();
     process(move |_, events, out| {
-        out.idle();
         if let Some(Event::Message(message)) = events.next() {
             seen.push(number(&message).to_string());
             out.go_on();
@@ -69,7 +68,7 @@ pub(crate) fn collected(handle: ganger_sched::ProcessHandle) -> String {
 /// A process that waits for ever, and leaves its messages where they are.
 fn leaver() -> impl Process {
     process(|_, _, out| {
-        out.idle();
+        out.defer_cancel();
         Ok(())
     })
 }
@@ -141,7 +140,6 @@ fn as_many_are_served_as_there_is_room_for() {
     let scheduler = limited(3).build().unwrap();
     let mut batches = Vec::new();
     let process = process(move |_, events, out| {
-        out.idle();
         batches.push(events.count().to_string());
         if batches.len() == 3 {
             out.done(batches.join(" "));
@@ -421,6 +419,8 @@ fn steps_that_no_thread_is_left_for_do_not_wait() {
                 }
                 if sent == COUNT {
                     out.done(sent);
+                } else {
+                    out.go_on();
                 }
                 Ok(())
             });
@@ -441,7 +441,6 @@ fn a_step_does_not_wait_for_its_own_process() {
     let own = Arc::new(OnceLock::<Handle>::new());
     let mine = Arc::clone(&own);
     let process = process(move |ctx, events, out| {
-        out.idle();
         if events.peek().is_some() {
             let handle = mine.get().unwrap();
             let sent = handle.send_blocking(numbered(1).to(ctx.pid()));

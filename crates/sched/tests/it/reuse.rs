@@ -8,7 +8,7 @@ use ganger_sched::Scheduler;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 fn quick() -> impl Process {
     process(|_, _, out| {
@@ -72,7 +72,6 @@ fn what_a_handler_sends_comes_before_its_error() {
     scheduler.start().unwrap();
     let (mut is_first, mut seen) = (true, String::new());
     let asker = process(move |_, events, out| {
-        out.idle();
         if std::mem::take(&mut is_first) {
             out.yield_command(Command::new(DO, ()), 1);
         }
@@ -110,7 +109,6 @@ fn a_batch_is_bounded_behind_a_stale_completion() {
     let (most_seen, was_answered) = (Arc::clone(&most), Arc::clone(&answered));
     let (mut is_first, mut messages) = (true, 0);
     let asker = process(move |_, events, out| {
-        out.idle();
         if std::mem::take(&mut is_first) {
             out.yield_command(Command::new(DO, ()), 1);
         }

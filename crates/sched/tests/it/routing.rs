@@ -44,7 +44,6 @@ fn place(node_name: &str, hosts: &[&str]) -> Place {
 /// A process that sends its first message back to the sender, and ends.
 fn echo() -> impl ganger_proc_api::Process {
     process(|ctx, events, out| {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 let sender = message.source.ok_or("from nobody")?;
@@ -59,7 +58,6 @@ fn echo() -> impl ganger_proc_api::Process {
 /// A process that sends a number to `target`, and ends with the answer.
 fn asker(target: Pid) -> impl ganger_proc_api::Process {
     process(move |ctx, events, out| {
-        out.idle();
         match events.next() {
             None => ctx.send(target, "ask", 7_u64)?,
             Some(Event::Message(message)) => out.done(message.payloads.into_first()),

@@ -12,10 +12,9 @@ use std::time::Duration;
 /// A process that writes its number into a list at each step, and waits.
 fn noter(number: u64, list: &Arc<Mutex<Vec<u64>>>) -> impl ganger_proc_api::Process {
     let list = Arc::clone(list);
-    process(move |_, events, out| {
+    process(move |_, events, _| {
         events.for_each(drop);
         list.lock().unwrap().push(number);
-        out.idle();
         Ok(())
     })
 }
@@ -38,7 +37,6 @@ fn the_global_queue_is_first_in_first_out() {
     assert_eq!(stats.global_picks, 100);
     // The first of each seventeen is run at once, the others by way of the worker's deque.
     assert_eq!(stats.local_picks, 94, "{stats:?}");
-    // They take no notice of being cancelled.
     scheduler.stop(Duration::ZERO).unwrap();
 }
 
@@ -88,7 +86,6 @@ fn a_worker_runs_what_its_step_woke_last_first_and_before_the_global_queue() {
     exit(waker);
     until("all have run", || list.lock().unwrap().len() == 8);
     assert_eq!(*list.lock().unwrap(), [4, 3, 2, 1, 0, 10, 11, 12]);
-    // They take no notice of being cancelled.
     scheduler.stop(Duration::ZERO).unwrap();
 }
 
@@ -137,7 +134,6 @@ fn a_process_runs_on_one_worker_at_a_time_whoever_wakes_it() {
     // `Calls` notices when two of its steps overlap.
     let target = counted(&calls, move |_, events, out| {
         seen += events.count();
-        out.idle();
         if seen == 4 * MESSAGES {
             out.done(seen);
         }
@@ -165,7 +161,6 @@ fn no_wake_up_is_lost_between_two_that_keep_parking() {
         let scheduler = start(workers);
         let player = || {
             process(|ctx, events, out| {
-                out.idle();
                 for event in events {
                     let Event::Message(message) = event else {
                         continue;
@@ -194,8 +189,7 @@ fn no_wake_up_is_lost_between_two_that_keep_parking() {
 fn a_push_from_outside_wakes_a_sleeping_worker_every_time() {
     let scheduler = start(2);
     let (report, reports) = mpsc::channel();
-    let echo = process(move |_, events, out| {
-        out.idle();
+    let echo = process(move |_, events, _| {
         for _ in events {
             report.send(()).unwrap();
         }

@@ -20,7 +20,6 @@ type Seen = Arc<Mutex<Vec<u64>>>;
 fn reader(seen: &Seen, enough: u64) -> impl Process {
     let seen = Arc::clone(seen);
     process(move |_, events, out| {
-        out.idle();
         let mut seen = seen.lock().unwrap();
         for event in events {
             if let Event::Message(message) = event {

@@ -28,7 +28,6 @@ fn submits_are_refused_and_every_process_is_cancelled() {
         .map(|_| {
             let reasons = Arc::clone(&reasons);
             let process = process(move |ctx, events, out| {
-                out.idle();
                 for event in events {
                     if let Event::Cancel(CancelReason::Shutdown) = event {
                         assert!(ctx.is_cancelled());
@@ -62,7 +61,7 @@ fn submits_are_refused_and_every_process_is_cancelled() {
 #[test]
 fn asynchronous_clean_up_is_served() {
     let _alone = alone();
-    const SAVE: CommandId = CommandId::new(1);
+    const SAVE: CommandId = CommandId::new(256);
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     scheduler
         .register(SAVE, "save", |_: Command, completer: Completer| {
@@ -74,7 +73,7 @@ fn asynchronous_clean_up_is_served() {
     let archive = scheduler
         .submit(
             process(|_, events, out| {
-                out.idle();
+                out.defer_cancel();
                 for event in events {
                     if let Event::Message(message) = event {
                         out.done(message.payloads.into_first());
@@ -88,10 +87,12 @@ fn asynchronous_clean_up_is_served() {
         .unwrap();
     let archive_pid = archive.pid();
     let cleaner = process(move |ctx, events, out| {
-        out.wait_for_yields();
         for event in events {
             match event {
-                Event::Cancel(_) => out.yield_command(Command::new(SAVE, ()), 1),
+                Event::Cancel(_) => {
+                    out.defer_cancel();
+                    out.yield_command(Command::new(SAVE, ()), 1);
+                }
                 Event::Completion(completion) => {
                     ctx.send(archive_pid, "log", completion.result?)?;
                     out.done(());
@@ -128,6 +129,7 @@ fn what_does_not_finish_is_terminated_and_closed() {
             } else {
                 let busy = counted(calls, |_, events, out| {
                     events.for_each(drop);
+                    out.defer_cancel();
                     out.go_on();
                     Ok(())
                 });
@@ -154,10 +156,9 @@ fn what_does_not_finish_is_terminated_and_closed() {
 fn stuck(calls: &Arc<Calls>) -> (impl Process, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (entered, has_entered) = mpsc::channel();
     let (leave, may_leave) = mpsc::channel::<()>();
-    let process = counted(calls, move |_, _, out| {
+    let process = counted(calls, move |_, _, _| {
         entered.send(()).unwrap();
         may_leave.recv().unwrap();
-        out.idle();
         Ok(())
     });
     (process, has_entered, leave)
@@ -212,13 +213,12 @@ fn processes_in_the_deque_of_a_stuck_worker_are_ended() {
     let (entered, has_entered) = mpsc::channel();
     let children: Arc<Vec<_>> = Arc::new((0..20).map(|_| Calls::new()).collect());
     let counts = Arc::clone(&children);
-    let parent = counted(&calls, move |ctx, _, out| {
+    let parent = counted(&calls, move |ctx, _, _| {
         for calls in counts.iter() {
             ctx.submit(stubborn(calls), "main", ())?;
         }
         entered.send(()).unwrap();
         may_leave.recv().unwrap();
-        out.idle();
         Ok(())
     });
     let parent = scheduler.submit(parent, "main", ()).unwrap();
@@ -281,7 +281,6 @@ fn submits_that_race_with_a_stop_end_or_are_refused() {
             events: &mut Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.idle();
             for event in events {
                 if let Event::Cancel(_) = event {
                     out.done(());
@@ -395,7 +394,7 @@ fn unruly(calls: &Arc<Calls>) -> impl Process {
             out: &mut StepOutput,
         ) -> StepResult {
             events.for_each(drop);
-            out.idle();
+            out.defer_cancel();
             Ok(())
         }
 

@@ -71,6 +71,8 @@ fn restless(may_end: &Arc<AtomicBool>) -> impl Process {
     process(move |_, _, out| {
         if may_end.load(Ordering::SeqCst) {
             out.done(1);
+        } else {
+            out.go_on();
         }
         Ok(())
     })

@@ -294,7 +294,7 @@ fn handlers_of_a_scheduler_that_got_no_worker_may_stop_it_when_they_are_dropped(
         Ok(())
     };
     scheduler
-        .register(CommandId::new(1), "stops", handler)
+        .register(CommandId::new(256), "stops", handler)
         .unwrap();
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(scheduler.start().is_err()));

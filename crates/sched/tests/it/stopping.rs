@@ -169,7 +169,6 @@ fn a_submission_that_a_stop_overtakes_is_cancelled_like_the_others() {
             events: &mut Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.idle();
             if let Some(Event::Cancel(_)) = events.next() {
                 out.done("cancelled");
             }

@@ -103,18 +103,16 @@ impl Drop for OnDrop {
 /// Goes through all places, and ends.
 struct Subject {
     acts: Arc<Acts>,
-    ctx: Option<Context>,
     on_drop: Option<OnDrop>,
     is_child: bool,
 }
 
-const DO: CommandId = CommandId::new(1);
+const DO: CommandId = CommandId::new(256);
 
 impl Subject {
     fn new(acts: &Arc<Acts>) -> Self {
         Self {
             acts: Arc::clone(acts),
-            ctx: None,
             on_drop: Some(OnDrop(Arc::clone(acts), Place::DropOfProcess)),
             is_child: false,
         }
@@ -122,8 +120,7 @@ impl Subject {
 }
 
 impl Process for Subject {
-    fn init(&mut self, ctx: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
+    fn init(&mut self, _: &Context, method: &str, _: Payloads) -> Result<(), BoxError> {
         self.is_child = method == "child";
         self.acts.reach(if self.is_child {
             Place::InitOnAWorker
@@ -133,9 +130,7 @@ impl Process for Subject {
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.as_ref().unwrap();
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             match event {
                 Event::Message(go) => {
@@ -147,6 +142,7 @@ impl Process for Subject {
                 }
                 Event::Completion(_) => out.done(()),
                 Event::Cancel(_) if self.is_child => out.done(()),
+                Event::Cancel(_) => out.defer_cancel(),
                 _ => {}
             }
         }
@@ -224,12 +220,12 @@ fn begins_to_stop(scheduler: &Scheduler, deadlines: &[Duration]) -> (ProcessHand
     let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
     let stopper = process(move |_, events, out| {
         events.for_each(drop);
+        out.defer_cancel();
         for deadline in &deadlines {
             handle.begin_stop(*deadline);
         }
         let _ = tell.send(());
         let _gone = goes.recv();
-        out.idle();
         Ok(())
     });
     let stopper = scheduler.submit(stopper, "main", ()).unwrap();
@@ -295,7 +291,6 @@ fn a_stop_that_begins_while_another_waits_for_the_step_does_not_block_it() {
     let stoppers = [(); 2].map(|()| {
         let handle = scheduler.handle();
         let stopper = process(move |_, events, out| {
-            out.idle();
             if events.any(|event| matches!(event, Event::Cancel(_))) {
                 assert_eq!(handle.stop(LONG), Err(StopError::Inside));
                 handle.begin_stop(LONG);

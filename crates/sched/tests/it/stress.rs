@@ -60,20 +60,12 @@ fn a_million_processes_through_any_number_of_workers() {
 struct Node {
     depth: u64,
     parent: Option<Pid>,
-    ctx: Option<Context>,
     sum: u64,
     reports: u32,
 }
 
 impl Process for Node {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        let ctx = self.ctx.as_ref().ok_or("not initialised")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.reports == 0 && events.is_empty() && self.depth > 0 {
             for _ in 0..2 {
                 ctx.submit(Self::new(self.depth - 1, Some(ctx.pid())), "main", ())?;
@@ -105,7 +97,6 @@ impl Node {
         Self {
             depth,
             parent,
-            ctx: None,
             sum: 0,
             reports: 0,
         }
@@ -133,7 +124,6 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
     let mut next = std::collections::HashMap::new();
     let mut left = 2 * SENDERS * EACH;
     let collector = process(move |_, events, out| {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;
@@ -165,6 +155,8 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
             }
             if sent == EACH {
                 out.done(());
+            } else {
+                out.go_on();
             }
             Ok(())
         });
@@ -187,14 +179,13 @@ fn a_hundred_senders_to_one_process_stay_in_order() {
     assert_eq!(exit_number(collector), 1);
 }
 
-const LATER: CommandId = CommandId::new(1);
+const LATER: CommandId = CommandId::new(256);
 
 /// A process that counts its closes in a slot of its own, and ends when it sees a completion.
 struct Target(Arc<Vec<AtomicU8>>, usize);
 
 impl Process for Target {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         if events.is_empty() {
             out.yield_command(Command::new(LATER, self.1), self.1 as u64);
         }
@@ -347,7 +338,6 @@ impl Process for Fragile {
 
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(self.place != "step", "on purpose: step");
-        out.wait_for_yields();
         match events.next() {
             None if self.place == "handler" => out.yield_command(Command::new(LATER, ()), 0),
             _ => out.done(()),
@@ -416,7 +406,6 @@ fn every_message_is_handled_returned_or_counted() {
         let count = Arc::clone(&handled);
         let mut left = round % 50;
         let target = process(move |_, events, out| {
-            out.idle();
             for event in events.take(7) {
                 if let Event::Message(_) = event {
                     count.fetch_add(1, Ordering::Relaxed);

@@ -22,7 +22,7 @@ impl Closes {
 
 impl Process for Closes {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+        out.defer_cancel();
         Ok(())
     }
 
@@ -67,9 +67,8 @@ fn beside_a_step_that_does_not_return_either() {
         until_state(&scheduler, pid, ProcessState::Idle);
     }
     let (release, released) = channel::<()>();
-    let step = process(move |_, _, out| {
+    let step = process(move |_, _, _| {
         let _gone = released.recv();
-        out.idle();
         Ok(())
     });
     let step = scheduler.submit(step, "step", ()).unwrap();
@@ -88,8 +87,7 @@ fn beside_a_step_that_does_not_return_either() {
 struct Waits(Arc<OnceLock<Address>>);
 
 impl Process for Waits {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 
@@ -153,8 +151,7 @@ fn that_has_started_it() {
     let (tell, begun) = channel();
     let (release, released) = channel::<()>();
     let mut begins = Some(Closes(None));
-    let step = process(move |_, _, out| {
-        out.idle();
+    let step = process(move |_, _, _| {
         if let Some(begins) = begins.take() {
             tell.send(handle.submit(begins, "begins", ()))?;
             let _gone = released.recv();

@@ -12,7 +12,6 @@ fn no_limit_refuses_a_system_event_and_the_room_is_right_after_it() {
     let scheduler = builder.build().unwrap();
     let mut seen = Vec::new();
     let process = process(move |_, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Exit(exit) => seen.push(exit.tag),

@@ -38,7 +38,6 @@ fn left_by(
     let scheduler = builder.build().unwrap();
     let (count, mut is_first) = (Arc::new(()), true);
     let process = process(move |_, events, out| {
-        out.idle();
         if mem::take(&mut is_first) {
             first(events);
             return Ok(());
@@ -179,7 +178,7 @@ fn a_step_that_panics_has_taken_what_it_has_taken() {
     }
 }
 
-const AT_ONCE: CommandId = CommandId::new(1);
+const AT_ONCE: CommandId = CommandId::new(256);
 
 /// One answer that came at once, and several, are taken like other events.
 // pins: P4, P6
@@ -195,7 +194,6 @@ fn answers_at_once_are_taken_like_the_others() {
         scheduler.start().unwrap();
         let mut steps = 0;
         let asker = process(move |_, events, out| {
-            out.wait_for_yields();
             steps += 1;
             match steps {
                 1 => (0..answers).for_each(|tag| {

@@ -48,7 +48,6 @@ fn what_is_taken_back_does_not_complete_and_its_handler_knows() {
     let (seen, completions) = channel();
     let mut begins = true;
     let asker = process(move |_, events, out| {
-        out.idle();
         if std::mem::take(&mut begins) {
             for tag in [7, 8, 7] {
                 out.yield_command(Command::new(ASK, ()), tag);
@@ -107,7 +106,6 @@ fn a_completion_in_the_mailbox_is_taken_back_too() {
     let (seen, completions) = channel();
     let mut step = 0;
     let asker = process(move |_, events, out| {
-        out.idle();
         step += 1;
         match step {
             1 => (0..3).for_each(|_| out.yield_command(Command::new(ASK, ()), 7)),

@@ -144,7 +144,6 @@ struct Echo;
 
 impl Process for Echo {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -173,7 +172,6 @@ impl Process for Asks {
     }
 
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.next().is_some() {
             out.done(());
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A command that is answered at once.
-const NOW: CommandId = CommandId::new(1);
+const NOW: CommandId = CommandId::new(256);
 
 /// A scheduler that is not started, with a handler that answers at once.
 fn answering(builder: Builder) -> Scheduler {
@@ -45,7 +45,6 @@ fn ask_again(left: u64, steps: u64, out: &mut StepOutput) {
         out.done(steps);
     } else {
         out.yield_command(Command::new(NOW, ()), left);
-        out.wait_for_yields();
     }
 }
 
@@ -129,7 +128,6 @@ fn a_chain_of_answers_does_not_keep_others_from_their_turn() {
             out.done(1);
         } else {
             out.yield_command(Command::new(NOW, ()), 1);
-            out.wait_for_yields();
         }
         Ok(())
     });
@@ -162,7 +160,6 @@ fn no_step_follows_after_a_handler_that_terminates_the_process() {
     let asker = counted(&calls, |_, events, out| {
         events.for_each(drop);
         out.yield_command(Command::new(NOW, ()), 1);
-        out.wait_for_yields();
         Ok(())
     });
     let reason = exit(scheduler.submit(asker, "main", ()).unwrap());
@@ -181,7 +178,6 @@ fn no_step_follows_after_one_that_lasts_longer_than_the_scheduler() {
         events.for_each(drop);
         let _released = released.recv();
         out.yield_command(Command::new(NOW, ()), 1);
-        out.wait_for_yields();
         Ok(())
     });
     let lasts = scheduler.submit(lasts, "main", ()).unwrap();
@@ -212,8 +208,8 @@ fn answers_keep_their_order_among_themselves_and_with_messages() {
         let asker = process(move |_, events, out| {
             if std::mem::take(&mut first) {
                 (1..=3).for_each(|tag| out.yield_command(Command::new(NOW, ()), tag));
-                if waits {
-                    out.wait_for_yields();
+                if !waits {
+                    out.go_on();
                 }
             } else {
                 out.done(events.map(text).collect::<Vec<_>>().join(", "));
@@ -234,6 +230,7 @@ fn answers_that_were_not_waited_for_come_in_order_in_the_next_turn() {
     let asker = process(move |_, events, out| {
         if std::mem::take(&mut first) {
             (1..=3).for_each(|tag| out.yield_command(Command::new(NOW, ()), tag));
+            out.go_on();
         } else {
             out.done(events.map(text).collect::<Vec<_>>().join(", "));
         }
@@ -251,7 +248,6 @@ fn a_batch_of_answers_is_bounded() {
     scheduler.start().unwrap();
     let (mut first, mut seen) = (true, Vec::new());
     let asker = process(move |_, events, out| {
-        out.wait_for_yields();
         if std::mem::take(&mut first) {
             (1..=10).for_each(|tag| out.yield_command(Command::new(NOW, ()), tag));
             return Ok(());
@@ -272,9 +268,9 @@ fn a_batch_of_answers_is_bounded() {
 #[test]
 fn an_answer_to_an_earlier_command_is_not_taken_for_the_one_under_way() {
     /// Its handler keeps the completer for the next command.
-    const LATER: CommandId = CommandId::new(2);
+    const LATER: CommandId = CommandId::new(257);
     /// Its handler answers the kept command, then its own.
-    const BOTH: CommandId = CommandId::new(3);
+    const BOTH: CommandId = CommandId::new(258);
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
     let kept = Arc::new(Mutex::new(None::<Completer>));
     let keep = Arc::clone(&kept);
@@ -293,7 +289,6 @@ fn an_answer_to_an_earlier_command_is_not_taken_for_the_one_under_way() {
     scheduler.start().unwrap();
     let (mut first, mut seen) = (true, Vec::new());
     let asker = process(move |_, events, out| {
-        out.wait_for_yields();
         if std::mem::take(&mut first) {
             out.yield_command(Command::new(LATER, ()), 1);
             out.yield_command(Command::new(BOTH, ()), 2);

@@ -39,7 +39,6 @@ impl Process for Logger {
 
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.log("step");
-        out.idle();
         for event in events {
             match event {
                 Event::Message(m) if m.topic == "upgrade" => {
@@ -61,8 +60,8 @@ impl Process for Logger {
     }
 }
 
-const LATER: CommandId = CommandId::new(1);
-const AT_ONCE: CommandId = CommandId::new(2);
+const LATER: CommandId = CommandId::new(256);
+const AT_ONCE: CommandId = CommandId::new(257);
 
 struct Setup {
     scheduler: Scheduler,
@@ -205,10 +204,7 @@ fn an_upgrade_overtakes_messages_and_stays_behind_system_events() {
 #[test]
 fn what_the_old_one_left_goes_to_the_new_one() {
     let scheduler = start(1);
-    let leaver = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let leaver = process(|_, _, _| Ok(()));
     let handle = scheduler.submit(leaver, "main", ()).unwrap();
     for n in 0..3_u64 {
         handle.send(Message::new("n", n)).unwrap();
@@ -241,7 +237,6 @@ fn completions_of_the_old_one_are_stale() {
     let setup = setup(None);
     let mut first = true;
     let asker = process(move |_, _, out| {
-        out.wait_for_yields();
         if std::mem::take(&mut first) {
             for tag in 0..3 {
                 out.yield_command(Command::new(LATER, ()), tag);
@@ -430,9 +425,8 @@ fn no_step_follows_a_termination_during_the_new_ones_init() {
             Ok(self.1.recv()?)
         }
 
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
             self.2.steps.fetch_add(1, Ordering::SeqCst);
-            out.idle();
             Ok(())
         }
     }

@@ -97,7 +97,6 @@ struct EndNoted<N: FnMut() + Send + 'static> {
 
 impl<N: FnMut() + Send + 'static> Process for EndNoted<N> {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.next().is_some() {
             out.done(());
         }
@@ -124,7 +123,6 @@ fn the_lanes_are_kept_whatever_wakes_it() {
     let scheduler = start(1);
     let (seen, sees) = mpsc::channel();
     let receiver = process(move |_, events, out| {
-        out.idle();
         for event in events {
             let message = match event {
                 Event::Message(message) => message,
@@ -171,12 +169,12 @@ fn one_that_is_told_while_it_runs_is_queued_before_the_rest() {
     for continues in [false, true] {
         let scheduler = start(1);
         let victim = process(move |ctx, events, out| {
-            if !continues {
-                out.idle();
-            }
             if let Some(Event::Control(_)) = events.next() {
                 out.done(());
             } else {
+                if continues {
+                    out.go_on();
+                }
                 ctx.send_control(ctx.pid(), "on", ())?;
             }
             Ok(())
@@ -204,7 +202,6 @@ fn a_flood_of_control_messages_starves_nobody() {
         if others.load(Ordering::SeqCst) == CROWD || floods == ENOUGH {
             out.done(());
         } else {
-            out.idle();
             ctx.send_control(ctx.pid(), "again", ())?;
         }
         Ok(())
@@ -248,7 +245,10 @@ fn everybody_starts_within_the_bound_beside_an_urgent_process() {
             // The test ends here even if they starve the other process.
             if picks.fetch_add(1, Ordering::SeqCst) > 4 * BOUND {
                 out.done(());
-            } else if is_urgent {
+                return Ok(());
+            }
+            out.go_on();
+            if is_urgent {
                 ctx.send_control(ctx.pid(), "again", ())?;
             }
             Ok(())
@@ -284,7 +284,6 @@ fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
         let urgent = || {
             let picks = Arc::clone(&picks);
             process(move |_, events, out| {
-                out.idle();
                 if events.any(|event| matches!(event, Event::Control(_))) {
                     out.done(picks.fetch_add(1, Ordering::SeqCst));
                 }
@@ -305,6 +304,8 @@ fn one_in_the_lane_starts_within_the_bound_of_the_lane() {
                     picks.fetch_add(1, Ordering::SeqCst);
                     if are_done.load(Ordering::SeqCst) > 0 {
                         out.done(());
+                    } else {
+                        out.go_on();
                     }
                     Ok(())
                 });
@@ -357,7 +358,6 @@ fn two_that_are_woken_by_one_step_run_beside_each_other() {
                 let met = Arc::clone(&met);
                 // Each keeps its worker until the other one runs as well.
                 let one = process(move |_, events, out| {
-                    out.idle();
                     if let Some(Event::Cancel(_)) = events.next() {
                         met.fetch_add(1, Ordering::SeqCst);
                         until("both run", || met.load(Ordering::SeqCst) == 2);
@@ -394,7 +394,6 @@ fn one_that_is_passed_over_is_left_to_a_sleeper() {
     let now = Arc::clone(&steps);
     // Keeps its worker until the other process has run again, which another worker has to do.
     let other = process(move |_, events, out| {
-        out.idle();
         if events.next().is_some() {
             until("the sleeper wakes", || now.load(Ordering::SeqCst) == 10);
             out.done(());
@@ -407,7 +406,6 @@ fn one_that_is_passed_over_is_left_to_a_sleeper() {
     // After eight picks in a row from the lane, the worker picks the process that this one wakes.
     let urgent = process(move |ctx, events, out| {
         events.for_each(drop);
-        out.idle();
         if steps.load(Ordering::SeqCst) < 9 {
             until("the other worker sleeps", || handle.stats().sleeping == 1);
         }
@@ -437,7 +435,6 @@ fn both_lanes_keep_their_order_whoever_sends_and_wakes() {
             let mut next = [[0_u64; 2]; SENDERS as usize];
             let mut left = 2 * u64::from(SENDERS) * EACH;
             let receiver = process(move |_, events, out| {
-                out.idle();
                 for event in events {
                     let (lane, message) = match event {
                         Event::Message(message) => (0, message),
@@ -485,9 +482,13 @@ struct Waiting {
 
 impl Process for Waiting {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
-            if matches!(event, Event::Cancel(_)) && !self.is_stubborn {
+            if !matches!(event, Event::Cancel(_)) {
+                continue;
+            }
+            if self.is_stubborn {
+                out.defer_cancel();
+            } else {
                 out.done(());
             }
         }

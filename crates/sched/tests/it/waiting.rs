@@ -21,10 +21,7 @@ fn a_send_with_no_time_to_wait_gives_no_place_away() {
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
     let scheduler = builder.step_limits(hour, hour).build().unwrap();
     scheduler.start().unwrap();
-    let full = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let full = process(|_, _, _| Ok(()));
     let full = scheduler.submit(full, "full", ()).unwrap();
     full.send(Message::new("first", 1)).unwrap();
     until_state(&scheduler, full.pid(), ProcessState::Idle);
@@ -54,10 +51,7 @@ fn a_step_waits_for_no_room_at_another_scheduler_when_its_own_has_nobody_left() 
     let there = builder().host("there").mailbox_limit(1).build().unwrap();
     here.start().unwrap();
     there.start().unwrap();
-    let full = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let full = process(|_, _, _| Ok(()));
     let full = there.submit(full, "full", ()).unwrap();
     full.send(Message::new("first", 1)).unwrap();
     let to = full.address().clone();
@@ -108,7 +102,6 @@ fn a_hook_does_not_wait_for_the_process_that_it_is_about_to_start() {
     let handle = scheduler.handle();
     let counts = || {
         process(|_, events, out| {
-            out.idle();
             if events.count() == 1 {
                 out.done(1);
             }
@@ -152,10 +145,7 @@ fn full() -> (Scheduler, ProcessHandle) {
     quiet_panics();
     let builder = Scheduler::builder().workers(1).mailbox_limit(1);
     let scheduler = builder.shutdown_deadline(Duration::ZERO).build().unwrap();
-    let full = process(|_, _, out| {
-        out.idle();
-        Ok(())
-    });
+    let full = process(|_, _, _| Ok(()));
     let full = scheduler.submit(full, "full", ()).unwrap();
     full.send(Message::new("first", 1)).unwrap();
     (scheduler, full)

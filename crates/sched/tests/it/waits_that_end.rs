@@ -192,7 +192,6 @@ fn a_step_that_knows_of_the_cancellation_waits_as_before() {
     full.send(numbered(0)).unwrap();
     let to = full.address().clone();
     let sender = process(move |_, events, out| {
-        out.idle();
         for event in events {
             if let Event::Cancel(_) = event {
                 to.send_blocking(numbered(7))?;
@@ -234,7 +233,7 @@ fn a_stop_gives_every_sender_that_waits_its_message_back() {
     scheduler.start().unwrap();
     // Its message stays in its mailbox.
     let full = process(|_, _, out| {
-        out.idle();
+        out.defer_cancel();
         Ok(())
     });
     let full = scheduler.submit(full, "main", ()).unwrap();
@@ -273,7 +272,6 @@ fn while_a_scheduler_stops_no_sender_waits_and_others_send_as_before() {
     let scheduler = limited().build().unwrap();
     let (go, gone) = channel::<()>();
     let full = process(move |_, events, out| {
-        out.idle();
         if matches!(events.peek(), Some(Event::Cancel(_))) {
             events.next();
             // Its message stays in its mailbox meanwhile.

@@ -14,9 +14,8 @@ use std::thread;
 fn a_wake_is_a_step_without_events() {
     let scheduler = start(1);
     let calls = Calls::new();
-    let handle = counted(&calls, |_, events, out| {
+    let handle = counted(&calls, |_, events, _| {
         assert!(events.next().is_none());
-        out.idle();
         Ok(())
     });
     let handle = scheduler.submit(handle, "main", ()).unwrap();
@@ -43,7 +42,6 @@ fn a_wake_while_the_step_runs_causes_another() {
         if steps == 1 {
             inside.send(ctx.waker())?;
             is_woken.recv_timeout(PATIENCE)?;
-            out.idle();
         } else {
             out.done(7_u64);
         }
@@ -64,7 +62,6 @@ fn a_step_may_wake_its_own_process() {
     let own = process(move |ctx: &Context, _, out| {
         steps += 1;
         ctx.waker().wake();
-        out.idle();
         if steps == 100 {
             out.done(steps);
         }
@@ -82,8 +79,7 @@ fn a_crowd_of_wakes_during_a_step_is_one_further_step() {
     let calls = Calls::new();
     let (inside, is_inside) = channel();
     let (woken, is_woken) = channel();
-    let handle = counted(&calls, move |ctx, _, out| {
-        out.idle();
+    let handle = counted(&calls, move |ctx, _, _| {
         if inside.send(ctx.waker()).is_ok() {
             let _ = is_woken.recv_timeout(PATIENCE);
         }
@@ -140,7 +136,6 @@ fn no_wake_is_lost_among_threads() {
         let is_over = Arc::clone(&is_over);
         process(move |_, _, out| {
             seen.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
-            out.idle();
             if is_over.load(Ordering::Relaxed) {
                 out.done(());
             }

@@ -13,8 +13,8 @@ use std::sync::{Mutex, mpsc};
 /// What may stay of any burst: a few slabs in caches, and what a small queue or table keeps.
 const KEPT: usize = 96 << 10;
 
-const AT_ONCE: CommandId = CommandId::new(1);
-const LATER: CommandId = CommandId::new(2);
+const AT_ONCE: CommandId = CommandId::new(256);
+const LATER: CommandId = CommandId::new(257);
 
 /// The bytes in use, after the caches of messages and processes have been emptied.
 fn live(scheduler: &Scheduler) -> usize {
@@ -45,7 +45,6 @@ struct Asker {
 
 impl Process for Asker {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -131,7 +130,6 @@ fn of_outstanding_yields_only_those_that_are_left_take_memory() {
 /// A process that tells that it has been sent a message: whatever was sent before is done.
 fn teller(told: mpsc::Sender<()>) -> impl Process {
     process(move |_, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(_) => told.send(())?,
@@ -150,7 +148,6 @@ fn monitors_that_are_taken_back_leave_nothing() {
     let target = scheduler.submit(teller(told), "main", ()).unwrap();
     let pid = target.pid();
     let monitor = process(move |ctx, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -176,6 +173,73 @@ fn monitors_that_are_taken_back_leave_nothing() {
     let after = watch(500_000);
     assert_kept(before, after);
     end(scheduler, vec![target, monitor]);
+}
+
+/// They leave while the process has as many events.
+#[test]
+fn monitors_that_have_ended_and_calls_taken_back_leave_nothing() {
+    const BURST: usize = 20_000;
+    let _alone = alone();
+    let (keep, kept) = mpsc::channel();
+    let keep = Mutex::new(keep);
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let keeper = move |_: Command, completer: Completer| -> Result<(), BoxError> {
+        keep.lock().unwrap().send(completer)?;
+        Ok(())
+    };
+    scheduler.register(LATER, "later", keeper).unwrap();
+    scheduler.start().unwrap();
+    let target = process(|_, events, out| {
+        for event in events {
+            match event {
+                Event::Message(message) if message.topic == "yield" => {
+                    out.yield_command(Command::new(LATER, ()), 0);
+                }
+                Event::Message(_) => {}
+                _ => out.done(()),
+            }
+        }
+        Ok(())
+    });
+    let target = scheduler.submit(target, "main", ()).unwrap();
+    let pid = target.pid();
+    target.send(Message::new("yield", ())).unwrap();
+    let completer = kept.recv().unwrap();
+    // The crowd has the same size each time, because the table of PIDs keeps places for it.
+    let burst = |size: usize| {
+        let monitor = |nth: usize| {
+            let monitor = process(move |ctx, events, out| {
+                match events.next() {
+                    None if nth < size => ctx.monitor(pid, 1)?,
+                    None => {}
+                    Some(_) => out.done(()),
+                }
+                Ok(())
+            });
+            scheduler.submit(monitor, "main", ()).unwrap()
+        };
+        let monitors: Vec<_> = (0..BURST).map(monitor).collect();
+        for monitor in &monitors {
+            until_state(&scheduler, monitor.pid(), ProcessState::Idle);
+        }
+        let watches: Vec<_> = (0..size).map(|_| completer.on_end(|| ())).collect();
+        drop(watches);
+        for monitor in monitors {
+            monitor.send(Message::new("end", ())).unwrap();
+            drop(exit(monitor));
+        }
+        for _ in 0..3 * size {
+            target.send(Message::new("n", ())).unwrap();
+        }
+        until_state(&scheduler, pid, ProcessState::Blocked);
+        live(&scheduler)
+    };
+    let before = burst(10);
+    let after = burst(BURST);
+    assert_kept(before, after);
+    scheduler.terminate(pid).unwrap();
+    drop((completer, kept));
+    end(scheduler, vec![target]);
 }
 
 /// Gives the process so many names, of which the caller takes some away.
@@ -242,7 +306,6 @@ fn a_worker_that_has_had_many_processes_to_run_leaves_nothing() {
     let many: Vec<ProcessHandle> = (0..MANY).map(submit).collect();
     let pids: Vec<_> = many.iter().map(|handle| handle.pid()).collect();
     let waker = process(move |ctx, events, out| {
-        out.idle();
         for event in events {
             match event {
                 Event::Message(message) => {

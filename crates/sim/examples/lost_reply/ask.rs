@@ -1,35 +1,28 @@
 //! A client that asks a server, and asks again when no answer has come for a while.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Payloads, Pid,
-    Process, StepOutput, StepResult,
+    Command, CommandId, Completer, Context, Event, Events, ExitReason, Payloads, Pid, Process,
+    StepOutput, StepResult,
 };
 use ganger_sim::Rt;
 use std::collections::HashSet;
 use std::time::Duration;
 
 /// Looks something up, which may take a while.
-const LOOK_UP: CommandId = CommandId::new(1);
+const LOOK_UP: CommandId = CommandId::new(256);
 /// Completes after 50 ms.
-const SLEEP: CommandId = CommandId::new(2);
+const SLEEP: CommandId = CommandId::new(257);
 
 /// Answers each request once, no matter how many clients and attempts ask for it.
 #[derive(Default)]
 struct Server {
-    ctx: Option<Context>,
     asked: HashSet<u64>,
     /// The clients that wait, with the numbers of their attempts.
     waiting: Vec<(Pid, u64)>,
 }
 
 impl Process for Server {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             match event {
                 Event::Message(message) => {
@@ -43,7 +36,6 @@ impl Process for Server {
                 }
                 Event::Completion(_) => {
                     let (client, attempt) = self.waiting.remove(0);
-                    let ctx = self.ctx.as_ref().ok_or("not started")?;
                     // The client may have given up.
                     let _gone = ctx.send(client, "answer", attempt);
                 }
@@ -56,20 +48,13 @@ impl Process for Server {
 
 /// Ends when it has its answer.
 struct Client {
-    ctx: Option<Context>,
     server: Pid,
     attempt: u64,
     takes_any_attempt: bool,
 }
 
 impl Process for Client {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let mut asks = self.attempt == 0;
         for event in events {
             match event {
@@ -91,7 +76,6 @@ impl Process for Client {
                 .map(Into::into)
                 .into_iter()
                 .collect::<Payloads>();
-            let ctx = self.ctx.as_ref().ok_or("not started")?;
             ctx.send(self.server, "request", request)?;
             out.yield_command(Command::new(SLEEP, ()), self.attempt);
         }
@@ -117,13 +101,12 @@ pub(crate) fn ask(rt: &Rt<'_>, takes_any_attempt: bool) {
     };
     // Registered at the handle, so that a sleep is neither late nor fails: that is another story.
     (**rt).register(SLEEP, "sleep", sleep).unwrap();
-    let server = rt.submit(Server::default(), "main", ()).unwrap();
+    let server = rt.spawn(Server::default()).unwrap();
     let client = Client {
-        ctx: None,
         server: server.pid(),
         attempt: 0,
         takes_any_attempt,
     };
-    let client = rt.submit(client, "main", ()).unwrap();
+    let client = rt.spawn(client).unwrap();
     assert!(matches!(rt.wait(client), ExitReason::Done(_)));
 }

@@ -1,9 +1,7 @@
 //! Many processes that wake one another: cases in which the promises that are checked after every
 //! move could be broken.
 
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Message, Payloads, Pid, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{Context, Event, Events, Message, Pid, Process, StepOutput, StepResult};
 use ganger_sched::{Handle, ProcessHandle};
 use ganger_sim::{Faults, Sim, Strategy};
 use std::cell::Cell;
@@ -12,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 /// Answers each message with two messages of half its number, to other members.
 struct Member {
-    ctx: Option<Context>,
     place: usize,
     crowd: Arc<Crowd>,
 }
@@ -24,18 +21,8 @@ struct Crowd {
 }
 
 impl Process for Member {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        let (ctx, pids) = (
-            self.ctx.as_ref().ok_or("not started")?,
-            self.crowd.pids.get(),
-        );
-        let pids = pids.ok_or("alone")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        let pids = self.crowd.pids.get().ok_or("alone")?;
         for event in events {
             let Event::Message(message) = event else {
                 if matches!(event, Event::Cancel(_)) {
@@ -57,10 +44,8 @@ impl Process for Member {
 fn crowd(handle: &Handle, members: usize) -> (Arc<Crowd>, Vec<ProcessHandle>) {
     let crowd = Arc::new(Crowd::default());
     let start = |place| {
-        let (ctx, crowd) = (None, Arc::clone(&crowd));
-        handle
-            .submit(Member { ctx, place, crowd }, "main", ())
-            .unwrap()
+        let crowd = Arc::clone(&crowd);
+        handle.submit(Member { place, crowd }, "main", ()).unwrap()
     };
     let all: Vec<_> = (0..members).map(start).collect();
     crowd
@@ -130,6 +115,8 @@ impl Process for Hog {
         self.0.fetch_add(1, Ordering::SeqCst);
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
+        } else {
+            out.go_on();
         }
         Ok(())
     }

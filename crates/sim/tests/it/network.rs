@@ -2,8 +2,8 @@
 //! loses its peer.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, Message, NodeName, Package,
-    Payloads, Pid, Process, SendErrorKind, StepOutput, StepResult,
+    Command, CommandId, Completer, Context, Event, Events, Message, NodeName, Package, Pid,
+    Process, SendErrorKind, StepOutput, StepResult,
 };
 use ganger_relay::from_fn;
 use ganger_sim::{Faults, Rt, Sim};
@@ -11,12 +11,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-const PAUSE: CommandId = CommandId::new(1);
+const PAUSE: CommandId = CommandId::new(256);
 const MESSAGES: u64 = 20;
 
 /// Sends numbers to a distant process, each again until it is accepted, and ends with the last.
 struct Caller {
-    ctx: Option<Context>,
     next: u64,
     unsent: Option<Package>,
     account: Arc<Mutex<Account>>,
@@ -35,14 +34,7 @@ fn number(message: &Message) -> Option<u64> {
 }
 
 impl Process for Caller {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
-        let ctx = self.ctx.as_ref().ok_or("not started")?;
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
         let messages = |event: &Event| matches!(event, Event::Message(_));
         account.answered += events.filter(messages).count() as u64;
@@ -100,12 +92,10 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
     rt.router().add_peer(peer, Arc::new(far)).unwrap();
     let handles: Vec<_> = (0..callers)
         .map(|_| {
-            let (ctx, unsent, account) = (None, None, Arc::clone(&account));
             let caller = Caller {
-                ctx,
                 next: 0,
-                unsent,
-                account,
+                unsent: None,
+                account: Arc::clone(&account),
             };
             rt.submit(caller, "main", ()).unwrap()
         })

@@ -14,7 +14,6 @@ struct Waits;
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if events.any(|event| matches!(event, Event::Cancel(_))) {
             out.done(());
         }
@@ -56,14 +55,13 @@ fn what_the_seed_does_not_decide_is_said_not_to_repeat() {
     assert!(report.contains("Repeat it: GANGER_SIM_SEED=3 "), "{report}");
 }
 
-const ASK: CommandId = CommandId::new(9);
+const ASK: CommandId = CommandId::new(264);
 
 /// Asks once, and ends with the answer; fails when told so.
 struct Asks(bool);
 
 impl Process for Asks {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         if !self.0 {
             self.0 = true;
             out.yield_command(Command::new(ASK, ()), 5);
@@ -101,7 +99,7 @@ fn asked(faults: Faults) -> String {
 fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
     let trace = asked(Faults::default());
     for line in [
-        "runs {sim|4294967296} (ask)\n  yields command 9 (tag 5)\n",
+        "runs {sim|4294967296} (ask)\n  yields command 264 (tag 5)\n",
         "1 answer: 5\n  {sim|4294967296} (ask) ended: done\n",
         "runs {sim|4294967297} (fail), 2 messages: get, put\n  \
          {sim|4294967297} (fail) ended: failed: it was told to\n",
@@ -118,7 +116,7 @@ fn a_trace_shows_the_faults_that_happen() {
                 handler_drops: 1_000,
                 ..Faults::default()
             },
-            "  yields command 9 (tag 5)\n  fault: oracle drops its completer\n",
+            "  yields command 264 (tag 5)\n  fault: oracle drops its completer\n",
         ),
         (
             Faults {
@@ -210,7 +208,9 @@ fn a_report_shows_what_is_left_when_nothing_moves() {
 struct Goes;
 
 impl Process for Goes {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        out.defer_cancel();
+        out.go_on();
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! A run is decided by its seed, it is checked, and it is over when nothing is left.
 
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Lifecycle,
-    Message, Payloads, Pid, Process, StepOutput, StepResult,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitReason,
+    Lifecycle, Message, Pid, Process, StepOutput, StepResult,
 };
 use ganger_sched::Handle;
 use ganger_sim::{Faults, Rt, Sim, Strategy};
@@ -13,19 +13,12 @@ use std::time::Duration;
 
 /// Passes a number on until it is zero.
 struct Ring {
-    ctx: Option<Context>,
     next: Option<Pid>,
     handled: Arc<AtomicU64>,
 }
 
 impl Process for Ring {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             let Event::Message(message) = event else {
                 out.done(());
@@ -37,7 +30,6 @@ impl Process for Ring {
             } else if let Some(left) = payload.as_u64() {
                 self.handled.fetch_add(1, Ordering::SeqCst);
                 if let (Some(left), Some(next)) = (left.checked_sub(1), self.next) {
-                    let ctx = self.ctx.as_ref().ok_or("not started")?;
                     ctx.send(next, "token", left)?;
                 }
             }
@@ -51,7 +43,6 @@ fn ring(rt: &Rt<'_>, members: usize, tokens: usize, hops: u64) -> u64 {
     let handled = Arc::new(AtomicU64::new(0));
     let member = |_| {
         let member = Ring {
-            ctx: None,
             next: None,
             handled: Arc::clone(&handled),
         };
@@ -143,14 +134,15 @@ fn every_way_of_a_small_case_is_tried() {
     assert_eq!((some.runs, some.is_complete), (2_000, false));
 }
 
-/// Ends when it is cancelled, if `self.0` says so.
+/// Ends when it is cancelled, unless `self.0` says otherwise.
 struct Waits(bool);
 
 impl Process for Waits {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        if events.any(|event| matches!(event, Event::Cancel(_))) && self.0 {
-            out.done(());
+        if self.0 {
+            events.for_each(drop);
+        } else {
+            out.defer_cancel();
         }
         Ok(())
     }
@@ -177,21 +169,21 @@ fn a_stop_asks_waits_and_forces_by_the_clock_of_the_simulation() {
             assert!(
                 polite
                     .into_iter()
-                    .all(|it| matches!(it.wait(), ExitReason::Done(_)))
+                    .all(|it| matches!(it.wait(), ExitReason::Cancelled(CancelReason::Shutdown)))
             );
             assert!(rt.submit(Waits(true), "main", ()).is_err());
         });
     }
 }
 
-const SLEEP: CommandId = CommandId::new(1);
+const SLEEP: CommandId = CommandId::new(256);
 
 /// Sleeps so many times, and ends.
 struct Sleeper(u64);
 
 impl Process for Sleeper {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
+        out.defer_cancel();
         if self.0 == 0 {
             out.done(());
         } else {
@@ -285,7 +277,8 @@ fn what_can_go_wrong_does() {
 fn a_run_that_does_not_end_is_found() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            out.go_on();
             Ok(())
         }
     }
@@ -312,7 +305,9 @@ fn a_run_that_does_not_end_is_found() {
 fn a_process_that_never_waits_is_forced_to_end_at_the_deadline() {
     struct Goes;
     impl Process for Goes {
-        fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
+        fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+            out.defer_cancel();
+            out.go_on();
             Ok(())
         }
     }
@@ -354,7 +349,7 @@ fn a_stop_that_a_step_begins_goes_by_the_clock_of_the_simulation() {
             assert!((hour..2 * hour).contains(&rt.now()));
             let report = rt.stop(hour);
             assert_eq!((report.completed, report.forced), (2, 1));
-            assert!(matches!(rt.wait(polite), ExitReason::Done(_)));
+            assert!(matches!(rt.wait(polite), ExitReason::Cancelled(_)));
         });
     }
 }
@@ -388,7 +383,6 @@ fn a_late_answer_is_what_it_would_have_been() {
             events: &mut Events<'_>,
             out: &mut StepOutput,
         ) -> StepResult {
-            out.wait_for_yields();
             match events.next() {
                 Some(Event::Completion(completion)) => {
                     let text = completion.result.err().map(|error| error.to_string());

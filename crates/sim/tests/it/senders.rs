@@ -27,7 +27,6 @@ struct Sink {
 
 impl Process for Sink {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         self.steps += 1;
         let takes_all = self.steps.is_multiple_of(3);
         let mut left = if takes_all { usize::MAX } else { 1 };
@@ -47,7 +46,10 @@ impl Process for Sink {
                     };
                     self.arrived.lock().unwrap().push((sender, nth));
                 }
-                _ => out.done(()),
+                _ => {
+                    out.done(());
+                    return Ok(());
+                }
             }
         }
         if !events.is_empty() {

@@ -93,8 +93,7 @@ impl Process for Sender {
 struct Sleeper;
 
 impl Process for Sleeper {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 }

@@ -126,6 +126,13 @@ fn half_moved() -> (Wheel<&'static str>, Key) {
 }
 
 #[test]
+fn the_earliest_that_has_moved_down_is_cancelled() {
+    let (mut wheel, key) = half_moved();
+    assert_eq!(wheel.cancel(key), Some("earlier"));
+    assert_eq!(wheel.next_due(), Some((4_096 + 200) * TICK));
+}
+
+#[test]
 fn the_earliest_that_has_moved_down_is_reset_in_its_slot_or_drained() {
     let (mut wheel, key) = half_moved();
     assert!(wheel.reset(key, (4_096 + 70) * TICK).is_some());
@@ -186,6 +193,15 @@ fn a_reset_moves_the_deadline_and_keeps_the_key() {
     }
     assert_eq!(fired(&mut wheel, far), ["moved"]);
     assert_eq!(wheel.reset(key, 0), None);
+}
+
+#[test]
+fn the_later_of_a_slot_is_reset_and_becomes_the_earliest() {
+    let mut wheel = Wheel::new();
+    wheel.insert((4_096 + 200) * TICK, "earlier");
+    let key = wheel.insert((4_096 + 210) * TICK, "later");
+    assert!(wheel.reset(key, (4_096 + 100) * TICK).is_some());
+    assert_eq!(wheel.next_due(), Some((4_096 + 100) * TICK));
 }
 
 #[test]

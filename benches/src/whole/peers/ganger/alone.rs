@@ -28,6 +28,7 @@ impl Process for Stepper {
             out.done(());
         } else {
             self.left -= 1;
+            out.go_on();
         }
         Ok(())
     }
@@ -41,7 +42,9 @@ pub(super) struct Blocker {
 
 impl Process for Blocker {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        if !self.stuck.turn() {
+        if self.stuck.turn() {
+            out.go_on();
+        } else {
             self.gate.hit();
             out.done(());
         }
@@ -67,6 +70,7 @@ impl Process for Racer {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.race.lap() {
             self.laps += 1;
+            out.go_on();
         } else {
             self.race.finish(self.laps);
             self.gate.hit();

@@ -11,10 +11,10 @@ use ganger_proc_api::{
 use ganger_sched::Scheduler;
 
 /// Answered by the handler.
-pub(super) const ECHO: CommandId = CommandId::new(1);
+pub(super) const ECHO: CommandId = CommandId::new(256);
 
 /// Answered by a process.
-pub(super) const ASK: CommandId = CommandId::new(2);
+pub(super) const ASK: CommandId = CommandId::new(257);
 
 /// Registers the handlers, before the scheduler is started.
 pub(super) fn register(scheduler: &Scheduler) -> Result<(), Error> {
@@ -53,7 +53,6 @@ struct Asker {
 
 impl Process for Asker {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.wait_for_yields();
         for event in events {
             if let Event::Completion(completion) = event {
                 let answer = completion.result.expect("an answer").as_u64();
@@ -75,17 +74,12 @@ impl Process for Asker {
 struct Server;
 
 impl Process for Server {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, _: &Context, events: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         for event in events {
-            match event {
-                Event::Message(message) => {
-                    let request = message.payloads.into_first().downcast();
-                    let (value, completer): (Payload, Completer) = request.expect("a request");
-                    completer.complete(value);
-                }
-                Event::Cancel(_) => out.done(()),
-                _ => {}
+            if let Event::Message(message) = event {
+                let request = message.payloads.into_first().downcast();
+                let (value, completer): (Payload, Completer) = request.expect("a request");
+                completer.complete(value);
             }
         }
         Ok(())

@@ -66,9 +66,8 @@ struct Waiter(&'static Gate);
 impl Process for Waiter {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0.hit();
-        match events.next() {
-            None => out.idle(),
-            Some(_) => out.done(()),
+        if events.next().is_some() {
+            out.done(());
         }
         Ok(())
     }
@@ -82,7 +81,6 @@ struct Listener<F> {
 
 impl<F: Fn(u64) -> bool + Send + 'static> Process for Listener<F> {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;

@@ -69,7 +69,6 @@ impl Consumer {
 
 impl Process for Consumer {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 let number = message.payloads.first().and_then(|number| number.as_u64());

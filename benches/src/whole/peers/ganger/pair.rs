@@ -3,9 +3,7 @@
 use super::Ganger;
 use crate::whole::contestant::{Timed, failed};
 use crate::whole::gate::Gate;
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Message, Payload, Payloads, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{Context, Event, Events, Message, Payload, Process, StepOutput, StepResult};
 use ganger_sched::Address;
 
 /// Pairs that have each other's address.
@@ -38,7 +36,7 @@ pub(super) fn by_handle(ganger: &Ganger, pairs: u64, round_trips: u64) -> Timed 
 /// Pairs that answer the PID that a message came from.
 pub(super) fn by_pid(ganger: &Ganger, pairs: u64, round_trips: u64) -> Timed {
     let gate = ganger.gate;
-    let half = |_| Answerer { ctx: None, gate };
+    let half = |_| Answerer { gate };
     let (white, black) = (
         ganger.submit_all(pairs, half)?,
         ganger.submit_all(pairs, half)?,
@@ -60,7 +58,6 @@ struct Half {
 
 impl Process for Half {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 continue;
@@ -86,19 +83,11 @@ impl Process for Half {
 
 /// Sends each answer to the sender of the message.
 struct Answerer {
-    ctx: Option<Context>,
     gate: &'static Gate,
 }
 
 impl Process for Answerer {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
-        let ctx = self.ctx.as_ref().expect("initialised");
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             let Event::Message(message) = event else {
                 continue;

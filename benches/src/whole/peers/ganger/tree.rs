@@ -1,9 +1,7 @@
 //! A tree of processes: leaves send their number up, parents the sum.
 
 use crate::whole::gate::Gate;
-use ganger_proc_api::{
-    BoxError, Context, Event, Events, Payloads, Pid, Process, StepOutput, StepResult,
-};
+use ganger_proc_api::{BoxError, Context, Event, Events, Pid, Process, StepOutput, StepResult};
 
 const CHILDREN: u64 = 10;
 
@@ -12,7 +10,6 @@ pub(super) struct Node {
     levels: u32,
     number: u64,
     up: Up,
-    ctx: Option<Context>,
     left: u64,
     sum: u64,
 }
@@ -34,7 +31,6 @@ impl Node {
             levels,
             number,
             up,
-            ctx: None,
             left: CHILDREN,
             sum: 0,
         }
@@ -50,13 +46,7 @@ impl Node {
 }
 
 impl Process for Node {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.as_ref().expect("initialised");
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if self.levels == 0 {
             self.send_up(ctx, self.number)?;
             out.done(());
@@ -70,7 +60,6 @@ impl Process for Node {
                 ctx.submit(child, "main", ())?;
             }
         }
-        out.idle();
         for event in events {
             if let Event::Message(message) = event {
                 let sum = message.payloads.first().and_then(|sum| sum.as_u64());

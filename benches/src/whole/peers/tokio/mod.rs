@@ -7,6 +7,7 @@ mod fan;
 mod pair;
 mod ring;
 mod tree;
+mod typed;
 
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
@@ -86,6 +87,22 @@ impl Contestant for Tokio {
 
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
         fan::run_out(self, receivers, messages)
+    }
+
+    fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
+        typed::ping_pong(self, pairs, round_trips)
+    }
+
+    fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
+        typed::ring(self, members, tokens, hops)
+    }
+
+    fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
+        typed::fan_in(self, producers, messages)
+    }
+
+    fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
+        typed::fan_out(self, receivers, messages)
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {

@@ -25,6 +25,16 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
+    fn new(room: &'a Room, giver: &'a Giver) -> Self {
+        Self {
+            room,
+            giver,
+            taken: 0,
+            unseen: 0,
+            line: Vec::new(),
+        }
+    }
+
     fn free(&self) -> usize {
         self.room.capacity - self.taken
     }
@@ -143,7 +153,7 @@ proptest! {
     fn no_waiter_sleeps_beside_room(capacity in 1..20_usize, ops in vec(op(), 0..100)) {
         let room = Arc::new(Room::new(capacity));
         let giver = Giver::new(Arc::clone(&room));
-        let mut model = Model { room: &room, giver: &giver, taken: 0, unseen: 0, line: Vec::new() };
+        let mut model = Model::new(&room, &giver);
         for op in ops {
             match op {
                 Op::TryTake(times) => (0..times).for_each(|_| model.try_take()),
@@ -171,13 +181,7 @@ fn a_waiter_is_woken_for_a_lot() {
     for (capacity, lot) in [(1, 1), (4, 1), (5, 2), (16, 4), (1_024, 256)] {
         let room = Arc::new(Room::new(capacity));
         let giver = Giver::new(Arc::clone(&room));
-        let mut model = Model {
-            room: &room,
-            giver: &giver,
-            taken: 0,
-            unseen: 0,
-            line: Vec::new(),
-        };
+        let mut model = Model::new(&room, &giver);
         (0..capacity).for_each(|_| model.try_take());
         (0..3).for_each(|_| model.enter());
         let awake = |model: &mut Model<'_>| {
@@ -197,13 +201,7 @@ fn a_waiter_is_woken_for_a_lot() {
 fn the_line_is_empty_when_all_have_left() {
     let room = Arc::new(Room::new(2));
     let giver = Giver::new(Arc::clone(&room));
-    let mut model = Model {
-        room: &room,
-        giver: &giver,
-        taken: 0,
-        unseen: 0,
-        line: Vec::new(),
-    };
+    let mut model = Model::new(&room, &giver);
     (0..10).for_each(|_| model.enter());
     assert_eq!((model.line.len(), room.line.len()), (8, 8));
     model.receive(1);
@@ -215,4 +213,22 @@ fn the_line_is_empty_when_all_have_left() {
     assert_eq!(room.line.len(), 2);
     model.line.clear();
     assert_eq!(room.line.len(), 0);
+}
+
+#[test]
+fn the_line_keeps_no_memory_of_a_burst() {
+    let line = Line::new();
+    let mut tickets = [None; 10_000];
+    for ticket in &mut tickets {
+        line.enter(ticket, Waker::noop());
+    }
+    assert!(line.room() >= 10_000);
+    for (left, ticket) in tickets.into_iter().flatten().enumerate() {
+        assert!(line.leave(ticket).is_some());
+        assert!(
+            line.room() <= 4 * (10_000 - left).max(64),
+            "{left} have left"
+        );
+    }
+    assert!(line.room() <= 64);
 }

@@ -10,7 +10,16 @@ use std::num::NonZeroUsize;
 const THREADS: usize = 3;
 
 /// Enough for all that threads keep, even if each block in use is in another slab.
-const SLABS: usize = IN_USE + THREADS * (KEPT + GROUPS);
+const SLABS: usize = (IN_USE + THREADS * (KEPT + GROUPS)).next_multiple_of(GROUPS);
+
+/// How the slabs follow one another.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// Side by side, so that they have places of their own where groups are noted.
+    SideBySide,
+    /// As far apart as the table of groups is long, so that a few of them share a place.
+    FarApart,
+}
 
 /// How many lists there are that blocks are for.
 const LISTS: usize = 100;
@@ -28,21 +37,23 @@ struct Model {
     newest: [usize; LISTS],
     /// Slabs without an owner.
     left: Vec<NonNull<Slab>>,
-    /// How many slabs have ever had an owner. The next slab is the first that has not.
-    begun: usize,
+    /// The slabs that have ever had an owner.
+    begun: BTreeSet<NonNull<Slab>>,
     slabs: Slabs,
+    order: Order,
 }
 
 impl Model {
-    fn new(size: Size) -> Self {
+    fn new(size: Size, order: Order) -> Self {
         Self {
             size,
             threads: std::array::from_fn(|_| LocalBlocks::new()),
             in_use: Vec::new(),
             newest: [0; LISTS],
             left: Vec::new(),
-            begun: 0,
+            begun: BTreeSet::new(),
             slabs: Slabs::new(SLABS),
+            order,
         }
     }
 
@@ -78,12 +89,10 @@ impl Model {
 
     /// Takes a block where there is none to take.
     fn take_anew(&mut self, thread: usize) -> NonNull<u8> {
-        let blocks = &self.threads[thread];
-        if !blocks.refill(self.size) {
-            let slab = self.left.pop().unwrap_or_else(|| {
-                self.begun += 1;
-                self.slabs.get(self.begun - 1)
-            });
+        if !self.threads[thread].refill(self.size) {
+            let left = self.left.pop();
+            let slab = left.unwrap_or_else(|| self.begin_slab());
+            let blocks = &self.threads[thread];
             blocks.keep(slab).unwrap();
             assert!(blocks.refill(self.size));
         }
@@ -91,10 +100,21 @@ impl Model {
         self.threads[thread].take(self.size).unwrap()
     }
 
+    /// A slab that has never had an owner.
+    fn begin_slab(&mut self) -> NonNull<Slab> {
+        const IN_A_PLACE: usize = SLABS / GROUPS;
+        let number = self.begun.len();
+        let slab = self.slabs.get(match self.order {
+            Order::SideBySide => number,
+            Order::FarApart => number % IN_A_PLACE * GROUPS + number / IN_A_PLACE,
+        });
+        assert!(self.begun.insert(slab), "begun twice");
+        slab
+    }
+
     fn begin_use(&mut self, block: NonNull<u8>) {
         let slab = Slab::of(block);
-        let number = (slab.addr().get() - self.slabs.get(0).addr().get()) / SLAB;
-        assert!(number < self.begun && slab == self.slabs.get(number));
+        assert!(self.begun.contains(&slab), "not of a slab");
         assert!(
             !self.left.contains(&slab),
             "a block of a slab without an owner"
@@ -157,7 +177,7 @@ impl Model {
     /// Threads keep no more slabs than they may.
     fn check_bound(&self) {
         let in_use: BTreeSet<_> = self.in_use.iter().map(|block| Slab::of(*block)).collect();
-        let kept = self.begun - self.left.len() - in_use.len();
+        let kept = self.begun.len() - self.left.len() - in_use.len();
         assert!(kept <= THREADS * (KEPT + GROUPS), "{kept} slabs are kept");
     }
 
@@ -166,7 +186,7 @@ impl Model {
         self.give(THREADS - 1, 0, usize::MAX);
         (0..THREADS).for_each(|thread| self.release(thread));
         let left = BTreeSet::from_iter(self.left.iter().copied());
-        assert_eq!((self.left.len(), left.len()), (self.begun, self.begun));
+        assert_eq!((self.left.len(), left), (self.begun.len(), self.begun));
     }
 }
 
@@ -201,8 +221,9 @@ proptest! {
         size in 0..SIZES,
         ops in vec(op(), 0..60),
         (first, last) in (any::<bool>(), any::<bool>()),
+        order in prop_oneof![Just(Order::SideBySide), Just(Order::FarApart)],
     ) {
-        let mut model = Model::new(Size(size));
+        let mut model = Model::new(Size(size), order);
         for op in ops {
             match op {
                 Op::Take(thread, blocks) => {
@@ -230,12 +251,13 @@ proptest! {
 #[test]
 fn a_thread_that_gives_leaves_all_but_a_few_slabs_to_one_that_takes() {
     for size in sizes() {
-        let mut model = Model::new(size);
+        let mut model = Model::new(size, Order::SideBySide);
         for _ in 0..100 * size.blocks() {
             model.take(0);
             model.give(THREADS - 1, 0, 1);
         }
-        assert!(model.begun <= 1 + KEPT, "{} slabs", model.begun);
+        let begun = model.begun.len();
+        assert!(begun <= 1 + KEPT, "{begun} slabs");
         model.settle();
     }
 }
@@ -267,7 +289,7 @@ fn in_turn(model: &mut Model, lists: usize, rounds: usize) -> Vec<Vec<NonNull<u8
 #[test]
 fn lists_that_are_served_in_turn_have_neighbours() {
     for size in sizes() {
-        let mut model = Model::new(size);
+        let mut model = Model::new(size, Order::SideBySide);
         // The groups before the first list are not known, and the last runs are not used up.
         in_turn(&mut model, LISTS, 2);
         let lists = in_turn(&mut model, LISTS, 8);
@@ -285,7 +307,7 @@ fn lists_that_are_served_in_turn_have_neighbours() {
 #[test]
 fn one_list_goes_on_where_it_is() {
     for size in sizes() {
-        let mut model = Model::new(size);
+        let mut model = Model::new(size, Order::SideBySide);
         let lists = in_turn(&mut model, 1, 500);
         let groups = 500_usize.div_ceil(size.blocks().min(63));
         assert!(neighbours(&lists, size) >= 499 - 2 * groups);
@@ -297,7 +319,7 @@ fn one_list_goes_on_where_it_is() {
 #[test]
 fn a_list_of_another_thread_gets_no_run() {
     let size = Size(3);
-    let mut model = Model::new(size);
+    let mut model = Model::new(size, Order::SideBySide);
     in_turn(&mut model, 2, 10);
     let others = model.in_use.len();
     (0..10).for_each(|_| {
@@ -315,8 +337,7 @@ fn a_list_of_another_thread_gets_no_run() {
 #[test]
 fn what_is_set_aside_is_given_up_for_the_place_and_at_the_end() {
     let size = Size(3);
-    let mut model = Model::new(size);
-    // So many that the slabs have more groups than the table.
+    let mut model = Model::new(size, Order::FarApart);
     for _ in 0..4 {
         for from in 0..2 {
             in_turn(&mut model, LISTS - from, 4);
@@ -325,6 +346,6 @@ fn what_is_set_aside_is_given_up_for_the_place_and_at_the_end() {
     }
     model.release(0);
     model.release(1);
-    assert_eq!(model.left.len(), model.begun);
+    assert_eq!(model.left.len(), model.begun.len());
     model.settle();
 }

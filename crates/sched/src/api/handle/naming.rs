@@ -23,7 +23,7 @@ impl Handle {
     /// #     }
     /// # }
     /// let scheduler = Scheduler::builder().build()?;
-    /// let logger = scheduler.submit(Logger, "main", ())?;
+    /// let logger = scheduler.spawn(Logger)?;
     /// scheduler.register_name("logger", logger.pid())?;
     /// assert_eq!(scheduler.whereis("logger"), Some(logger.pid()));
     /// # Ok::<(), BoxError>(())

@@ -209,8 +209,10 @@ impl Real {
         let events = match core.gather(&self.state, limit, &self.counters) {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
-            Gathered::Step(events) => events,
+            Gathered::Step(events) | Gathered::Cancel(_, events) => events,
         };
+        // The step does not go on.
+        core.go_ons = 0;
         let cursor = core.cursor(events);
         let (_, mut queue) = core.begin_step(&cursor).unwrap();
         let mut shown = Vec::new();

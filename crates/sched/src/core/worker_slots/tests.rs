@@ -97,7 +97,6 @@ struct TakesTwo(u32);
 impl Process for TakesTwo {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         self.0 += u32::try_from(events.count())?;
-        out.idle();
         if self.0 == 2 {
             out.done(());
         }
@@ -144,7 +143,7 @@ struct Closes(Option<mpsc::Receiver<()>>);
 
 impl Process for Closes {
     fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+        out.defer_cancel();
         Ok(())
     }
 

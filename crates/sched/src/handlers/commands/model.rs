@@ -17,7 +17,7 @@ enum Op {
 
 /// In the array and beyond it, and at the ends of both.
 fn id() -> impl Strategy<Value = u16> {
-    prop_oneof![0_u16..3, 253_u16..259, (u16::MAX - 1)..=u16::MAX]
+    prop_oneof![254_u16..259, 510_u16..514, 32_766_u16..32_770]
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -55,6 +55,9 @@ impl Model {
         name: &'static str,
         handler: &Arc<dyn Handler>,
     ) -> Option<RegisterErrorKind> {
+        if !(256..32_768).contains(&id) {
+            return Some(RegisterErrorKind::Reserved);
+        }
         if self.is_frozen {
             return Some(RegisterErrorKind::Frozen);
         }

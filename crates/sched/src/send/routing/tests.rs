@@ -31,7 +31,6 @@ struct Adder(Sum);
 
 impl Process for Adder {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
         for event in events {
             let Event::Message(message) = event else {
                 return Err("a message was expected".into());

@@ -23,7 +23,6 @@ impl Process for Asker {
             out.done(());
         } else {
             out.yield_command(Command::new(self.command, ()), 0);
-            out.wait_for_yields();
         }
         Ok(())
     }
@@ -75,7 +74,7 @@ fn ask(manner: Manner, command: CommandId) {
         manner(completer, address.get().ok_or("no address")?);
         Ok(())
     };
-    scheduler.register(1, "some", handler).unwrap();
+    scheduler.register(256, "some", handler).unwrap();
     let left = YIELDS;
     let handle = scheduler
         .submit(Asker { command, left }, "main", ())

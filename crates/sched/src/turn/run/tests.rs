@@ -6,8 +6,7 @@ use ganger_proc_api::{Context, Events, Process, StepOutput, StepResult};
 struct Still;
 
 impl Process for Still {
-    fn step(&mut self, _: &Context, _: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        out.idle();
+    fn step(&mut self, _: &Context, _: &mut Events<'_>, _: &mut StepOutput) -> StepResult {
         Ok(())
     }
 }

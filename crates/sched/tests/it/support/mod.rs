@@ -58,7 +58,6 @@ impl Drop for Inside<'_> {
 /// A process whose step is a closure, which is also given the context.
 pub(crate) struct FnProcess<S> {
     pub(crate) calls: Arc<Calls>,
-    ctx: Option<Context>,
     step: S,
 }
 
@@ -75,7 +74,6 @@ where
 {
     FnProcess {
         calls: Arc::clone(calls),
-        ctx: None,
         step,
     }
 }
@@ -84,18 +82,16 @@ impl<S> Process for FnProcess<S>
 where
     S: FnMut(&Context, &mut Events<'_>, &mut StepOutput) -> StepResult + Send + 'static,
 {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> StepResult {
+    fn init(&mut self, _: &Context, _: &str, _: Payloads) -> StepResult {
         let _inside = self.calls.enter();
         self.calls.inits.fetch_add(1, Ordering::SeqCst);
-        self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         let _inside = self.calls.enter();
         assert_eq!(self.calls.closes(), 0, "a step after close");
         self.calls.steps.fetch_add(1, Ordering::SeqCst);
-        let ctx = self.ctx.as_ref().expect("init runs before step");
         (self.step)(ctx, events, out)
     }
 
@@ -114,7 +110,6 @@ impl<S> Drop for FnProcess<S> {
 /// A process that waits idle for ever, unless it is cancelled.
 pub(crate) fn waiter() -> impl Process {
     process(|_, events, out| {
-        out.idle();
         for event in events {
             if let ganger_proc_api::Event::Cancel(_) = event {
                 out.done("cancelled");
@@ -128,7 +123,7 @@ pub(crate) fn waiter() -> impl Process {
 pub(crate) fn stubborn(calls: &Arc<Calls>) -> impl Process {
     counted(calls, |_, events, out| {
         events.for_each(drop);
-        out.idle();
+        out.defer_cancel();
         Ok(())
     })
 }

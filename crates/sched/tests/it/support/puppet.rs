@@ -2,15 +2,14 @@
 
 use super::PATIENCE;
 use ganger_proc_api::{
-    BoxError, Context, Event, Events, ExitCause, ExitNotice, Message, Payload, Payloads, Pid,
-    Process, StepOutput, StepResult, Tag,
+    Context, Event, Events, ExitCause, ExitNotice, Message, Payload, Pid, Process, StepOutput,
+    StepResult, Tag,
 };
 use ganger_sched::{Handle, ProcessHandle};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A process that a test leads: it does what it is told, and passes its notices on.
 pub(crate) struct Puppet {
-    pub(crate) ctx: Option<Context>,
     pub(crate) notices: Sender<ExitNotice>,
 }
 
@@ -18,14 +17,7 @@ pub(crate) struct Puppet {
 pub(crate) type Act = Box<dyn FnOnce(&Context, &mut StepOutput) -> StepResult + Send>;
 
 impl Process for Puppet {
-    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
-        self.ctx = Some(ctx.clone());
-        Ok(())
-    }
-
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        let ctx = self.ctx.as_ref().ok_or("no context")?;
-        out.idle();
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         for event in events {
             match event {
                 Event::Exit(notice) => self.notices.send(*notice)?,
@@ -95,8 +87,7 @@ impl Strings {
 
 pub(crate) fn puppet(handle: &Handle) -> Strings {
     let (notices, received) = channel();
-    let ctx = None;
-    let handle = handle.submit(Puppet { ctx, notices }, "main", ()).unwrap();
+    let handle = handle.submit(Puppet { notices }, "main", ()).unwrap();
     Strings {
         handle,
         notices: received,

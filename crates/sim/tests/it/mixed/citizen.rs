@@ -2,7 +2,7 @@
 
 use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, Message,
-    NodeName, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
+    NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
 };
 use ganger_relay::{Receiver, from_fn};
 use ganger_sim::Rt;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Answered at once.
-const ASK: CommandId = CommandId::new(1);
+const ASK: CommandId = CommandId::new(256);
 /// Answered some time later.
-const SLEEP: CommandId = CommandId::new(2);
+const SLEEP: CommandId = CommandId::new(257);
 /// Sends its process messages before and after the answer.
 const ECHO: CommandId = CommandId::new(300);
 /// No handler has this id.
-const UNKNOWN: CommandId = CommandId::new(9);
+const UNKNOWN: CommandId = CommandId::new(264);
 
 /// How many processes there are at most, so that a run has an end.
 const MOST: usize = 30;
@@ -57,7 +57,6 @@ impl Town {
 }
 
 pub(crate) struct Citizen {
-    ctx: Option<Context>,
     town: Arc<Town>,
     steps: u64,
     /// The process has been asked to finish: it ends after one more command.
@@ -68,7 +67,6 @@ pub(crate) struct Citizen {
 impl Citizen {
     pub(crate) fn new(town: &Arc<Town>) -> Self {
         Self {
-            ctx: None,
             town: Arc::clone(town),
             steps: 0,
             is_finishing: false,
@@ -77,8 +75,7 @@ impl Citizen {
     }
 
     /// A message for others, a command, a child, an error, or an end.
-    fn act(&mut self, number: u64, out: &mut StepOutput) -> Result<(), BoxError> {
-        let ctx = self.ctx.as_ref().ok_or("not started")?;
+    fn act(&mut self, ctx: &Context, number: u64, out: &mut StepOutput) -> Result<(), BoxError> {
         for other in [number + self.steps, 3 * number + 1] {
             if number > 1
                 && let Some(pid) = self.town.somebody(other)
@@ -127,20 +124,18 @@ impl Citizen {
 }
 
 impl Process for Citizen {
-    fn init(&mut self, ctx: &Context, _: &str, input: Payloads) -> Result<(), BoxError> {
+    fn init(&mut self, _: &Context, _: &str, input: Payloads) -> Result<(), BoxError> {
         match input.first().and_then(|input| input.as_u64()) {
             Some(13) => return Err("not today".into()),
             Some(17) => panic!("on purpose"),
             _ => {}
         }
-        self.ctx = Some(ctx.clone());
         Ok(())
     }
 
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         assert!(!self.is_closed, "stepped after `close`");
         self.steps += 1;
-        out.idle();
         // Every third step takes even numbers only, and every fourth takes one event only.
         let is_even = |event: &Event| match event {
             Event::Message(message) => {
@@ -163,15 +158,23 @@ impl Process for Citizen {
         {
             left -= 1;
             match event {
-                Event::Message(message) => self.act(number_of(message), out)?,
-                Event::Control(message) => self.act(number_of(*message), out)?,
+                Event::Message(message) => self.act(ctx, number_of(message), out)?,
+                Event::Control(message) => self.act(ctx, number_of(*message), out)?,
                 Event::Completion(_) if self.is_finishing => out.done(()),
                 Event::Cancel(CancelReason::Shutdown) => {
                     self.is_finishing = true;
+                    out.defer_cancel();
                     out.yield_command(Command::new(SLEEP, 0_u64), 77);
                 }
-                Event::Cancel(_) if self.steps.is_multiple_of(2) => out.done(()),
+                Event::Cancel(_) => match self.steps % 3 {
+                    0 => out.done(()),
+                    1 => out.defer_cancel(),
+                    _ => {}
+                },
                 _ => {}
+            }
+            if matches!(out.outcome(), Outcome::Done(_) | Outcome::Upgrade(_)) {
+                break;
             }
         }
         Ok(())

@@ -1,0 +1,158 @@
+//! Processes that take messages of one type.
+
+use super::{Context, Process, StepOutput, StepResult};
+use crate::commands::Completion;
+use crate::events::{CancelReason, Event, Events, ExitNotice};
+use crate::values::{BoxError, Message, Payloads, WrongType};
+
+/// A process that takes messages of one type.
+///
+/// A scheduler calls [`receive`](Self::receive) with one message after the other, in the order of
+/// their arrival, and the other methods with what else happens. The process waits when nothing is
+/// left, unless it has said otherwise. After [`done`](StepOutput::done) it takes nothing more.
+///
+/// ```
+/// use ganger_proc_api::{Actor, Context, StepOutput, StepResult};
+///
+/// enum Count {
+///     Add(u64),
+///     Finish,
+/// }
+///
+/// /// Adds up what it is sent.
+/// struct Total(u64);
+///
+/// impl Actor for Total {
+///     type Message = Count;
+///
+///     fn receive(&mut self, _: &Context, message: Count, out: &mut StepOutput) -> StepResult {
+///         match message {
+///             Count::Add(number) => self.0 += number,
+///             Count::Finish => out.done(self.0),
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no actor",
+    note = "implement `Actor` for a process that takes messages of one type, and `Process` for one \
+            that sees each event"
+)]
+pub trait Actor: Send + 'static {
+    /// What it takes: mostly an enum of its own.
+    type Message: Send + 'static;
+
+    /// Takes one message.
+    ///
+    /// # Errors
+    /// An error ends the process with [`ExitReason::Failed`](crate::ExitReason::Failed).
+    fn receive(
+        &mut self,
+        ctx: &Context,
+        message: Self::Message,
+        out: &mut StepOutput,
+    ) -> StepResult;
+
+    /// Prepares the process, on the thread that starts it.
+    ///
+    /// # Errors
+    /// An error keeps the process from starting, and goes to the starter.
+    fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
+        let _ = ctx;
+        Ok(())
+    }
+
+    /// A command that the process yielded is answered. By default the answer is dropped.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn completed(
+        &mut self,
+        ctx: &Context,
+        completion: Completion,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        let _ = (ctx, completion, out);
+        Ok(())
+    }
+
+    /// A process that this one [monitors](Context::monitor) has ended. By default the notice is
+    /// dropped.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn exited(&mut self, ctx: &Context, notice: ExitNotice, out: &mut StepOutput) -> StepResult {
+        let _ = (ctx, notice, out);
+        Ok(())
+    }
+
+    /// The process is asked to finish. It ends after this, unless it
+    /// [defers the cancellation](StepOutput::defer_cancel) and finishes later by itself.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn cancelled(
+        &mut self,
+        ctx: &Context,
+        reason: CancelReason,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        let _ = (ctx, reason, out);
+        Ok(())
+    }
+
+    /// A message of another type has come all the same: before this process took the place of
+    /// another one, or before its `init`. By default the message is dropped. Later ones are refused
+    /// at the send.
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn mistaken(&mut self, ctx: &Context, error: WrongType, out: &mut StepOutput) -> StepResult {
+        let _ = (ctx, error, out);
+        Ok(())
+    }
+
+    /// Releases what the process holds: see [`Process::close`].
+    fn close(&mut self) {}
+}
+
+/// An [`Actor`] as a [`Process`]: for calls that take a process, an upgrade for instance.
+#[derive(Debug, Default, Clone)]
+pub struct ActorProcess<A>(pub A);
+
+impl<A: Actor> ActorProcess<A> {
+    #[inline]
+    fn take(&mut self, ctx: &Context, message: Message, out: &mut StepOutput) -> StepResult {
+        match message.take() {
+            Ok(message) => self.0.receive(ctx, message, out),
+            Err(error) => self.0.mistaken(ctx, error, out),
+        }
+    }
+}
+
+impl<A: Actor> Process for ActorProcess<A> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        ctx.accept_only::<A::Message>();
+        self.0.init(ctx)
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        while !out.is_final()
+            && let Some(event) = events.next()
+        {
+            match event {
+                Event::Message(message) => self.take(ctx, message, out)?,
+                Event::Completion(completion) => self.0.completed(ctx, completion, out)?,
+                Event::Cancel(reason) => self.0.cancelled(ctx, reason, out)?,
+                Event::Control(message) => self.take(ctx, *message, out)?,
+                Event::Exit(notice) => self.0.exited(ctx, *notice, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.0.close();
+    }
+}

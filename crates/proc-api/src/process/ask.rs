@@ -1,0 +1,19 @@
+//! Yields of typed commands.
+
+use super::StepOutput;
+use crate::commands::{Asked, Command, CommandId, Tag, TypedCommand};
+use crate::values::Payload;
+
+impl StepOutput {
+    /// Asks for a [typed command](TypedCommand) to be carried out, as
+    /// [`yield_command`](Self::yield_command) does. The result names the answer's type when the
+    /// completion is here; a process that knows it otherwise drops it.
+    #[inline]
+    pub fn ask<C: TypedCommand>(&mut self, command: C, tag: Tag) -> Asked<C> {
+        self.yield_command(
+            Command::new(CommandId::of::<C>(), Payload::any(command)),
+            tag,
+        );
+        Asked::new(tag)
+    }
+}

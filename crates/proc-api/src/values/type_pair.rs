@@ -1,0 +1,87 @@
+//! Two names of types in two bytes.
+//!
+//! **Problem.** The error of a send is to name the type that a process takes and the type of the
+//! message. Two names are four words, and each send that succeeds would pay for so large a result.
+//!
+//! **Protocol.** The names of a pair are put into a table when the pair is first refused, and the
+//! error carries the pair's place there. The table is bounded, and nothing leaves it.
+
+use crate::raw::Kind;
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+
+/// How many pairs have names. A program that refuses more has a table of its own to mend.
+const MAX: usize = 1_024;
+
+type Names = (&'static str, &'static str);
+
+static PAIRS: RwLock<Vec<Names>> = RwLock::new(Vec::new());
+
+/// The type that a process takes, and the type of a message that it was sent instead.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TypePair(u16);
+
+impl TypePair {
+    /// Of a process that takes messages of the kind `expected`, and a message whose type has the
+    /// name `got`. Takes a lock.
+    #[must_use]
+    #[cold]
+    pub fn new(expected: Kind, got: &'static str) -> Self {
+        let names = (expected.name(), got);
+        let mut pairs = PAIRS.write().unwrap_or_else(PoisonError::into_inner);
+        let place = pairs.iter().position(|it| *it == names);
+        let place = place.unwrap_or_else(|| {
+            if pairs.len() < MAX {
+                pairs.push(names);
+                pairs.len() - 1
+            } else {
+                MAX
+            }
+        });
+        Self(u16::try_from(place).unwrap_or(u16::MAX))
+    }
+
+    /// The name of the type that the process takes, with its path.
+    #[must_use]
+    pub fn expected(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The name of the type of the message, with its path.
+    #[must_use]
+    pub fn got(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> Names {
+        let pairs = PAIRS.read().unwrap_or_else(PoisonError::into_inner);
+        let names = pairs.get(usize::from(self.0)).copied();
+        // The table is full.
+        names.unwrap_or(("its own", "another"))
+    }
+}
+
+impl fmt::Debug for TypePair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TypePair")
+            .field("expected", &self.expected())
+            .field("got", &self.got())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_keeps_its_names() {
+        let pair = TypePair::new(Kind::of::<u64>(), "a text");
+        let other = TypePair::new(Kind::of::<u64>(), "a number");
+        assert_ne!(pair, other);
+        assert_eq!(TypePair::new(Kind::of::<u64>(), "a text"), pair);
+        assert_eq!((pair.expected(), pair.got()), ("u64", "a text"));
+        assert_eq!(other.got(), "a number");
+        assert_eq!(TypePair(u16::MAX).got(), "another");
+    }
+}

@@ -1,0 +1,228 @@
+//! Values by their type: how a receiver takes what a sender meant, and what it learns if the types
+//! differ.
+
+use super::{Message, Payload, Payloads, Pid, Symbol};
+use crate::raw::Kind;
+use bytes::Bytes;
+use std::any::{Any, type_name};
+use std::mem;
+
+/// A value is not of the type that was asked for. The value is inside, so nothing is lost.
+///
+/// ```
+/// use ganger_proc_api::Payload;
+///
+/// let error = Payload::from("seven").take::<u64>().unwrap_err();
+/// let text = "expected a value of type u64, got one of type alloc::string::String";
+/// assert_eq!(error.to_string(), text);
+/// assert_eq!(error.payloads.into_first().as_str(), Some("seven"));
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("expected a value of type {expected}, got one of type {got}")]
+pub struct WrongType {
+    /// The type that was asked for.
+    pub expected: &'static str,
+    /// The type of the value.
+    pub got: &'static str,
+    /// The value; or the values, if there is not exactly one.
+    pub payloads: Payloads,
+}
+
+/// The types of scalars, with how a payload is asked for one.
+macro_rules! with_scalars {
+    ($each:ident) => {
+        $each! {
+            () => |it: &Payload| it.is_unit().then_some(()),
+            bool => Payload::as_bool,
+            i64 => Payload::as_i64,
+            u64 => Payload::as_u64,
+            f64 => Payload::as_f64,
+            Pid => Payload::as_pid,
+            i32 => |it: &Payload| it.as_i64()?.try_into().ok(),
+            u32 => |it: &Payload| it.as_u64()?.try_into().ok(),
+            usize => |it: &Payload| it.as_u64()?.try_into().ok(),
+        }
+    };
+}
+
+impl Payload {
+    /// The value, if it is a `T`: made by [`any`](Self::any) from a `T`, or a scalar, text or byte
+    /// string for which `T` is a type: `()`, `bool`, an integer that it fits in, `f64`, [`Pid`],
+    /// `String`, [`Bytes`].
+    ///
+    /// ```
+    /// use ganger_proc_api::Payload;
+    /// assert_eq!(Payload::any(vec![1, 2]).take::<Vec<i32>>()?, [1, 2]);
+    /// assert_eq!(Payload::from(7_u64).take::<u64>()?, 7);
+    /// # Ok::<(), ganger_proc_api::WrongType>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WrongType`], with the payload inside, when it is something else.
+    #[inline]
+    pub fn take<T: Any>(self) -> Result<T, WrongType> {
+        self.downcast().or_else(Self::take_plain)
+    }
+
+    /// As [`take`](Self::take), where the value was not made by `any` from a `T`.
+    #[cold]
+    #[inline(never)]
+    fn take_plain<T: Any>(mut self) -> Result<T, WrongType> {
+        let mut place = None::<T>;
+        let slot: &mut dyn Any = &mut place;
+        macro_rules! take_scalar {
+            ($($scalar:ty => $get:expr),+ $(,)?) => {$(
+                if let Some(slot) = slot.downcast_mut::<Option<$scalar>>() {
+                    *slot = Some(&self).and_then($get);
+                }
+            )+};
+        }
+        with_scalars!(take_scalar);
+        if let Some(slot) = slot.downcast_mut() {
+            *slot = self.take_text();
+        } else if let Some(slot) = slot.downcast_mut() {
+            *slot = self.take_byte_string();
+        }
+        place.ok_or_else(|| WrongType::new(Kind::of::<T>(), self.into()))
+    }
+
+    fn take_text(&mut self) -> Option<String> {
+        self.as_str()?;
+        mem::take(self).into_string().ok()
+    }
+
+    fn take_byte_string(&mut self) -> Option<Bytes> {
+        if self.as_str().is_some() {
+            return None;
+        }
+        self.as_bytes()?;
+        mem::take(self).into_bytes().ok()
+    }
+
+    /// Whether [`take`](Self::take) gives a value of that kind.
+    #[must_use]
+    pub fn fits(&self, kind: Kind) -> bool {
+        match self.kind() {
+            Some(own) => own == kind,
+            None => self.fits_plainly(kind),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fits_plainly(&self, kind: Kind) -> bool {
+        macro_rules! is_scalar {
+            ($($scalar:ty => $get:expr),+ $(,)?) => {
+                $(kind.is::<$scalar>() && {
+                    let scalar: Option<$scalar> = Some(self).and_then($get);
+                    scalar.is_some()
+                })||+
+            };
+        }
+        let is_text = self.as_str().is_some();
+        with_scalars!(is_scalar)
+            || kind.is::<String>() && is_text
+            || kind.is::<Bytes>() && !is_text && self.as_bytes().is_some()
+    }
+
+    /// The name of the value's type, with its path, for people.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        if let Some(kind) = self.kind() {
+            kind.name()
+        } else if self.as_str().is_some() {
+            type_name::<String>()
+        } else if self.as_bytes().is_some() {
+            type_name::<Bytes>()
+        } else {
+            self.scalar_name()
+        }
+    }
+}
+
+impl Payloads {
+    /// The value, if there is exactly one, and it is a `T`; `()` where there is none. As
+    /// [`Payload::take`].
+    ///
+    /// # Errors
+    /// [`WrongType`], with the values inside.
+    #[inline]
+    pub fn take<T: Any>(self) -> Result<T, WrongType> {
+        match self.len() {
+            0 | 1 => self.into_first().take(),
+            _ => Err(WrongType::new(Kind::of::<T>(), self)),
+        }
+    }
+
+    /// Whether [`take`](Self::take) gives a value of that kind.
+    #[must_use]
+    pub fn fits(&self, kind: Kind) -> bool {
+        match self.as_slice() {
+            [] => kind.is::<()>(),
+            [value] => value.fits(kind),
+            _ => false,
+        }
+    }
+
+    /// The name of the type of the only value, for people.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self.as_slice() {
+            [] => type_name::<()>(),
+            [value] => value.type_name(),
+            _ => "a list of several values",
+        }
+    }
+}
+
+impl Message {
+    /// A message that is one value, without a source and a topic: what is sent to a process that
+    /// takes messages of that type. Needs no allocation by the program's allocator, in the long
+    /// run, for values of up to 256 bytes.
+    #[must_use]
+    #[inline]
+    pub fn of<M: Any + Send>(value: M) -> Self {
+        Self::new(Symbol::default(), Payload::any(value))
+    }
+
+    /// The message's value, if there is exactly one, and it is a `T`. As [`Payload::take`].
+    ///
+    /// ```
+    /// use ganger_proc_api::Message;
+    ///
+    /// #[derive(Debug, PartialEq)]
+    /// enum Account {
+    ///     Pay(u64),
+    /// }
+    ///
+    /// let pay = || Message::of(Account::Pay(7));
+    /// assert_eq!(pay().take::<Account>()?, Account::Pay(7));
+    /// let error = pay().take::<String>().unwrap_err();
+    /// assert!(error.got.ends_with("Account"), "{error}");
+    /// assert_eq!(error.payloads.take::<Account>()?, Account::Pay(7));
+    /// # Ok::<(), ganger_proc_api::WrongType>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WrongType`], with the values inside.
+    #[inline]
+    pub fn take<T: Any>(self) -> Result<T, WrongType> {
+        self.payloads.take()
+    }
+}
+
+impl WrongType {
+    /// The error for values that are not of the kind `expected`.
+    #[must_use]
+    #[cold]
+    pub fn new(expected: Kind, payloads: Payloads) -> Self {
+        Self {
+            expected: expected.name(),
+            got: payloads.type_name(),
+            payloads,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

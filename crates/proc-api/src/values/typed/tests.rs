@@ -1,0 +1,106 @@
+//! A value is taken by its type, or comes back with both names.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn scalars_and_texts_are_taken_by_the_types_that_they_fit() {
+    assert_eq!(Payload::from(7_u8).take::<u64>().unwrap(), 7);
+    assert_eq!(Payload::from(7_u64).take::<i32>().unwrap(), 7);
+    assert_eq!(Payload::from(-7_i64).take::<i64>().unwrap(), -7);
+    assert_eq!(Payload::from(7_usize).take::<usize>().unwrap(), 7);
+    assert_eq!(Payload::from(1.5).take::<f64>().unwrap(), 1.5);
+    assert!(Payload::from(true).take::<bool>().unwrap());
+    Payload::UNIT.take::<()>().unwrap();
+    Payloads::new().take::<()>().unwrap();
+    let pid: Pid = "{main|7}".parse().unwrap();
+    assert_eq!(Payload::from(pid).take::<Pid>().unwrap(), pid);
+    let too_large = Payload::from(u64::MAX).take::<i64>().unwrap_err();
+    assert_eq!((too_large.expected, too_large.got), ("i64", "u64"));
+}
+
+proptest! {
+    #[test]
+    fn texts_and_byte_strings_are_taken_apart(text in ".{0,40}") {
+        prop_assert_eq!(Payload::from(text.as_str()).take::<String>().unwrap(), text.clone());
+        let bytes = || Payload::from(text.as_bytes());
+        prop_assert_eq!(bytes().take::<Bytes>().unwrap(), text.as_bytes());
+        let error = bytes().take::<String>().unwrap_err();
+        prop_assert_eq!(error.got, "bytes::bytes::Bytes");
+        prop_assert_eq!(error.payloads.take::<Bytes>().unwrap(), text.as_bytes());
+        let error = Payload::from(text.as_str()).take::<Bytes>().unwrap_err();
+        prop_assert_eq!(error.got, "alloc::string::String");
+        prop_assert_eq!(error.payloads.take::<String>().unwrap(), text);
+    }
+}
+
+#[test]
+fn a_list_of_several_values_is_no_value() {
+    let list = || Payloads::from([Payload::from(1), Payload::from(2)]);
+    let error = list().take::<u64>().unwrap_err();
+    assert_eq!(
+        (error.got, error.payloads.len()),
+        ("a list of several values", 2)
+    );
+    assert!(!list().fits(Kind::of::<u64>()));
+}
+
+/// What is asked, is what is given.
+#[test]
+fn what_fits_is_what_is_taken() {
+    fn agrees<T: Any>(make: fn() -> Payloads) -> bool {
+        let fits = make().fits(Kind::of::<T>());
+        assert_eq!(fits, make().take::<T>().is_ok(), "{}", type_name::<T>());
+        fits
+    }
+    type Make = fn() -> Payloads;
+    let values: [(Make, usize); 11] = [
+        (Payloads::new, 1),
+        (|| ().into(), 1),
+        (|| true.into(), 1),
+        (|| (-7_i64).into(), 2),
+        (|| 7_i64.into(), 5),
+        (|| 7_u64.into(), 5),
+        (|| u64::MAX.into(), 2),
+        (|| 1.5.into(), 1),
+        (|| "text".into(), 1),
+        (|| Bytes::from_static(b"bytes").into(), 1),
+        (|| Payload::any(7_u64).into(), 1),
+    ];
+    for (value, expected) in values {
+        let fitting = [
+            agrees::<()>(value),
+            agrees::<bool>(value),
+            agrees::<i32>(value),
+            agrees::<u32>(value),
+            agrees::<i64>(value),
+            agrees::<u64>(value),
+            agrees::<usize>(value),
+            agrees::<f64>(value),
+            agrees::<Pid>(value),
+            agrees::<String>(value),
+            agrees::<Bytes>(value),
+            agrees::<Vec<u8>>(value),
+        ];
+        let count = fitting.into_iter().filter(|it| *it).count();
+        assert_eq!(count, expected, "{:?}", value());
+    }
+}
+
+#[test]
+fn each_value_has_a_name() {
+    let names = [
+        Payload::UNIT,
+        Payload::from(true),
+        Payload::from(-7),
+        Payload::from(7_u64),
+        Payload::from(1.5),
+        Payload::any(vec![7]),
+    ]
+    .map(|it| it.type_name());
+    assert_eq!(
+        names,
+        ["()", "bool", "i64", "u64", "f64", "alloc::vec::Vec<i32>"]
+    );
+    assert_eq!(Payloads::new().type_name(), "()");
+}

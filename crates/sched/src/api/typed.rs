@@ -1,0 +1,300 @@
+//! Processes that take messages of one type: starting them, and sending to them.
+
+use crate::api::handle::Handle;
+use crate::api::process_handle::{Address, ProcessHandle};
+use crate::core::cell::{ProcessCell, Task};
+use crate::core::item::Item;
+use crate::process::process_box::ProcessBox;
+use ganger_proc_api::{
+    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, SendError, SubmitError,
+    SubmitErrorKind, Symbol,
+};
+use std::any::{Any, type_name};
+use std::fmt;
+use std::sync::Arc;
+
+/// The entry point that actors are started with.
+const METHOD: Symbol = Symbol::new("actor");
+
+impl Handle {
+    /// Starts an [`Actor`]: calls its `init` on this thread, makes its PID visible, and queues it.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Actor, Context, ExitReason, StepOutput, StepResult};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// enum Count {
+    ///     Add(u64),
+    ///     Finish,
+    /// }
+    ///
+    /// struct Total(u64);
+    ///
+    /// impl Actor for Total {
+    ///     type Message = Count;
+    ///
+    ///     fn receive(&mut self, _: &Context, message: Count, out: &mut StepOutput) -> StepResult {
+    ///         match message {
+    ///             Count::Add(number) => self.0 += number,
+    ///             Count::Finish => out.done(self.0),
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let total = scheduler.spawn_actor(Total(0))?;
+    /// total.send(Count::Add(40))?;
+    /// total.send(Count::Add(2))?;
+    /// total.send(Count::Finish)?;
+    /// assert!(matches!(total.wait(), ExitReason::Done(sum) if sum.as_u64() == Some(42)));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    pub fn spawn_actor<A: Actor>(
+        &self,
+        actor: A,
+    ) -> Result<ProcessHandle<A::Message>, SubmitError> {
+        let process = ProcessBox::new(ActorProcess(actor));
+        self.shared
+            .submit(None, process, METHOD, Payloads::new())
+            .map(ProcessHandle::with_messages)
+    }
+}
+
+/// What this crate adds to the context of a process.
+///
+/// It works in processes that a scheduler of this crate runs.
+pub trait ContextExt {
+    /// The address of this process, as one that takes messages of type `M`.
+    ///
+    /// # Errors
+    /// [`WrongAddress`] when the process takes messages of another type, or has no scheduler.
+    fn address<M: Any>(&self) -> Result<Address<M>, WrongAddress>;
+
+    /// Starts an [`Actor`] in the same scheduler: see [`Handle::spawn_actor`].
+    ///
+    /// # Errors
+    /// As for [`Handle::submit`].
+    fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
+}
+
+impl ContextExt for Context {
+    fn address<M: Any>(&self) -> Result<Address<M>, WrongAddress> {
+        match self.backend::<ProcessCell>() {
+            Some(task) => Address::<dyn Any>::new(task).typed(),
+            None => Err(WrongAddress::of::<M>(self.pid(), None)),
+        }
+    }
+
+    fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
+        let process = ProcessBox::new(ActorProcess(actor));
+        let Some(task) = self.backend::<ProcessCell>() else {
+            let error = SubmitError::new(SubmitErrorKind::Stopping);
+            return Err(error.with_process(process.into_box(), Payloads::new()));
+        };
+        let child = task.shared.submit(None, process, METHOD, Payloads::new())?;
+        Ok(Address::from(&child.with_messages()))
+    }
+}
+
+/// An address of a process that takes messages of another type was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{pid} does not take messages of type {expected} alone, but {}",
+    .takes.unwrap_or("those of any type")
+)]
+pub struct WrongAddress {
+    /// The process.
+    pub pid: Pid,
+    /// The type that was asked for.
+    pub expected: &'static str,
+    /// The type that the process takes; `None` for all types.
+    pub takes: Option<&'static str>,
+}
+
+impl WrongAddress {
+    fn of<M: Any>(pid: Pid, takes: Option<Kind>) -> Self {
+        Self {
+            pid,
+            expected: type_name::<M>(),
+            takes: takes.map(Kind::name),
+        }
+    }
+}
+
+impl Address {
+    /// The same address, of a process that takes messages of type `M`.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{Actor, BoxError, Context, StepOutput, StepResult};
+    /// # use ganger_sched::{Address, Scheduler};
+    /// # struct Sink;
+    /// # impl Actor for Sink {
+    /// #     type Message = u64;
+    /// #     fn receive(&mut self, _: &Context, _: u64, _: &mut StepOutput) -> StepResult {
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let pid = scheduler.spawn_actor(Sink)?.pid();
+    /// let untyped = scheduler.address(pid).ok_or("it has ended")?;
+    /// let sink: Address<u64> = untyped.clone().typed()?;
+    /// sink.send(7)?;
+    /// assert!(untyped.typed::<String>().is_err());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WrongAddress`] when the process takes messages of another type, or of all types.
+    pub fn typed<M: Any>(self) -> Result<Address<M>, WrongAddress> {
+        match self.task.accepts.get() {
+            Some(kind) if kind.is::<M>() => Ok(Address::new(self.task)),
+            kind => Err(WrongAddress::of::<M>(self.task.pid, kind)),
+        }
+    }
+}
+
+impl<M: Send + 'static> Address<M> {
+    /// Sends a message. Never blocks. In the long run it needs no allocation by the program's
+    /// allocator for messages of up to 256 bytes.
+    ///
+    /// For other ways of sending, such as one that waits for room, `Message::of` makes an untyped
+    /// message for [`untyped`](Self::untyped).
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside, when the process has ended, when its mailbox is
+    /// full, or when other senders wait for room in it. `error.into_message` gives it back.
+    #[inline]
+    pub fn send(&self, message: M) -> Result<(), SendError> {
+        deliver(&self.task, Message::of(message))
+    }
+
+    /// Sends a message that overtakes others: see the untyped
+    /// [`send_control`](Address::<dyn Any>::send_control). Never blocks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_control(&self, message: M) -> Result<(), SendError> {
+        self.untyped().send_control(Message::of(message))
+    }
+
+    /// An address for those that know one kind of message alone, of which the process makes its
+    /// own: mostly for answers.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Actor, BoxError, Context, ExitReason, StepOutput, StepResult};
+    /// use ganger_sched::{Recipient, Scheduler};
+    ///
+    /// /// Sends each number on, doubled.
+    /// struct Doubler(Recipient<u64>);
+    ///
+    /// impl Actor for Doubler {
+    ///     type Message = u64;
+    ///
+    ///     fn receive(&mut self, _: &Context, number: u64, out: &mut StepOutput) -> StepResult {
+    ///         self.0.send(2 * number)?;
+    ///         out.done(());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// enum Event {
+    ///     Number(u64),
+    /// }
+    ///
+    /// impl From<u64> for Event {
+    ///     fn from(number: u64) -> Self {
+    ///         Self::Number(number)
+    ///     }
+    /// }
+    ///
+    /// struct Main;
+    ///
+    /// impl Actor for Main {
+    ///     type Message = Event;
+    ///
+    ///     fn receive(&mut self, _: &Context, event: Event, out: &mut StepOutput) -> StepResult {
+    ///         let Event::Number(number) = event;
+    ///         out.done(number);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let main = scheduler.spawn_actor(Main)?;
+    /// scheduler.spawn_actor(Doubler(main.address().recipient()))?.send(21)?;
+    /// assert!(matches!(main.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn recipient<N: 'static>(&self) -> Recipient<N>
+    where
+        M: From<N>,
+    {
+        Recipient {
+            task: Arc::clone(&self.task),
+            convert: |message| Message::of(M::from(message)),
+        }
+    }
+}
+
+impl<M: Send + 'static> ProcessHandle<M> {
+    /// Sends a message. Never blocks.
+    ///
+    /// # Errors
+    /// As [`Address::send`].
+    #[inline]
+    pub fn send(&self, message: M) -> Result<(), SendError> {
+        self.address().send(message)
+    }
+}
+
+/// Reaches a process that makes its own messages of those of type `M`: see
+/// [`Address::recipient`]. Cloning it is cheap.
+pub struct Recipient<M> {
+    task: Task,
+    convert: fn(M) -> Message,
+}
+
+impl<M: 'static> Recipient<M> {
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.task.pid
+    }
+
+    /// Sends a message. Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], as for [`Address::send`]. The message inside is of the process's own type.
+    #[inline]
+    pub fn send(&self, message: M) -> Result<(), SendError> {
+        deliver(&self.task, (self.convert)(message))
+    }
+}
+
+impl<M> Clone for Recipient<M> {
+    fn clone(&self) -> Self {
+        Self {
+            task: Arc::clone(&self.task),
+            convert: self.convert,
+        }
+    }
+}
+
+impl<M> fmt::Debug for Recipient<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recipient").field(&self.task.pid).finish()
+    }
+}
+
+/// Delivers a message of the type that the process takes.
+#[inline]
+fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
+    // The message is made in its node, so that it is copied no more.
+    let message = task.state.single(Item::Event(Event::Message(message)));
+    task.deliver_in_node(message)
+}
