@@ -41,10 +41,10 @@ pub enum Outcome {
 ///
 /// There is one outcome. A step that writes none waits for the next event ([`Outcome::Wait`]).
 /// [`go_on`](Self::go_on) and [`give_way`](Self::give_way) ask for another step, and
-/// [`wait`](Self::wait) takes that back.
-/// [`done`](Self::done) and [`upgrade`](Self::upgrade) are final: return after them. The process
-/// ends, whatever else the step says, with the first of them. A `go_on`, `give_way`, `wait`
-/// or `upgrade` after one of them, or a `done` after `upgrade`, is a mistake, and a panic in debug builds.
+/// [`wait`](Self::wait) takes that back. [`done`](Self::done) and [`upgrade`](Self::upgrade) are
+/// final: return after them. The process ends, whatever else the step says, with the first of them.
+/// Another outcome after one of them is a mistake, and a panic in debug builds, but for a second
+/// `done`.
 ///
 /// A step that is shown a cancellation ends the process, unless it says `done` or `upgrade`, fails,
 /// or [defers the cancellation](Self::defer_cancel).

@@ -32,8 +32,8 @@ pub(crate) struct Core {
     /// gives it back, and no command counts one. None once the process has ended.
     pub(crate) cached_self_ref: Option<Task>,
     /// Above 0: step even if there is no event. So are the first step, one that shows system
-    /// events, and the one after `go_on`, a wake or an upgrade. Counts the steps in a row that have said
-    /// `go_on` without a new event, up to a bound.
+    /// events, and the one after `go_on`, a wake or an upgrade. Counts the steps in a row that have
+    /// said `go_on` without a new event, up to a bound.
     pub(crate) go_ons: u16,
     /// A warning says that the process goes on without an event.
     pub(crate) has_warned: bool,
