@@ -89,7 +89,7 @@ impl Checker {
     }
 
     /// Returns whether there was a moment in which no thread moved anything.
-    pub(super) fn audit(&self, shared: &Shared) -> bool {
+    pub(crate) fn audit(&self, shared: &Shared) -> bool {
         let Some(now) = self.look(shared) else {
             return false;
         };

@@ -42,6 +42,7 @@ pub(crate) use points::Checks;
 
 use crate::api::handle::Handle;
 use crate::base::config::Config;
+use crate::core::shared::Shared;
 use crate::probe::{Decide, Decider};
 use crate::worker::ladder::URGENT_STREAK;
 use audit::Auditor;
@@ -60,8 +61,7 @@ use trail::{Fetched, Stolen};
 ///
 /// Ends the program when a promise is broken.
 pub fn audit(scheduler: &Handle) -> bool {
-    let checker = scheduler.shared.probe.0.checker();
-    checker.is_some_and(|checker| checker.audit(&scheduler.shared))
+    checker(&scheduler.shared).is_some_and(|checker| checker.audit(&scheduler.shared))
 }
 
 /// Whether the monitor watches, or sleeps until something waits.
@@ -74,8 +74,13 @@ pub fn is_watched(scheduler: &Handle) -> bool {
 /// [`Builder::check_promises`](crate::Builder::check_promises).
 #[must_use]
 pub fn summary(scheduler: &Handle) -> Summary {
-    let checker = scheduler.shared.probe.0.checker();
+    let checker = checker(&scheduler.shared);
     checker.map(Checker::summary).unwrap_or_default()
+}
+
+/// None when nothing is checked.
+pub(crate) fn checker(shared: &Shared) -> Option<&Checker> {
+    shared.probe.0.get().map(|(checks, _)| checks.checker())
 }
 
 /// What is known of the queues of one scheduler.

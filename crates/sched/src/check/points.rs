@@ -11,18 +11,11 @@ use ganger_sync::atomic::{AtomicU64, Ordering};
 use ganger_sync::sync::MutexGuard;
 use std::sync::Arc;
 
-/// None when nothing is to be checked.
-pub(crate) struct Checks(Option<Box<Checker>>);
+pub(crate) struct Checks(Checker);
 
 impl Checks {
-    pub(super) fn checker(&self) -> Option<&Checker> {
-        self.0.as_deref()
-    }
-
-    /// Checks the queues: see [`audit`](super::audit).
-    #[cfg(feature = "sim")]
-    pub(crate) fn audit(&self, shared: &Shared) -> bool {
-        self.checker().is_some_and(|checker| checker.audit(shared))
+    pub(super) fn checker(&self) -> &Checker {
+        &self.0
     }
 }
 
@@ -33,33 +26,24 @@ impl Probe for Checks {
     type Guard<'a> = Guard<'a>;
 
     fn new(config: &Config, slots: usize) -> Self {
-        let new = || Box::new(Checker::new(config, slots));
-        Self(config.is_checked.then(new))
+        Self(Checker::new(config, slots))
     }
 
     fn looking(&self, worker: usize) {
-        if let Some(checker) = &self.0 {
-            checker.slots[worker].begin();
-        }
+        self.0.slots[worker].begin();
     }
 
     fn settled(&self, worker: usize) {
-        if let Some(checker) = &self.0 {
-            checker.slots[worker].settle();
-        }
+        self.0.slots[worker].settle();
     }
 
     fn falling_asleep(&self, worker: usize, scheduler: &dyn Scheduler) {
-        if let Some(checker) = &self.0 {
-            checker.slots[worker].settle();
-            checker.audit(Shared::of(scheduler));
-        }
+        self.0.slots[worker].settle();
+        self.0.audit(Shared::of(scheduler));
     }
 
     fn waking(&self, worker: impl Fn() -> Option<usize> + Copy) -> Guard<'_> {
-        let Some(checker) = &self.0 else {
-            return Guard::Nothing;
-        };
+        let checker = &self.0;
         match worker() {
             Some(worker) => {
                 let slot = &checker.slots[worker];
@@ -78,9 +62,7 @@ impl Probe for Checks {
     }
 
     fn pushing(&self, process: &Marks, push: Push, before: impl Fn() -> usize + Copy) -> Guard<'_> {
-        let Some(checker) = &self.0 else {
-            return Guard::Nothing;
-        };
+        let checker = &self.0;
         if let Push::Own(worker) = push {
             let note = Note::new(Some(worker), before(), checker);
             // The worker makes no pick before the push is over.
@@ -105,61 +87,46 @@ impl Probe for Checks {
     }
 
     fn picked(&self, worker: usize, process: &Marks) {
-        if let Some(checker) = &self.0 {
-            process.pick(worker, checker);
-        }
+        process.pick(worker, &self.0);
     }
 
     fn observe(&self, victim: usize) -> Observed {
-        let seen = self.0.as_ref().map(|checker| checker.observe(victim));
-        seen.unwrap_or_default()
+        self.0.observe(victim)
     }
 
     fn stole(&self, thief: usize, observed: Observed, theft: Theft) {
-        if let Some(checker) = &self.0 {
-            checker.stole(thief, observed, theft);
-        }
+        self.0.stole(thief, observed, theft);
     }
 
     fn watching(&self) {
-        if let Some(checker) = &self.0 {
-            checker.monitor().begin();
-        }
+        self.0.monitor().begin();
     }
 
     fn watched(&self) {
-        if let Some(checker) = &self.0 {
-            // Ordering: Relaxed: the version orders it.
-            let looks = checker.looks.load(Ordering::Relaxed);
-            // Ordering: Relaxed, as above.
-            checker.looks.store(looks + 1, Ordering::Relaxed);
-            checker.monitor().end();
-        }
+        // Ordering: Relaxed: the version orders it.
+        let looks = self.0.looks.load(Ordering::Relaxed);
+        // Ordering: Relaxed, as above.
+        self.0.looks.store(looks + 1, Ordering::Relaxed);
+        self.0.monitor().end();
     }
 
     fn dozing(&self) {
-        if let Some(checker) = &self.0 {
-            checker.monitor().end();
-        }
+        self.0.monitor().end();
     }
 
     fn turn_begins(&self, process: &Marks) {
-        if self.0.is_some() {
-            process.begin();
-        }
+        process.begin();
     }
 
     fn turn_ends(&self, process: &Marks) {
-        if self.0.is_some() {
-            process.end();
-        }
+        process.end();
     }
 }
 
 /// What goes on until it is dropped.
 #[derive(Default)]
 pub(crate) enum Guard<'a> {
-    /// Nothing is checked, or an outer section of this thread goes on.
+    /// An outer section of this thread goes on.
     #[default]
     Nothing,
     /// The worker owes a wake-up.

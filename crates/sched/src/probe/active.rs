@@ -1,28 +1,30 @@
 //! The one place that says which probes are compiled in.
 
-use cfg::{Accounts, Checks, Simulation, Watcher};
+use cfg::{Observers, Watcher};
 
 /// The probe of each scheduler, of no size where no feature asks for one.
-pub(crate) type Active = (Checks, (Accounts, (Simulation, Watcher)));
+pub(crate) type Active = (Observers, Watcher);
 
 /// What decides in the place of chance, clock and threads.
-pub(crate) type Decider = Simulation;
+pub(crate) type Decider = cfg::Simulation;
 
 mod cfg {
     #[cfg(feature = "sim")]
-    pub(crate) use crate::accounts::Accounts;
-    #[cfg(not(feature = "sim"))]
-    pub(crate) type Accounts = ();
-
-    #[cfg(feature = "check")]
-    pub(crate) use crate::check::Checks;
-    #[cfg(not(feature = "check"))]
-    pub(crate) type Checks = ();
+    type Accounts = crate::accounts::Accounts;
+    #[cfg(all(feature = "check", not(feature = "sim")))]
+    type Accounts = ();
 
     #[cfg(feature = "sim")]
     pub(crate) use crate::sim::Simulation;
     #[cfg(not(feature = "sim"))]
     pub(crate) type Simulation = ();
+
+    /// They are in the schedulers that check their promises, as simulated ones do.
+    #[cfg(feature = "check")]
+    pub(crate) type Observers =
+        crate::probe::OnDemand<(crate::check::Checks, (Accounts, Simulation))>;
+    #[cfg(not(feature = "check"))]
+    pub(crate) type Observers = ();
 
     /// Unit tests see the points.
     #[cfg(all(test, not(ganger_loom)))]

@@ -19,12 +19,16 @@
 
 mod active;
 mod decide;
+#[cfg(feature = "check")]
+mod on_demand;
 mod pair;
 #[cfg(all(test, not(ganger_loom)))]
 mod tests;
 
 pub(crate) use active::{Active, Decider};
 pub(crate) use decide::Decide;
+#[cfg(feature = "check")]
+pub(crate) use on_demand::OnDemand;
 
 use crate::base::config::Config;
 use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};

@@ -70,22 +70,27 @@ pub fn violation() -> Option<String> {
 }
 
 impl Decide for Simulation {
+    #[inline]
     fn is_driven() -> bool {
         IS_DRIVEN.get()
     }
 
+    #[inline]
     fn choose(what: &'static str, of: usize) -> Option<usize> {
         with(|driver| driver.choose(what, of))
     }
 
+    #[inline]
     fn happens(what: &'static str) -> bool {
         with(|driver| driver.happens(what)).unwrap_or(false)
     }
 
+    #[inline]
     fn time() -> Option<Duration> {
         Self::is_driven().then(|| TIME.get())
     }
 
+    #[inline]
     fn stepping() {
         if Self::happens("step panics") {
             super::tell("fault: the step panics");
@@ -141,9 +146,17 @@ pub fn pick(of: usize) -> usize {
     Simulation::choose("user", of).unwrap_or(0)
 }
 
+#[inline]
 fn with<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
-    if !IS_DRIVEN.get() {
-        return None;
+    if IS_DRIVEN.get() {
+        with_driver(f)
+    } else {
+        None
     }
+}
+
+#[cold]
+#[inline(never)]
+fn with_driver<R>(f: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
     DRIVER.with_borrow_mut(|driver| driver.as_mut().map(|driver| f(&mut **driver)))
 }

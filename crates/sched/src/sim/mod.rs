@@ -15,11 +15,13 @@ pub use interleave::{offer_act, offer_upgrade};
 pub use note::{Given, Note, noted, tell};
 pub(crate) use points::Simulation;
 
+use crate::accounts::Accounts;
 use crate::api::handle::Handle;
 use crate::api::scheduler::{Scheduler, StartError};
 use crate::base::clock::Clock;
 use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor;
+use crate::check;
 use crate::core::local::LocalQueue;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
@@ -125,6 +127,9 @@ impl fmt::Debug for Machine<'_> {
 ///
 /// # Errors
 /// When it was started or stopped before.
+///
+/// # Panics
+/// When it does not check its promises: see `Builder::check_promises`.
 pub fn run<R>(
     scheduler: &Scheduler,
     f: impl FnOnce(&Handle, &mut Machine<'_>) -> R,
@@ -139,7 +144,7 @@ pub fn run<R>(
     let mut deques: Vec<_> = deques.into_iter().enumerate().collect();
     let spares = deques.split_off(shared.worker_slots.workers());
     shared.worker_slots.set_free(spares.into_iter());
-    shared.probe.1.0.begin();
+    accounts(shared).begin();
     let result = work_without_threads(handle, &queues, deques, f);
     shared.pool.close();
     for queue in queues.into_iter().filter_map(OnceCell::into_inner) {
@@ -147,6 +152,14 @@ pub fn run<R>(
     }
     shared.commands.give_up(shared.own_counters());
     Ok(result)
+}
+
+fn accounts(shared: &Shared) -> &Accounts {
+    let observers = shared.probe.0.get();
+    &observers
+        .expect("a simulated scheduler checks its promises")
+        .1
+        .0
 }
 
 fn work_without_threads<R>(
@@ -274,7 +287,7 @@ impl Machine<'_> {
     /// Checks the promises, if no worker is about to look or to wake another, and returns whether
     /// that was so. A broken promise panics, and is [noted](violation).
     pub fn audit(&self) -> bool {
-        self.shared.probe.0.audit(self.shared)
+        check::checker(self.shared).is_some_and(|checker| checker.audit(self.shared))
     }
 
     /// Whether something is queued anywhere.
@@ -383,6 +396,6 @@ impl Machine<'_> {
     #[must_use]
     pub fn difference(&self) -> Option<String> {
         let counted = self.shared.counters.total();
-        self.shared.probe.1.0.difference(&counted)
+        accounts(self.shared).difference(&counted)
     }
 }

@@ -1,0 +1,142 @@
+//! A probe that most schedulers have not.
+
+use super::{Arrival, Probe, Push, Scheduler, Theft};
+use crate::base::config::Config;
+use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
+use std::sync::OnceLock;
+
+/// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point
+/// is one look at a field that never changes.
+///
+/// So a program that is built with the simulation loses nothing where it runs on threads: cargo
+/// turns features on for all crates of a build.
+pub(crate) struct OnDemand<P>(Option<Box<P>>);
+
+impl<P> OnDemand<P> {
+    pub(crate) fn get(&self) -> Option<&P> {
+        self.0.as_deref()
+    }
+
+    #[inline(always)]
+    fn look<'a, R: Default>(&'a self, f: impl FnOnce(&'a P) -> R) -> R {
+        match &self.0 {
+            Some(probe) => apart(|| f(probe)),
+            None => R::default(),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn apart<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// Points with nothing but arguments that are told as they are.
+macro_rules! tell {
+    ($(fn $point:ident($($arg:ident: $type:ty),*);)*) => {$(
+        #[inline(always)]
+        fn $point(&self, $($arg: $type),*) {
+            self.look(|probe| probe.$point($($arg),*));
+        }
+    )*};
+}
+
+impl<P: Probe> Probe for OnDemand<P> {
+    type Process = OnceLock<P::Process>;
+    type Sent = Option<P::Sent>;
+    type Observed = Option<P::Observed>;
+    type Guard<'a>
+        = Option<P::Guard<'a>>
+    where
+        Self: 'a;
+
+    fn new(config: &Config, slots: usize) -> Self {
+        let new = || Box::new(P::new(config, slots));
+        Self(config.is_checked.then(new))
+    }
+
+    tell! {
+        fn looking(worker: usize);
+        fn settled(worker: usize);
+        fn falling_asleep(worker: usize, scheduler: &dyn Scheduler);
+        fn watching();
+        fn watched();
+        fn dozing();
+        fn initialised(pid: Pid);
+        fn withdrawn(pid: Pid);
+        fn shown(pid: Pid, method: Symbol, events: &impl EventQueue);
+        fn stepped(pid: Pid, left: &impl EventQueue);
+        fn upgrading(pid: Pid);
+        fn upgraded(pid: Pid);
+        fn closing(pid: Pid);
+        fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
+        fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
+        fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
+        fn taken_back(pid: Pid, tag: Tag);
+        fn answered();
+        fn answered_inline(pid: Pid, tag: Tag, token: u64);
+        fn answer_refused();
+        fn interleave(scheduler: &dyn Scheduler);
+    }
+
+    #[inline(always)]
+    fn waking(&self, worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
+        self.look(|probe| Some(probe.waking(worker)))
+    }
+
+    #[inline(always)]
+    fn pushing(
+        &self,
+        process: &Self::Process,
+        push: Push,
+        before: impl Fn() -> usize + Copy,
+    ) -> Self::Guard<'_> {
+        self.look(|probe| Some(probe.pushing(of(process), push, before)))
+    }
+
+    #[inline(always)]
+    fn picked(&self, worker: usize, process: &Self::Process) {
+        self.look(|probe| probe.picked(worker, of(process)));
+    }
+
+    #[inline(always)]
+    fn observe(&self, victim: usize) -> Self::Observed {
+        self.look(|probe| Some(probe.observe(victim)))
+    }
+
+    #[inline(always)]
+    fn stole(&self, thief: usize, observed: Self::Observed, theft: Theft) {
+        self.look(|probe| probe.stole(thief, observed.unwrap_or_default(), theft));
+    }
+
+    #[inline(always)]
+    fn turn_begins(&self, process: &Self::Process) {
+        self.look(|probe| probe.turn_begins(of(process)));
+    }
+
+    #[inline(always)]
+    fn turn_ends(&self, process: &Self::Process) {
+        self.look(|probe| probe.turn_ends(of(process)));
+    }
+
+    #[inline(always)]
+    fn dropping<'a>(&self, pid: Pid, items: impl Iterator<Item = Arrival<'a>> + Clone) {
+        self.look(|probe| probe.dropping(pid, items));
+    }
+
+    #[inline(always)]
+    fn sending<'a>(&self, items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
+        self.look(|probe| Some(probe.sending(items)))
+    }
+
+    #[inline(always)]
+    fn accepted(&self, pid: Pid, sent: Self::Sent) {
+        self.look(|probe| probe.accepted(pid, sent.unwrap_or_default()));
+    }
+}
+
+/// What the probe keeps of that process, from the first time that it asks.
+fn of<P: Default>(process: &OnceLock<P>) -> &P {
+    process.get_or_init(P::default)
+}
