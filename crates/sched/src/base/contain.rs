@@ -21,6 +21,7 @@ const CAUSES: usize = 16;
 /// Calls `f`; a panic becomes its message.
 ///
 /// What `f` had borrowed may be half-changed after a panic: callers throw it away.
+#[inline]
 pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, Box<str>> {
     catch_unwind(AssertUnwindSafe(f)).map_err(message)
 }

@@ -20,7 +20,7 @@ impl<P> OnDemand<P> {
     #[inline(always)]
     fn look<'a, R: Default>(&'a self, f: impl FnOnce(&'a P) -> R) -> R {
         match &self.0 {
-            Some(probe) => apart(|| f(probe)),
+            Some(probe) => apart(move || f(probe)),
             None => R::default(),
         }
     }
@@ -37,7 +37,7 @@ macro_rules! tell {
     ($(fn $point:ident($($arg:ident: $type:ty),*);)*) => {$(
         #[inline(always)]
         fn $point(&self, $($arg: $type),*) {
-            self.look(|probe| probe.$point($($arg),*));
+            self.look(move |probe| probe.$point($($arg),*));
         }
     )*};
 }
@@ -82,7 +82,7 @@ impl<P: Probe> Probe for OnDemand<P> {
 
     #[inline(always)]
     fn waking(&self, worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {
-        self.look(|probe| Some(probe.waking(worker)))
+        self.look(move |probe| Some(probe.waking(worker)))
     }
 
     #[inline(always)]
@@ -92,47 +92,47 @@ impl<P: Probe> Probe for OnDemand<P> {
         push: Push,
         before: impl Fn() -> usize + Copy,
     ) -> Self::Guard<'_> {
-        self.look(|probe| Some(probe.pushing(of(process), push, before)))
+        self.look(move |probe| Some(probe.pushing(of(process), push, before)))
     }
 
     #[inline(always)]
     fn picked(&self, worker: usize, process: &Self::Process) {
-        self.look(|probe| probe.picked(worker, of(process)));
+        self.look(move |probe| probe.picked(worker, of(process)));
     }
 
     #[inline(always)]
     fn observe(&self, victim: usize) -> Self::Observed {
-        self.look(|probe| Some(probe.observe(victim)))
+        self.look(move |probe| Some(probe.observe(victim)))
     }
 
     #[inline(always)]
     fn stole(&self, thief: usize, observed: Self::Observed, theft: Theft) {
-        self.look(|probe| probe.stole(thief, observed.unwrap_or_default(), theft));
+        self.look(move |probe| probe.stole(thief, observed.unwrap_or_default(), theft));
     }
 
     #[inline(always)]
     fn turn_begins(&self, process: &Self::Process) {
-        self.look(|probe| probe.turn_begins(of(process)));
+        self.look(move |probe| probe.turn_begins(of(process)));
     }
 
     #[inline(always)]
     fn turn_ends(&self, process: &Self::Process) {
-        self.look(|probe| probe.turn_ends(of(process)));
+        self.look(move |probe| probe.turn_ends(of(process)));
     }
 
     #[inline(always)]
     fn dropping<'a>(&self, pid: Pid, items: impl Iterator<Item = Arrival<'a>> + Clone) {
-        self.look(|probe| probe.dropping(pid, items));
+        self.look(move |probe| probe.dropping(pid, items));
     }
 
     #[inline(always)]
     fn sending<'a>(&self, items: impl Iterator<Item = Arrival<'a>> + Clone) -> Self::Sent {
-        self.look(|probe| Some(probe.sending(items)))
+        self.look(move |probe| Some(probe.sending(items)))
     }
 
     #[inline(always)]
     fn accepted(&self, pid: Pid, sent: Self::Sent) {
-        self.look(|probe| probe.accepted(pid, sent.unwrap_or_default()));
+        self.look(move |probe| probe.accepted(pid, sent.unwrap_or_default()));
     }
 }
 

@@ -92,9 +92,8 @@ impl Decide for Simulation {
 
     #[inline]
     fn stepping() {
-        if Self::happens("step panics") {
-            super::tell("fault: the step panics");
-            panic!("a fault of the simulation: the step panics");
+        if Self::is_driven() {
+            step_in_a_simulation();
         }
     }
 
@@ -144,6 +143,15 @@ pub fn happens(what: &'static str) -> bool {
 #[must_use]
 pub fn pick(of: usize) -> usize {
     Simulation::choose("user", of).unwrap_or(0)
+}
+
+#[cold]
+#[inline(never)]
+fn step_in_a_simulation() {
+    if happens("step panics") {
+        super::tell("fault: the step panics");
+        panic!("a fault of the simulation: the step panics");
+    }
 }
 
 #[inline]
