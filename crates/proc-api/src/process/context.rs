@@ -296,9 +296,9 @@ impl Context {
     ///         out: &mut StepOutput,
     ///     ) -> StepResult {
     ///         let waker = ctx.waker();
-    ///         match self.0.as_mut().poll(&mut task::Context::from_waker(&waker)) {
-    ///             Poll::Ready(result) => out.done(result),
-    ///             Poll::Pending => out.idle(),
+    ///         let polled = self.0.as_mut().poll(&mut task::Context::from_waker(&waker));
+    ///         if let Poll::Ready(result) = polled {
+    ///             out.done(result);
     ///         }
     ///         Ok(())
     ///     }
