@@ -93,6 +93,7 @@ impl Processes {
             pid,
             "main".into(),
             ProcessBox::boxed(Box::new(Still)),
+            0,
         );
         // SAFETY: the id has been claimed, and no other thread uses it.
         unsafe { self.registry.insert(cell) };

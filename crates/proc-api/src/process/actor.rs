@@ -4,6 +4,7 @@ use super::{Context, Process, StepOutput, StepResult};
 use crate::commands::Completion;
 use crate::events::{CancelReason, Event, Events, ExitNotice};
 use crate::values::{BoxError, Message, Payloads, WrongType};
+use std::any;
 
 /// A process that takes messages of one type.
 ///
@@ -154,5 +155,9 @@ impl<A: Actor> Process for ActorProcess<A> {
 
     fn close(&mut self) {
         self.0.close();
+    }
+
+    fn namer(&self) -> fn() -> &'static str {
+        any::type_name::<A>
     }
 }

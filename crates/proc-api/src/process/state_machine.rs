@@ -88,9 +88,10 @@ pub trait Process: Send + 'static {
     /// process ends, and never while `step` runs.
     fn close(&mut self) {}
 
-    /// The name of the process's type, for logs.
-    fn type_name(&self) -> &'static str {
-        any::type_name::<Self>()
+    /// A function that returns the name of the process's type. For schedulers.
+    #[doc(hidden)]
+    fn namer(&self) -> fn() -> &'static str {
+        any::type_name::<Self>
     }
 }
 
@@ -147,8 +148,8 @@ impl Process for Box<dyn Process> {
         (**self).close();
     }
 
-    fn type_name(&self) -> &'static str {
-        (**self).type_name()
+    fn namer(&self) -> fn() -> &'static str {
+        (**self).namer()
     }
 }
 

@@ -2,8 +2,7 @@
 //! not.
 //!
 //! Everything is read with loads, one thing after the other, while the workers go on. What the dump
-//! says of a process or a worker was right at some moment, another one for each. The events that a
-//! step has left are not in it, because the process's runner alone can see them.
+//! says of a process or a worker was right at some moment, another one for each.
 
 use crate::api::handle::{Handle, ProcessInfo};
 use crate::base::stats::Stats;
@@ -61,8 +60,6 @@ pub struct ProcessDump {
     /// completion, a system event, or the nudge of a termination. The event that has woken a
     /// process is not in its mailbox: the sender hands it to the next turn.
     pub has_mail: bool,
-    /// How many messages no step has taken, where mailboxes have a limit.
-    pub messages: Option<usize>,
     /// How many cancellations, control messages and upgrades no step has been given.
     pub system_events: usize,
 }
@@ -94,7 +91,7 @@ impl Handle {
     /// drop(scheduler.spawn(Waits)?);
     /// let dump = scheduler.dump();
     /// assert_eq!((dump.workers.len(), dump.processes.len()), (1, 1));
-    /// assert!(dump.to_string().contains("(main): Ready"));
+    /// assert!(dump.to_string().contains("Waits): Ready"));
     /// # Ok::<(), BoxError>(())
     /// ```
     #[must_use]
@@ -108,9 +105,8 @@ impl Handle {
             is_looking: shared.worker_slots.is_looking(index),
             is_relieved: shared.worker_slots.is_replaced(index),
         };
-        let is_limited = shared.config.mailbox_limit.is_some();
         let tasks = shared.registry.all();
-        let processes = tasks.map(|task| ProcessDump::of(&task, is_limited));
+        let processes = tasks.map(|task| ProcessDump::of(&task));
         Dump {
             host: shared.host,
             is_started: shared.is_served(),
@@ -125,11 +121,10 @@ impl Handle {
 }
 
 impl ProcessDump {
-    fn of(task: &Task, is_limited: bool) -> Self {
+    fn of(task: &Task) -> Self {
         Self {
             info: ProcessInfo::of(task),
             has_mail: task.state.has_events(),
-            messages: is_limited.then(|| task.room.messages()),
             system_events: task.state.system_events(),
         }
     }
@@ -191,8 +186,25 @@ impl fmt::Display for ProcessDump {
             incarnation,
             is_cancelled,
             is_terminating,
+            type_name,
+            names,
+            parent,
+            left,
+            queued,
+            ran_before,
         } = &self.info;
-        write!(f, "{pid} ({method}): {state:?}")?;
+        write!(f, "{pid}")?;
+        for name in names {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " ({method} of {type_name}): {state:?}")?;
+        match ran_before {
+            Some(before) => write!(f, ", ran {before:.0?} ago")?,
+            None => f.write_str(", has not run")?,
+        }
+        if let Some(parent) = parent {
+            write!(f, ", started by {parent}")?;
+        }
         if *incarnation > 0 {
             write!(f, ", upgraded {incarnation} times")?;
         }
@@ -204,8 +216,11 @@ impl fmt::Display for ProcessDump {
         for (_, mark) in marks.iter().filter(|(is_set, _)| *is_set) {
             f.write_str(mark)?;
         }
-        if let Some(messages) = self.messages {
-            write!(f, ", {messages} messages")?;
+        if *left > 0 {
+            write!(f, ", has left {left}")?;
+        }
+        if let Some(queued) = queued {
+            write!(f, ", {queued} messages")?;
         }
         match self.system_events {
             0 => Ok(()),

@@ -8,13 +8,15 @@ pub use error::{UpgradeRefused, UpgradeRefusedKind};
 pub use weak::WeakHandle;
 
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::base::clock::nanos;
 use crate::base::long_steps::LongStep;
 use crate::base::stats::{Stats, WorkerStats};
-use crate::core::cell::Task;
+use crate::core::cell::{ProcessCell, Task};
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
+use crate::probe::{Decide, Decider};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
@@ -415,11 +417,27 @@ pub struct ProcessInfo {
     pub is_cancelled: bool,
     /// Whether it is to take no further step.
     pub is_terminating: bool,
+    /// The name of its type; of the type of its actor, where it is one.
+    pub type_name: &'static str,
+    /// Its names, in the order of their texts.
+    pub names: Vec<Box<str>>,
+    /// The process in whose step or `init` it was started. That one may have ended.
+    pub parent: Option<Pid>,
+    /// How many events its steps have left for later ones.
+    pub left: usize,
+    /// How many messages and control messages no step has taken; known where mailboxes have a
+    /// limit.
+    pub queued: Option<usize>,
+    /// How long ago its last turn began, to about ten milliseconds; none before the first turn.
+    pub ran_before: Option<Duration>,
 }
 
 impl ProcessInfo {
     pub(crate) fn of(task: &Task) -> Self {
+        let ProcessCell { shared, about, .. } = &**task;
         let now = task.state.snapshot();
+        let time = nanos(Decider::time().unwrap_or_else(|| shared.time.read()));
+        let is_limited = shared.config.mailbox_limit.is_some();
         Self {
             pid: task.pid,
             state: now.state(),
@@ -427,6 +445,12 @@ impl ProcessInfo {
             incarnation: now.incarnation(),
             is_cancelled: now.is_cancelled(),
             is_terminating: now.is_terminating(),
+            type_name: about.type_name(),
+            names: shared.names_of(task.pid),
+            parent: about.parent().map(|id| Pid::new(shared.host, id)),
+            left: about.left(),
+            queued: is_limited.then(|| task.room.messages()),
+            ran_before: about.ran_before(time).map(Duration::from_nanos),
         }
     }
 }

@@ -142,11 +142,11 @@ impl Shared {
         if let Some(task) = place.cell.take() {
             // SAFETY: nothing else refers to what was in the pool.
             let cell = unsafe { &mut *Arc::as_ptr(&task).cast_mut() };
-            cell.renew(place.pid(), method, process);
+            cell.renew(place.pid(), method, process, place.parent);
             return task;
         }
         let shared = Arc::clone(self);
-        ProcessCell::new(shared, place.pid(), method, process)
+        ProcessCell::new(shared, place.pid(), method, process, place.parent)
     }
 
     fn init(&self, task: &Task, method: Symbol, input: Payloads) -> Result<(), SubmitErrorKind> {
@@ -212,6 +212,8 @@ impl Shared {
 struct Place<'a> {
     shared: &'a Arc<Shared>,
     id: u64,
+    /// The id of the process that starts it, or zero.
+    parent: u64,
     /// A cell that has been used before, if there was one.
     cell: Option<Task>,
     /// There is nothing to give back.
@@ -224,6 +226,7 @@ impl<'a> Place<'a> {
         Self {
             shared,
             id: 0,
+            parent: shared.own_process_id(),
             cell: None,
             kept: true,
         }

@@ -10,6 +10,7 @@ pub(crate) trait Clock {
 }
 
 /// The machine's monotonic clock.
+#[derive(Clone, Copy)]
 pub(crate) struct MonotonicClock {
     origin: Instant,
 }
@@ -28,7 +29,8 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// The time as the monitor has read it last. Costs a load, and stands still while nothing waits.
+/// The time as the monitor, or a worker that has woken, has read it last. Costs a load, and stands
+/// still while nothing waits.
 pub(crate) struct CoarseTime {
     nanos: AtomicU64,
     clock: MonotonicClock,
@@ -56,7 +58,18 @@ impl CoarseTime {
         self.nanos.store(nanos(now), Ordering::Relaxed);
     }
 
-    /// The time of a clock, since another moment. Costs as much as a short step.
+    /// A worker has been asleep, and perhaps the monitor has, too.
+    pub(crate) fn go_on(&self, now: Duration) {
+        // Ordering: Relaxed: no other read depends on it.
+        self.nanos.fetch_max(nanos(now), Ordering::Relaxed);
+    }
+
+    /// The clock that the monitor reads.
+    pub(crate) fn clock(&self) -> MonotonicClock {
+        self.clock
+    }
+
+    /// The time of that clock. Costs as much as a short step.
     pub(crate) fn read(&self) -> Duration {
         self.clock.now()
     }

@@ -93,6 +93,18 @@ pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
     any(scheduler, |frame| frame == Frame::Submission(id))
 }
 
+/// The id of the process that this thread is submitting to that scheduler: the innermost one.
+pub(crate) fn submitted<S>(scheduler: &S) -> Option<u64> {
+    let id = Cell::new(None);
+    any(scheduler, |frame| {
+        if let Frame::Submission(submitted) = frame {
+            id.set(Some(submitted));
+        }
+        id.get().is_some()
+    });
+    id.get()
+}
+
 fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
     let scheduler = ptr::from_ref(scheduler).cast();
     let mut at = INNERMOST.get();
@@ -122,6 +134,7 @@ mod tests {
                 within(&there, Frame::Submission(8), || {
                     assert_eq!(seen(), [true, false, true]);
                     assert!(!submits(&here, 8));
+                    assert_eq!((submitted(&here), submitted(&there)), (Some(7), Some(8)));
                 });
             });
             within(&here, Frame::Turn, || assert_eq!(seen(), [true; 3]));

@@ -29,7 +29,7 @@
 pub(crate) mod simulated;
 
 use super::sample::WorkerSample;
-use crate::base::clock::{Clock, MonotonicClock};
+use crate::base::clock::Clock;
 use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::base::contain::or_abort;
 use crate::base::long_steps::LongStepKind;
@@ -55,7 +55,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<()> {
     let name = format!("{}-monitor", shared.config.thread_name);
     let builder = thread::Builder::new().name(name);
     threads::spawn(builder, shared, |shared| {
-        or_abort(|| Monitor::new(shared, MonotonicClock::new()).watch());
+        or_abort(|| Monitor::new(shared, shared.time.clock()).watch());
     })
 }
 

@@ -6,6 +6,7 @@ use crate::core::owned::Core;
 use crate::core::shared::Shared;
 use crate::limits::room::Room;
 use crate::probe::{Active, Probe};
+use crate::process::about::About;
 use crate::process::accepts::Accepts;
 use crate::process::exit_slot::{Abandoned, ExitSlot, ExitStorage, Left};
 use crate::process::process_box::ProcessBox;
@@ -33,6 +34,8 @@ pub(crate) struct ProcessCell {
     pub(crate) exit: ExitSlot,
     /// The only type of messages that it takes.
     pub(crate) accepts: Accepts,
+    /// For those that look at it from outside.
+    pub(crate) about: About,
     pub(crate) shared: Arc<Shared>,
     core: OwnedCore,
     /// What the probe keeps of the process.
@@ -114,12 +117,14 @@ impl ExitStorage for OwnedCore {
 }
 
 impl ProcessCell {
-    /// A process in `Ready`; the caller owns its run token.
+    /// A process in `Ready`; the caller owns its run token. `parent` is the id of the process that
+    /// has started it, or zero.
     pub(crate) fn new(
         shared: Arc<Shared>,
         pid: Pid,
         method: Symbol,
         process: ProcessBox,
+        parent: u64,
     ) -> Arc<Self> {
         Arc::new(Self {
             pid,
@@ -128,6 +133,7 @@ impl ProcessCell {
             room: Room::new(),
             exit: ExitSlot::new(),
             accepts: Accepts::anything(),
+            about: About::new(process.namer(), parent),
             shared,
             core: OwnedCore::new(process),
             probe: <Active as Probe>::Process::default(),
@@ -136,7 +142,7 @@ impl ProcessCell {
 
     /// Makes it the cell of another process of the same scheduler, in `Ready`; the caller owns its
     /// run token. What it had before is gone.
-    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox) {
+    pub(crate) fn renew(&mut self, pid: Pid, method: Symbol, process: ProcessBox, parent: u64) {
         // SAFETY: it is overwritten below, and nothing in between panics.
         unsafe { self.core.drop_content(self.exit.left()) };
         self.pid = pid;
@@ -145,6 +151,7 @@ impl ProcessCell {
         self.room = Room::new();
         self.exit = ExitSlot::new();
         self.accepts = Accepts::anything();
+        self.about = About::new(process.namer(), parent);
         self.core = OwnedCore::new(process);
     }
 
@@ -273,7 +280,7 @@ mod tests {
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
         let home = || ProcessBox::new(Still);
-        let mut cell = ProcessCell::new(shared, pid, "main".into(), home());
+        let mut cell = ProcessCell::new(shared, pid, "main".into(), home(), 0);
         let probe = Arc::new(());
         for _ in 0..2 {
             // SAFETY: no other thread has the process.
@@ -284,7 +291,7 @@ mod tests {
             assert!(reason.unwrap_err().is_done());
             assert_eq!(Arc::strong_count(&probe), 1);
             let cell = Arc::get_mut(&mut cell).unwrap();
-            cell.renew(pid, "again".into(), home());
+            cell.renew(pid, "again".into(), home(), 0);
         }
     }
 
@@ -294,7 +301,7 @@ mod tests {
         let scheduler = Scheduler::builder().workers(1).build().unwrap();
         let shared = Arc::clone(&scheduler.shared);
         let pid = Pid::new(shared.host, 7);
-        let cell = ProcessCell::new(shared, pid, "main".into(), ProcessBox::new(Still));
+        let cell = ProcessCell::new(shared, pid, "main".into(), ProcessBox::new(Still), 0);
         let probe = Arc::new(());
         let reason = ExitReason::Done(Payload::any(Arc::clone(&probe)));
         // SAFETY: no other thread has the process, and it is the only time.

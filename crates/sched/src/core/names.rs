@@ -141,6 +141,14 @@ impl Shared {
         self.registry.read(pid.id(), |_| pid)
     }
 
+    /// The names of that process, in the order of their texts.
+    pub(crate) fn names_of(&self, pid: Pid) -> Vec<Box<str>> {
+        let of = lock(&self.names.of);
+        let mut names: Vec<_> = of.get(&pid).into_iter().flatten().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
     /// All names, in the order of their texts, and whose they are.
     pub(crate) fn names(&self) -> Vec<(Box<str>, Pid)> {
         let names = self.names.holders.iter();

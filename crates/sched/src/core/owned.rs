@@ -8,6 +8,7 @@ use crate::core::item::Item;
 use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
 use crate::core::watchers::{Watch, Watchers};
+use crate::process::about::About;
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
@@ -400,17 +401,20 @@ impl Core {
 
     /// Keeps what a step left of its new events, for the steps after it.
     #[inline]
-    pub(crate) fn keep(&mut self, left: usize) {
-        if left > 0 {
-            self.keep_some(left);
+    pub(crate) fn keep(&mut self, left: usize, about: &About) {
+        if left > 0 || about.left() > 0 {
+            self.keep_some(left, about);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep_some(&mut self, left: usize) {
-        let left = self.pending.split_to(left);
-        self.aside.get_or_insert_default().left.append(left);
+    fn keep_some(&mut self, left: usize, about: &About) {
+        if left > 0 {
+            let left = self.pending.split_to(left);
+            self.aside.get_or_insert_default().left.append(left);
+        }
+        about.set_left(self.aside.as_ref().map_or(0, |aside| aside.left.len()));
     }
 
     /// The process has been replaced: what its predecessor had asked for is none of its business.

@@ -2,6 +2,7 @@
 
 use crate::base::clock::CoarseTime;
 use crate::base::config::Config;
+use crate::base::frames;
 use crate::base::long_steps::LongSteps;
 use crate::base::stats::{AllCounters, Counters};
 use crate::core::cell::Task;
@@ -210,6 +211,12 @@ impl Shared {
     pub(crate) fn running_on(&self, worker: usize) -> Option<Pid> {
         let id = self.turns.on(worker)?;
         Some(Pid::new(self.host, id))
+    }
+
+    /// The id of the process whose step or `init` this thread is in, or zero.
+    pub(crate) fn own_process_id(&self) -> u64 {
+        let in_step = || self.turns.on(self.own_index()?);
+        frames::submitted(self).or_else(in_step).unwrap_or_default()
     }
 
     /// Whether the worker is in the turn of that number, with that process.

@@ -5,6 +5,7 @@
 //!
 //! **What it may import.** `base`, `handlers`, `limits`.
 
+pub(crate) mod about;
 pub(crate) mod accepts;
 pub(crate) mod exit_slot;
 pub(crate) mod outstanding;

@@ -109,6 +109,7 @@ impl<'a> Runner<'a> {
         let task = token.into_task();
         let (shared, arc, counters) = (self.shared, self.shared_arc, self.counters);
         shared.probe.turn_begins(&task.probe);
+        task.about.run(shared.time.nanos());
         place.count(&counters.turns);
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {

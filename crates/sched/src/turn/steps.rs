@@ -144,10 +144,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             return;
         }
         core.has_warned = true;
-        let type_name = core
-            .process
-            .as_ref()
-            .map_or("", |process| process.type_name());
+        let type_name = task.about.type_name();
         log(Level::WARN, || {
             tracing::warn!(
                 target: "ganger::sched", pid = %task.pid, method = %task.method,
@@ -250,7 +247,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             return false;
         }
         let left = end_step(shared, task, &mut events);
-        self.core.keep(left);
+        self.core.keep(left, &task.about);
         shared.probe.interleave(&task.shared);
         self.dispatch(out);
         true
@@ -260,7 +257,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[cold]
     #[inline(never)]
     fn fail(mut self, left: usize, reason: ExitReason, out: &mut StepOutput) {
-        self.core.keep(left);
+        self.core.keep(left, &self.task.about);
         self.shared.probe.interleave(&self.task.shared);
         if let ExitReason::Panicked(_) = reason {
             self.counters.panics.bump();

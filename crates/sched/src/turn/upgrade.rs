@@ -31,6 +31,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             }
         };
         let next = self.init(next, method, input)?;
+        task.about.replace(next.namer());
         if let Some(old) = self.core.process.replace(ProcessBox::boxed(next)) {
             close(old, task, counters);
         }

@@ -21,7 +21,7 @@ use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::core::turns::OnWorker;
 use crate::core::worker_slots::{Next, WorkerSlot};
-use crate::probe::Probe;
+use crate::probe::{Decide, Decider, Probe};
 use crate::progress::fence_after_halt;
 use crate::queues::idle::Woken;
 use crate::turn::run::Runner;
@@ -307,6 +307,9 @@ impl<'a> Worker<'a> {
             // that kept it awake.
             Woken::Withdrawn => self.shared.idle.begin_search(),
         };
+        // The clock stands still while all sleep.
+        let time = &self.shared.time;
+        time.go_on(Decider::time().unwrap_or_else(|| time.read()));
         self.rotation.restart(self.shared.time.nanos());
     }
 }

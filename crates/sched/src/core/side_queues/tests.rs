@@ -5,6 +5,7 @@ use crate::base::stats::Counters;
 use crate::core::item::Item;
 use crate::core::owned::{Core, Gathered};
 use crate::limits::room::{CONTROL, MESSAGE};
+use crate::process::about::About;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use ganger_mpsc::Single;
@@ -248,7 +249,7 @@ impl Real {
         let mut kept = Vec::new();
         queue.visit(&mut |event| kept.push(peek(event)));
         assert_eq!(kept, rest);
-        core.keep(left);
+        core.keep(left, &About::new(|| "", 0));
         shown
     }
 }

@@ -1,0 +1,125 @@
+//! What is known of a process for those that look at it from outside, and for nothing else.
+//!
+//! The owner of the run token writes, and any thread reads. No value depends on another one, so
+//! that all accesses are relaxed: a look is right about some moment, another one for each value.
+
+use ganger_sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::mem;
+use std::num::NonZeroU64;
+use std::ptr;
+
+/// Returns the name of a type.
+pub(crate) type Namer = fn() -> &'static str;
+
+/// A turn's time is known in units of so many nanoseconds: a little more than a millisecond.
+const UNIT: u32 = 20;
+
+pub(crate) struct About {
+    /// A `Namer`, or null.
+    namer: AtomicPtr<()>,
+    /// The id of the process that has started this one.
+    parent: Option<NonZeroU64>,
+    /// When the last turn began, in units since the scheduler was built, plus one, modulo 2^32;
+    /// zero before the first turn.
+    ran: AtomicU32,
+    /// How many events its steps have left.
+    left: AtomicU32,
+}
+
+impl About {
+    pub(crate) fn new(namer: Namer, parent: u64) -> Self {
+        Self {
+            namer: AtomicPtr::new(namer as *mut ()),
+            parent: NonZeroU64::new(parent),
+            ran: AtomicU32::new(0),
+            left: AtomicU32::new(0),
+        }
+    }
+
+    /// Another process is in its place.
+    pub(crate) fn replace(&self, namer: Namer) {
+        // Ordering: Relaxed: see the module.
+        self.namer.store(namer as *mut (), Ordering::Relaxed);
+    }
+
+    /// The name of the process's type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        // Ordering: Relaxed: see the module.
+        let namer = self.namer.load(Ordering::Relaxed);
+        debug_assert!(!ptr::eq(namer, ptr::null_mut()), "it is a function");
+        // SAFETY: it was made of a `Namer`, and is never null.
+        unsafe { mem::transmute::<*mut (), Namer>(namer)() }
+    }
+
+    /// The id of the process that has started this one, if a process has.
+    pub(crate) fn parent(&self) -> Option<u64> {
+        self.parent.map(NonZeroU64::get)
+    }
+
+    /// A turn begins, so many nanoseconds after the scheduler was built.
+    #[inline(always)]
+    pub(crate) fn run(&self, nanos: u64) {
+        // Ordering: Relaxed: see the module.
+        self.ran.store(units(nanos), Ordering::Relaxed);
+    }
+
+    /// How many nanoseconds ago the last turn began, if one has. Exact to about a millisecond, up
+    /// to fifty days.
+    pub(crate) fn ran_before(&self, nanos: u64) -> Option<u64> {
+        // Ordering: Relaxed: see the module.
+        let ran = self.ran.load(Ordering::Relaxed);
+        // A turn may have begun after the caller has read the clock.
+        let before = units(nanos).wrapping_sub(ran);
+        let before = if before > u32::MAX / 2 { 0 } else { before };
+        (ran > 0).then(|| u64::from(before) << UNIT)
+    }
+
+    /// How many events the steps have left so far.
+    #[inline(always)]
+    pub(crate) fn left(&self) -> usize {
+        // Ordering: Relaxed: see the module.
+        self.left.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn set_left(&self, left: usize) {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        // Ordering: Relaxed: see the module.
+        self.left.store(left, Ordering::Relaxed);
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "it is meant modulo 2^32")]
+#[inline(always)]
+fn units(nanos: u64) -> u32 {
+    ((nanos >> UNIT) as u32).wrapping_add(1)
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_where_the_count_begins_again() {
+        let about = About::new(|| "a type", 0);
+        assert_eq!((about.ran_before(5), about.parent()), (None, None));
+        let unit = 1_u64 << UNIT;
+        for at in [0, 7 * unit, (1 << 32) * unit - unit, (1 << 32) * unit] {
+            about.run(at);
+            let ago = |nanos| about.ran_before(at + nanos);
+            assert_eq!((ago(0), ago(1000 * unit)), (Some(0), Some(1000 * unit)));
+        }
+        // The look came before the turn.
+        about.run(9 * unit);
+        assert_eq!(about.ran_before(8 * unit), Some(0));
+    }
+
+    #[test]
+    fn a_replaced_process_has_the_name_of_its_heir() {
+        let about = About::new(|| "old", 7);
+        assert_eq!((about.type_name(), about.parent()), ("old", Some(7)));
+        about.replace(|| "new");
+        assert_eq!((about.type_name(), about.left()), ("new", 0));
+        about.set_left(3);
+        assert_eq!(about.left(), 3);
+    }
+}
