@@ -6,6 +6,8 @@
 //! **What it may import.** `base`, `handlers`, `limits`.
 
 pub(crate) mod accepts;
+pub(crate) mod exit_action;
+pub(crate) mod exit_actions;
 pub(crate) mod exit_slot;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;
