@@ -10,7 +10,7 @@ use ganger_proc_api::{ExitCause, Pid};
 /// [`Handle::add_exit_action`](crate::Handle::add_exit_action). It stays when the process is
 /// upgraded. The end of the process runs its actions once, whatever the reason: first all of
 /// [`release`](Self::release) in the order of registration, and then all of [`tell`](Self::tell).
-/// So what is visible is released before anybody is told.
+/// So what is visible is released before others are told.
 ///
 /// The thread that ends the process makes the calls, after the process has been closed and dropped.
 /// They should be short, and must not wait for the process's handle. A call that panics is

@@ -1,7 +1,7 @@
 use super::*;
+use ganger_sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 const OWNERS: usize = 4;
