@@ -216,13 +216,8 @@ impl ExitActions {
     /// The process is gone: tells others, and then makes the calls. O(n).
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell(
-        self: Box<Self>,
-        process: Pid,
-        cause: impl FnOnce() -> ExitCause,
-        counters: &Counters,
-    ) {
-        let Self { actions, calls, .. } = *self;
+    pub(crate) fn tell(self, process: Pid, cause: impl FnOnce() -> ExitCause, counters: &Counters) {
+        let Self { actions, calls, .. } = self;
         if !actions.list.is_empty() {
             let cause = cause();
             for action in actions.list {

@@ -290,7 +290,7 @@ fn an_action_that_panics_when_it_is_asked_stays_and_is_told() {
     actions.apply(ExitRequest::Remove(Box::new(key(0, 7))), &counters);
     assert_eq!(actions.actions.list.len(), 1);
     assert_eq!(counters.read().panics, before + 1);
-    Box::new(actions).tell(pid(), || ExitCause::Done, &counters);
+    actions.tell(pid(), || ExitCause::Done, &counters);
     // Ordering: Relaxed: one thread uses it.
     assert!(is_told.load(Ordering::Relaxed));
 }
