@@ -15,7 +15,7 @@ const CRATES: [(&str, &[Folder]); 4] = [
     ("sched", &SCHED),
 ];
 
-const SCHED: [Folder; 14] = [
+const SCHED: [Folder; 15] = [
     ("base", &[]),
     ("probe", &["base"]),
     ("handlers", &["base"]),
@@ -39,36 +39,43 @@ const SCHED: [Folder; 14] = [
         ],
     ),
     (
-        "turn",
+        "exits",
         &[
             "base", "handlers", "limits", "process", "progress", "queues", "core", "send",
         ],
     ),
     (
+        "turn",
+        &[
+            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+        ],
+    ),
+    (
         "worker",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "turn",
+            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+            "turn",
         ],
     ),
     (
         "blocking",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "turn",
-            "worker",
+            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+            "turn", "worker",
         ],
     ),
     (
         "stop",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "turn",
-            "worker", "blocking",
+            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+            "turn", "worker", "blocking",
         ],
     ),
     (
         "api",
         &[
-            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "turn",
-            "worker", "blocking", "stop",
+            "base", "handlers", "limits", "process", "progress", "queues", "core", "send", "exits",
+            "turn", "worker", "blocking", "stop",
         ],
     ),
 ];

@@ -3,7 +3,6 @@
 use crate::blocking;
 use crate::core::cell::ProcessCell;
 use crate::core::local;
-use crate::core::watchers;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     CancelReason, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
@@ -61,11 +60,11 @@ impl ContextBackend for ProcessCell {
     }
 
     fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
-        watchers::begin(self, target, tag)
+        self.begin_monitor(target, tag)
     }
 
     fn demonitor(&self, target: Pid, tag: Tag) {
-        watchers::end(self, target, tag);
+        self.end_monitor(target, tag);
     }
 
     fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {

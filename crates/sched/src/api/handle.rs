@@ -446,7 +446,7 @@ impl ProcessInfo {
             is_cancelled: now.is_cancelled(),
             is_terminating: now.is_terminating(),
             type_name: about.type_name(),
-            names: shared.names_of(task.pid),
+            names: shared.names.of(task.pid),
             parent: about.parent().map(|id| Pid::new(shared.host, id)),
             left: about.left(),
             queued: is_limited.then(|| task.room.messages()),

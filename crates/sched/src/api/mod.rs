@@ -4,11 +4,12 @@
 //! could.
 //!
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
-//! `send`, `turn`, `worker`, `blocking`, `stop`.
+//! `send`, `exits`, `turn`, `worker`, `blocking`, `stop`.
 
 pub(crate) mod builder;
 pub(crate) mod context;
 pub(crate) mod dump;
+pub(crate) mod exit_actions;
 pub(crate) mod handle;
 pub(crate) mod process_handle;
 pub(crate) mod register_for;

@@ -5,17 +5,16 @@ use crate::base::contain::{contain, discard, log};
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
-use crate::core::item::seen;
 use crate::core::lent_context::LentContext;
 use crate::core::registry::FIRST_COUNTED_ID;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
-use crate::core::watchers::Watchers;
 use crate::probe::Probe;
+use crate::process::exit_actions::ExitActions;
 use crate::process::exit_slot::ExitSlot;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
-use crate::turn::finish::{close, discard_events};
+use crate::turn::finish::take_down;
 use ganger_proc_api::{BoxError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
 use ganger_sync::fence;
 use std::mem::{self, ManuallyDrop};
@@ -189,20 +188,6 @@ impl Shared {
             }
         }
     }
-
-    /// Completes a process that was never queued, and takes it out of its cell, with its
-    /// monitors.
-    fn discard(&self, task: &Task) -> (Option<ProcessBox>, Option<Box<Watchers>>) {
-        let (Begin::Step | Begin::Terminate) = task.state.begin();
-        let (_, mut rest) = task.complete();
-        // SAFETY: the process has not been queued: its submitter owns the run token.
-        let process = unsafe { task.with_core(|core| core.process.take()) };
-        let mut watchers = None;
-        Watchers::end(&mut watchers, &mut rest, task, self.own_counters());
-        self.probe.dropping(task.pid, seen(&rest));
-        discard_events(rest, task.pid, self.own_counters());
-        (process, watchers)
-    }
 }
 
 /// The right to one live process: counted, and with a PID that is taken.
@@ -288,30 +273,38 @@ impl<'a> Place<'a> {
         Pid::new(self.shared.host, self.id)
     }
 
-    /// The process was visible and is not to start after all: hides it again, and then tells
-    /// its monitors. It comes back if its `init` has failed, and is closed if that has succeeded.
+    /// The process was visible and is not to start after all: hides it again, and runs its exit
+    /// actions. It comes back if its `init` has failed, and is closed if that has succeeded.
     #[cold]
     #[inline(never)]
     fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
         let shared = self.shared;
         let counters = shared.own_counters();
-        let (process, watchers) = shared.discard(task);
+        let (Begin::Step | Begin::Terminate) = task.state.begin();
+        let (_, items) = task.complete();
+        // SAFETY: the process has not been queued: its submitter owns the run token.
+        let mut process = unsafe { task.with_core(|core| core.process.take()) };
         let mut error = SubmitError::new(kind);
-        if let Some(process) = process {
-            match error.kind {
-                SubmitErrorKind::InitFailed(_) => {
+        match error.kind {
+            SubmitErrorKind::InitFailed(_) => {
+                if let Some(process) = process.take() {
                     error = error.with_process(process.into_box(), Payloads::new());
                 }
-                SubmitErrorKind::InitPanicked(_) => discard(task.pid, counters, process),
-                _ => close(process, task, counters),
             }
+            SubmitErrorKind::InitPanicked(_) => discard(task.pid, counters, process.take()),
+            _ => {}
         }
+        let mut actions = None;
+        take_down(process, items, &mut actions, task, counters);
         shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);
         self.give_back();
-        let cause = || ExitCause::NotFound;
-        Watchers::tell(watchers, &task, cause, counters);
+        let late = shared.late.take(task.key());
+        ExitActions::apply_late(&mut actions, late, task.pid, counters);
+        if let Some(actions) = actions {
+            actions.tell(task.pid, || ExitCause::NotFound, counters);
+        }
         error
     }
 

@@ -1,9 +1,11 @@
 //! Processes that take messages of one type: starting them, and sending to them.
 
+use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
+use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, SendError, SubmitError,
@@ -79,6 +81,14 @@ pub trait ContextExt {
     /// # Errors
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
+
+    /// Registers what has to happen when this process ends: see [`ExitAction`] and
+    /// [`Handle::add_exit_action`].
+    ///
+    /// # Errors
+    /// [`ExitActionError`], with the action inside, when the process has ended, or has no
+    /// scheduler.
+    fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
 }
 
 impl ContextExt for Context {
@@ -97,6 +107,13 @@ impl ContextExt for Context {
         };
         let child = task.shared.submit(None, process, METHOD, Payloads::new())?;
         Ok(Address::from(&child.with_messages()))
+    }
+
+    fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+        match self.backend::<ProcessCell>() {
+            Some(task) => exit_actions::add(&task, action),
+            None => Err(ExitActionError::new(self.pid(), action)),
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 //! refuses them.
 
 use crate::core::cell::Task;
-use crate::core::watchers::Watch;
 use crate::probe::Arrival;
+use crate::process::exit_actions::ExitRequest;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
@@ -16,8 +16,8 @@ pub(crate) enum Item {
     Event(Event),
     /// A request to put another process in this one's place.
     Upgrade(Box<UpgradeRequest>),
-    /// A request for the list of monitors.
-    Watch(Box<Watch>),
+    /// What is asked of the end of the process.
+    Exit(ExitRequest),
     /// Nothing: it just wakes the process.
     Nudge,
     /// A waker wants a step, and leaves its reference to the process.
@@ -42,7 +42,7 @@ impl Item {
         match self {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
-            Self::Watch(_) | Self::Nudge | Self::Wake(_) => None,
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) => None,
         }
     }
 }

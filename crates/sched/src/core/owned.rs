@@ -7,8 +7,8 @@ use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
-use crate::core::watchers::{Watch, Watchers};
 use crate::process::about::About;
+use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
@@ -179,50 +179,45 @@ impl Core {
         let Some(aside) = &mut self.aside else {
             return Vec::new();
         };
-        let Some(watchers) = &mut aside.watchers else {
+        let Some(actions) = &mut aside.exit_actions else {
             return Vec::new();
         };
-        let calls = watchers.take_calls(tokens);
-        if watchers.is_empty() {
-            aside.watchers = None;
-        }
-        if aside.is_empty() {
-            self.aside = None;
-        }
+        let calls = actions.take_calls(tokens);
+        self.forget_exit_actions();
         calls
     }
 
-    /// Carries out a request for the list of monitors. Returns how much of a batch that costs.
-    fn watch(&mut self, watch: Watch, counters: &Counters) -> usize {
-        if let Watch::Call(token, call) = &watch
-            && self.yields.is_taken_back(*token)
+    /// Carries out what is asked of the end. Returns how much of a batch that costs.
+    fn apply(&mut self, request: ExitRequest, counters: &Counters) -> usize {
+        if let ExitRequest::Call(it) = &request
+            && self.yields.is_taken_back(it.token)
         {
-            if let Some(call) = call.upgrade() {
+            if let Some(call) = it.call.upgrade() {
                 contain_and_report("on_end", None, counters, || call.call());
             }
             return 1;
         }
         let aside = self.aside.get_or_insert_default();
-        let watchers = aside.watchers.get_or_insert_default();
-        let cost = watchers.apply(watch, counters);
-        self.forget_watchers();
+        let actions = aside.exit_actions.get_or_insert_default();
+        let cost = actions.apply(request, counters);
+        self.forget_exit_actions();
         cost
     }
 
     /// So many events have come.
-    fn pass_watchers(&mut self, events: usize, counters: &Counters) {
+    fn pass_exit_actions(&mut self, events: usize, counters: &Counters) {
         let aside = self.aside.as_mut();
-        if let Some(watchers) = aside.and_then(|aside| aside.watchers.as_mut()) {
-            watchers.pass(events, counters);
-            self.forget_watchers();
+        if let Some(actions) = aside.and_then(|aside| aside.exit_actions.as_mut()) {
+            actions.pass(events, counters);
+            self.forget_exit_actions();
         }
     }
 
-    /// Keeps no memory for watchers, or for what is set aside, when there is none.
-    fn forget_watchers(&mut self) {
+    /// Keeps no memory for exit actions, or for what is set aside, when there is none.
+    fn forget_exit_actions(&mut self) {
         let Some(aside) = &mut self.aside else { return };
-        if aside.watchers.as_ref().is_some_and(|it| it.is_empty()) {
-            aside.watchers = None;
+        if aside.exit_actions.as_ref().is_some_and(|it| it.is_empty()) {
+            aside.exit_actions = None;
         }
         if aside.is_empty() {
             self.aside = None;
@@ -265,7 +260,7 @@ impl Core {
                     self.yields.finish(completion.token())
                 }
                 Item::Event(_) => true,
-                Item::Upgrade(_) | Item::Watch(_) | Item::Nudge | Item::Wake(_) => false,
+                Item::Upgrade(_) | Item::Exit(_) | Item::Nudge | Item::Wake(_) => false,
             };
             if !is_event {
                 return self.gather_more(events, limit, counters);
@@ -284,7 +279,7 @@ impl Core {
         limit: usize,
         counters: &Counters,
     ) -> BatchPlan {
-        self.pass_watchers(1 + self.pending.len().min(limit), counters);
+        self.pass_exit_actions(1 + self.pending.len().min(limit), counters);
         let Some(aside) = self.aside.as_mut().filter(|aside| !aside.is_quiet()) else {
             return BatchPlan::Room(limit);
         };
@@ -347,7 +342,7 @@ impl Core {
                     task.state.take_wake();
                     self.must_step();
                 }
-                Item::Watch(watch) => spent += self.watch(*watch, counters),
+                Item::Exit(request) => spent += self.apply(request, counters),
                 Item::Event(Event::Completion(completion))
                     if !self.yields.finish(completion.token()) =>
                 {
@@ -442,14 +437,13 @@ impl Core {
         discard_each(pid, counters, stale);
     }
 
-    /// Takes all events out into `events`, and gives back the monitors to tell: the process has
-    /// ended.
+    /// Takes all events out into `events`, and gives back the exit actions: the process has ended.
     #[inline]
-    pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<Watchers>> {
+    pub(crate) fn take_events(&mut self, events: &mut Batch<Item>) -> Option<Box<ExitActions>> {
         *events = mem::take(&mut self.pending);
         let mut aside = self.aside.take()?;
         aside.take_events(events);
-        aside.watchers.take()
+        aside.exit_actions.take()
     }
 }
 

@@ -8,19 +8,19 @@ use crate::base::stats::{AllCounters, Counters};
 use crate::core::cell::Task;
 use crate::core::local;
 use crate::core::local::LocalQueue;
-use crate::core::names::Names;
 use crate::core::pool::{Cache, FRESH, Pool};
 use crate::core::registry::Registry;
 use crate::core::report_queue::Reports;
 use crate::core::token::Token;
 use crate::core::turns::Turns;
-use crate::core::watchers::Watch;
 use crate::core::worker_slots::WorkerSlots;
 use crate::handlers::commands::CommandRegistry;
 use crate::handlers::factories::Factories;
+use crate::handlers::names::Names;
 use crate::limits::waiters::Waiters;
 use crate::limits::waiting_steps::WaitingSteps;
 use crate::probe::{Active, Probe, Push, Scheduler};
+use crate::process::exit_actions::ExitRequest;
 use crate::process::taken_back::TakenBack;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
@@ -42,8 +42,8 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) commands: CommandRegistry,
     pub(crate) factories: Factories,
-    pub(crate) names: Names,
-    pub(crate) late: Late<Watch>,
+    pub(crate) names: Arc<Names>,
+    pub(crate) late: Late<ExitRequest>,
     pub(crate) taken_back: Arc<TakenBack>,
     pub(crate) registry: Registry,
     /// New processes, and processes woken from outside of any worker; first in, first out.
@@ -119,7 +119,7 @@ impl Shared {
             node,
             commands: CommandRegistry::new(),
             factories: Factories::default(),
-            names: Names::new(),
+            names: Arc::default(),
             late: Late::new(),
             taken_back: Arc::default(),
             registry: Registry::new(),

@@ -1,5 +1,5 @@
 //! What a process has set aside: the system events that have left its mailbox, and the events that
-//! a step has left. And the monitors that are told when it ends.
+//! a step has left. And what has to happen when it ends.
 //!
 //! **Two lanes.** A system event is a request to finish, a control message, or a request for an
 //! upgrade. A step is shown system events before all others, each lane in the order of its arrival.
@@ -10,7 +10,7 @@
 //! batches in which system events have kept others out.
 
 use crate::core::item::Item;
-use crate::core::watchers::Watchers;
+use crate::process::exit_actions::ExitActions;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{CancelReason, Event, UpgradeRequest};
 use std::mem;
@@ -32,7 +32,7 @@ pub(crate) struct SideQueues {
     /// Batches in a row in which system events have kept others out.
     streak: u8,
     /// They are no business of its steps.
-    pub(crate) watchers: Option<Box<Watchers>>,
+    pub(crate) exit_actions: Option<Box<ExitActions>>,
 }
 
 /// What the system lane leaves of a batch to the others.
@@ -122,7 +122,7 @@ impl SideQueues {
 
     /// Whether there is nothing to keep it for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.is_quiet() && self.watchers.is_none()
+        self.is_quiet() && self.exit_actions.is_none()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What users register: the handlers of commands, and the factories of upgrades.
+//! What users register: handlers of commands, factories of upgrades, names of processes.
 //!
 //! **What it promises.** A worker looks a handler up without a lock.
 //!
@@ -6,3 +6,4 @@
 
 pub(crate) mod commands;
 pub(crate) mod factories;
+pub(crate) mod names;

@@ -5,4 +5,5 @@
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`.
 
 pub(crate) mod delivery;
+pub(crate) mod exit_requests;
 pub(crate) mod routing;

@@ -9,12 +9,13 @@ use crate::core::cell::Task;
 use crate::core::item::{Item, count, seen};
 use crate::core::local;
 use crate::core::shared::Shared;
-use crate::core::watchers::Watchers;
 use crate::probe::Probe;
+use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
+use crate::process::process_box::ProcessBox;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{ExitCause, ExitReason, Pid, Process};
-use std::mem::ManuallyDrop;
+use ganger_proc_api::{ExitCause, ExitReason, Process};
+use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
 use tracing::Level;
 
@@ -29,14 +30,46 @@ pub(crate) fn close(
     discard(task.pid, counters, process);
 }
 
-/// Drops the items that no step will see, and counts them.
+/// The mailbox of the process has been closed, with these items left. Adds the exit actions among
+/// them to the others, and drops and counts the rest. Closes and drops the process, if there is
+/// one. Then releases what others can see.
 #[cold]
 #[inline(never)]
-pub(crate) fn discard_events(items: Batch<Item>, pid: Pid, counters: &Counters) {
+pub(crate) fn take_down(
+    process: Option<ProcessBox>,
+    mut items: Batch<Item>,
+    actions: &mut Option<Box<ExitActions>>,
+    task: &Task,
+    counters: &Counters,
+) {
+    if items.iter().any(|item| matches!(item, Item::Exit(_))) {
+        let requests = take_requests(&mut items);
+        let actions = actions.get_or_insert_default();
+        actions.apply_all(requests, counters);
+    }
+    task.shared.probe.dropping(task.pid, seen(&items));
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
     counters.stale_completions.add(completions);
-    discard_each(pid, counters, items);
+    discard_each(task.pid, counters, items);
+    if let Some(process) = process {
+        close(process, task, counters);
+    }
+    if let Some(actions) = actions {
+        actions.release(task.pid, counters);
+    }
+}
+
+fn take_requests(items: &mut Batch<Item>) -> Vec<ExitRequest> {
+    let (mut requests, mut rest) = (Vec::new(), Batch::new());
+    for item in mem::take(items) {
+        match item {
+            Item::Exit(request) => requests.push(request),
+            item => rest.push_back(item),
+        }
+    }
+    *items = rest;
+    requests
 }
 
 /// Says that a process has ended, and why, where that is a mistake: it may have no handle.
@@ -82,7 +115,7 @@ pub(crate) fn finish(
     let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
     // thread becomes its owner after that.
-    let (process, watchers) = unsafe {
+    let (process, actions) = unsafe {
         task.with_core(|core| {
             core.yields = Outstanding::default();
             core.cached_self_ref = None;
@@ -90,17 +123,15 @@ pub(crate) fn finish(
         })
     };
     items.append(rest);
-    // After a panic below, the monitors can't be told any more. Otherwise this is empty in the end.
-    let mut watchers = ManuallyDrop::new(watchers);
-    if !items.is_empty() || watchers.is_some() {
-        Watchers::end(&mut watchers, &mut items, task, counters);
-    }
-    shared.probe.dropping(task.pid, seen(&items));
-    if !items.is_empty() {
-        discard_events(items, task.pid, counters);
-    }
-    if let Some(process) = process {
-        close(process, task, counters);
+    // After a panic below, no action can be run any more. Otherwise this is empty in the end.
+    let mut actions = ManuallyDrop::new(actions);
+    if items.is_empty() && actions.is_none() {
+        shared.probe.dropping(task.pid, seen(&items));
+        if let Some(process) = process {
+            close(process, task, counters);
+        }
+    } else {
+        take_down(process, items, &mut actions, task, counters);
     }
     shared.probe.ended(task.pid, task.method, reason);
     shared.probe.interleave(&task.shared);
@@ -108,6 +139,10 @@ pub(crate) fn finish(
     // also when something below panics, so that the reference is not dropped then.
     // SAFETY: a process ends once.
     let owned = ManuallyDrop::new(unsafe { shared.free_id(task.pid.id()) });
+    if shared.late.is_any() {
+        let late = shared.late.take(task.key());
+        ExitActions::apply_late(&mut actions, late, task.pid, counters);
+    }
     let is_forced = matches!(reason, ExitReason::Terminated) && shared.shutdown.is_terminating();
     if is_forced {
         shared.shutdown.forced.add(task.pid, task.method);
@@ -129,9 +164,8 @@ pub(crate) fn finish(
     }
     shared.leave_place();
     ended.bump();
-    if watchers.is_some() || shared.late.is_any() {
-        let cause = || ExitCause::of(reason, text_of_chain);
-        Watchers::tell(ManuallyDrop::into_inner(watchers), task, cause, counters);
+    if let Some(actions) = ManuallyDrop::into_inner(actions) {
+        actions.tell(task.pid, || ExitCause::of(reason, text_of_chain), counters);
     }
     end_turn();
     shared.live.leave(worker);

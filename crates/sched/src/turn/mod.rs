@@ -3,7 +3,7 @@
 //! **What it promises.** Each yield has one completion (P6), and each process one end (P2, P12).
 //!
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`, `queues`, `core`,
-//! `send`.
+//! `send`, `exits`.
 
 mod catch_up;
 mod conclude;

@@ -21,6 +21,7 @@ mod dump;
 mod ending;
 mod errors;
 mod events;
+mod exit_actions;
 mod fairness;
 mod hand_off;
 mod handles;

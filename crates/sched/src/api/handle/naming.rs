@@ -38,7 +38,7 @@ impl Handle {
     /// Takes a name away from the process that has it, and returns that process. Blocks as
     /// [`register_name`](Self::register_name) does.
     pub fn unregister_name(&self, name: &str) -> Option<Pid> {
-        self.shared.unregister_name(name)
+        self.shared.names.take(name)
     }
 
     /// The process with that name, if one has it. Blocks for a moment at most, for the lock of a
@@ -51,6 +51,6 @@ impl Handle {
     /// All names with their processes, in the order of their texts. O(n).
     #[must_use]
     pub fn names(&self) -> Vec<(Box<str>, Pid)> {
-        self.shared.names()
+        self.shared.names.all()
     }
 }

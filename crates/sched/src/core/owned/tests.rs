@@ -1,5 +1,15 @@
 use super::*;
+use crate::process::exit_action::ExitAction;
 use ganger_proc_api::Message;
+
+/// Does nothing.
+struct Nothing;
+
+impl ExitAction for Nothing {}
+
+fn request() -> ExitRequest {
+    ExitRequest::Add(Box::new(Nothing))
+}
 
 #[test]
 fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
@@ -8,8 +18,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
     let (state, counters) = (State::new(), Counters::new(false));
     let mut core = Core::default();
     for _ in 0..ALL {
-        let named = Item::Watch(Box::new(Watch::Named));
-        assert!(state.push(named).is_ok());
+        assert!(state.push(Item::Exit(request())).is_ok());
     }
     core.receive(&state);
     let mut before = ALL;
@@ -30,7 +39,7 @@ fn what_is_for_no_step_is_carried_out_a_batch_at_a_time() {
 fn who_is_to_be_told_stays_when_nothing_else_is_aside() {
     let (state, counters) = (State::new(), Counters::new(false));
     let mut core = Core::default();
-    core.watch(Watch::Named, &counters);
+    core.apply(request(), &counters);
     core.part(Batch::new());
     let message = Item::Event(Event::Message(Message::new("n", 1_u64)));
     core.part(Batch::of(message));

@@ -1,0 +1,81 @@
+//! Exit actions, which crates above the scheduler register with processes.
+
+use crate::api::handle::Handle;
+use crate::api::process_handle::Address;
+use crate::core::cell::Task;
+use crate::process::exit_action::{ExitAction, ExitKey};
+use ganger_proc_api::{Exclusive, Pid};
+
+/// An exit action was not registered, because the process has ended. The action is inside.
+#[derive(Debug, thiserror::Error)]
+#[error("{pid} takes no exit action: no live process of this scheduler has that PID")]
+pub struct ExitActionError {
+    /// The PID.
+    pub pid: Pid,
+    action: Exclusive<Box<dyn ExitAction>>,
+}
+
+impl ExitActionError {
+    pub(crate) fn new(pid: Pid, action: Box<dyn ExitAction>) -> Self {
+        let action = Exclusive::new(action);
+        Self { pid, action }
+    }
+
+    /// The action that was refused. Neither of its calls has been made.
+    #[must_use]
+    pub fn into_action(self) -> Box<dyn ExitAction> {
+        self.action.into_inner()
+    }
+}
+
+impl Handle {
+    /// Registers what has to happen when a process of this scheduler ends: see [`ExitAction`]. For
+    /// crates that build on the scheduler. Never blocks.
+    ///
+    /// No limit of a mailbox refuses it. The process takes no step for it, and one without exit
+    /// actions pays nothing. Actions of one requester are run in the order of its calls.
+    ///
+    /// # Errors
+    /// [`ExitActionError`], with the action inside, when no live process of this scheduler has the
+    /// PID.
+    pub fn add_exit_action(
+        &self,
+        pid: Pid,
+        action: Box<dyn ExitAction>,
+    ) -> Result<(), ExitActionError> {
+        match self.shared.find(pid) {
+            Some(task) => add(&task, action),
+            None => Err(ExitActionError::new(pid, action)),
+        }
+    }
+
+    /// Takes back all exit actions of a process that have that key. Never blocks.
+    ///
+    /// They are dropped, and neither of their calls is made, unless the end of the process has
+    /// begun to run them. A process that is gone has run them.
+    pub fn remove_exit_actions(&self, pid: Pid, key: ExitKey) {
+        if let Some(task) = self.shared.find(pid) {
+            task.remove_exit_actions(key);
+        }
+    }
+}
+
+impl Address {
+    /// As [`Handle::add_exit_action`], without a look-up.
+    ///
+    /// # Errors
+    /// [`ExitActionError`], with the action inside, when the process has ended.
+    pub fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+        add(&self.task, action)
+    }
+
+    /// As [`Handle::remove_exit_actions`], without a look-up.
+    pub fn remove_exit_actions(&self, key: ExitKey) {
+        self.task.remove_exit_actions(key);
+    }
+}
+
+pub(crate) fn add(task: &Task, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
+    let added = task.add_exit_action(action);
+    added.map_err(|action| ExitActionError::new(task.pid, action))
+}

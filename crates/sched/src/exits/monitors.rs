@@ -1,0 +1,87 @@
+//! Monitors: processes that are told when another one ends.
+//!
+//! A monitor is an exit action of its target. It is over when its own process has ended. A notice
+//! is a system event: its process sees it unless that process ends before.
+
+use crate::core::cell::{ProcessCell, Task};
+use crate::core::item::Item;
+use crate::process::exit_action::{ExitAction, ExitKey};
+use ganger_proc_api::{Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
+
+/// A monitor of a process.
+struct Monitor {
+    /// The process that is told.
+    watcher: Task,
+    /// The PID by which it monitors the target.
+    target: Pid,
+    tag: Tag,
+}
+
+impl ExitAction for Monitor {
+    fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
+        self.notify(cause.clone());
+    }
+
+    fn is_over(&self) -> bool {
+        self.watcher.state.is_closed()
+    }
+
+    fn key(&self) -> Option<ExitKey> {
+        Some(self.watcher.monitor_key(self.tag))
+    }
+}
+
+impl Monitor {
+    /// Tells the watcher, unless that has ended.
+    fn notify(&self, cause: ExitCause) {
+        let notice = ExitNotice::new(self.target, self.tag, cause);
+        let notice = Item::Event(Event::Exit(Box::new(notice)));
+        let _ended = self.watcher.push_system(notice);
+    }
+}
+
+impl ProcessCell {
+    /// Has this process told when the target ends.
+    ///
+    /// # Errors
+    /// [`MonitorError`] when it is none of the same scheduler.
+    pub(crate) fn begin_monitor(self: Task, target: Pid, tag: Tag) -> Result<(), MonitorError> {
+        if !self.shared.is_local(target) {
+            return Err(MonitorError { pid: target });
+        }
+        if target.id() == self.pid.id() {
+            // When it has ended, it is told nothing any more.
+            return Ok(());
+        }
+        let found = self.shared.find(target);
+        let watcher = self;
+        let monitor = Monitor {
+            watcher,
+            target,
+            tag,
+        };
+        match found {
+            None => monitor.notify(ExitCause::NotFound),
+            Some(found) => {
+                if let Err(refused) = found.add_exit_action(Box::new(monitor)) {
+                    refused.tell(target, &ExitCause::NotFound);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what this process has begun with that tag.
+    pub(crate) fn end_monitor(&self, target: Pid, tag: Tag) {
+        // A process that is gone has told its monitors.
+        if let Some(found) = self.shared.find(target) {
+            found.remove_exit_actions(self.monitor_key(tag));
+        }
+    }
+
+    /// The key of its monitors with that tag. Another process may have its PID by now, but not its
+    /// address.
+    fn monitor_key(&self, tag: Tag) -> ExitKey {
+        ExitKey::new(self.key(), tag)
+    }
+}

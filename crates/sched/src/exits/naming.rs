@@ -1,0 +1,76 @@
+//! Names of processes: a name belongs to one process, as long as that process has not ended.
+//!
+//! **Problem.** A name must be free when its process has ended, in whatever way, before a monitor
+//! is told of that. A process without a name must not pay for those that have one.
+//!
+//! **Rejected.**
+//! - To look through the table of names at each end.
+//! - To have a name lapse when it is next looked up, by a reference to the ended process. The table
+//!   then keeps the cells, and the cells keep the scheduler.
+//! - To have the process keep the list of its names, which requesters change through its mailbox.
+//!   A loss of a name may then arrive before the gain of it.
+//!
+//! **Protocol.** One table maps each name to its process. Another one maps each process to its
+//! names. Both change under one lock (`handlers/names.rs`).
+//! 1. The requester that gives a process its first name registers an exit action with it.
+//! 2. Then, under the lock, the requester gives the name, unless the process has closed its
+//!    mailbox.
+//! 3. The exit action takes the names away, under the lock. The end of the process runs it after
+//!    the close of the mailbox, and before the PID is gone.
+//!
+//! **Proof sketch.** A requester that has registered the action takes the lock before the end does,
+//! or after it. Before the end, the end still finds the name. After the end, the requester finds
+//! the mailbox closed. A requester that can't register the action, because the mailbox is closed,
+//! gives no name.
+
+use crate::core::cell::Task;
+use crate::core::shared::Shared;
+use crate::handlers::names::Names;
+use crate::process::exit_action::ExitAction;
+use ganger_proc_api::{Pid, RegisterNameError, RegisterNameErrorKind};
+use std::sync::Arc;
+
+/// Frees the names of a process.
+struct FreeNames(Arc<Names>);
+
+impl ExitAction for FreeNames {
+    fn release(&mut self, process: Pid) {
+        self.0.free_all(process);
+    }
+}
+
+impl Shared {
+    /// Gives the process a name.
+    pub(crate) fn register_name(&self, name: &str, task: &Task) -> Result<(), RegisterNameError> {
+        let pid = task.pid;
+        let names = &self.names;
+        let free = || Box::new(FreeNames(Arc::clone(names)));
+        // Without the lock: what is told may have others run, and end.
+        let given = if names.knows(pid) || task.add_exit_action_in_time(free()).is_ok() {
+            names.give(name, pid, || task.state.is_closed())
+        } else {
+            Err(RegisterNameErrorKind::NotFound)
+        };
+        given.map_err(|kind| refused(name, pid, kind))
+    }
+
+    /// Gives the process with that PID a name.
+    pub(crate) fn register_name_of(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
+        match self.find(pid) {
+            Some(task) => self.register_name(name, &task),
+            None => Err(refused(name, pid, RegisterNameErrorKind::NotFound)),
+        }
+    }
+
+    /// The process that has that name, if it can be found.
+    pub(crate) fn whereis(&self, name: &str) -> Option<Pid> {
+        let pid = self.names.holder(name)?;
+        // One that is ending may have its names still.
+        self.registry.read(pid.id(), |_| pid)
+    }
+}
+
+fn refused(name: &str, pid: Pid, kind: RegisterNameErrorKind) -> RegisterNameError {
+    let name = name.into();
+    RegisterNameError { name, pid, kind }
+}

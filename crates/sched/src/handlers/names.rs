@@ -1,0 +1,129 @@
+//! The tables of names of processes.
+
+use crate::base::burst::shrink_after_burst;
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use ganger_proc_api::{Pid, RegisterNameErrorKind};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::{HashMap, HashSet};
+
+/// A process that has had more names at once, and has lost most of them, keeps no room for them.
+const KEPT: usize = 32;
+
+/// The process of each name, and the names of each process. The way to a name, and its loss, are in
+/// `exits/naming.rs`.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// The process of each name. Changed under the lock of `of`, and read without.
+    holders: DashMap<Box<str>, Pid>,
+    /// The names of each process that has an exit action for them.
+    of: Mutex<HashMap<Pid, HashSet<Box<str>>>>,
+}
+
+impl Names {
+    /// Whether the process has an exit action for its names.
+    pub(crate) fn knows(&self, pid: Pid) -> bool {
+        lock(&self.of).contains_key(&pid)
+    }
+
+    /// Gives a name to a process that has an exit action for its names, unless it has ended.
+    pub(crate) fn give(
+        &self,
+        name: &str,
+        pid: Pid,
+        has_ended: impl FnOnce() -> bool,
+    ) -> Result<(), RegisterNameErrorKind> {
+        let mut of = lock(&self.of);
+        if has_ended() {
+            return Err(RegisterNameErrorKind::NotFound);
+        }
+        // Also if it gets none now: it needs no further exit action.
+        let names = of.entry(pid).or_default();
+        match self.holders.entry(name.into()) {
+            Entry::Occupied(taken) => {
+                let holder = *taken.get();
+                Err(RegisterNameErrorKind::Taken { holder })
+            }
+            Entry::Vacant(free) => {
+                free.insert(pid);
+                names.insert(name.into());
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a name away. Returns whose it was.
+    pub(crate) fn take(&self, name: &str) -> Option<Pid> {
+        let mut of = lock(&self.of);
+        let (name, pid) = self.holders.remove(name)?;
+        // The process still has its exit action.
+        if let Some(names) = of.get_mut(&pid) {
+            names.remove(&name);
+            shrink_after_burst(names, KEPT);
+        }
+        Some(pid)
+    }
+
+    /// The process with that PID is ending: its names are free. O(n) in these.
+    pub(crate) fn free_all(&self, pid: Pid) {
+        let mut of = lock(&self.of);
+        for name in of.remove(&pid).into_iter().flatten() {
+            self.holders.remove(&name);
+        }
+    }
+
+    /// The process that has been given that name.
+    pub(crate) fn holder(&self, name: &str) -> Option<Pid> {
+        self.holders.get(name).map(|holder| *holder)
+    }
+
+    /// The names of that process, in the order of their texts.
+    pub(crate) fn of(&self, pid: Pid) -> Vec<Box<str>> {
+        let of = lock(&self.of);
+        let mut names: Vec<_> = of.get(&pid).into_iter().flatten().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// All names, in the order of their texts, and whose they are.
+    pub(crate) fn all(&self) -> Vec<(Box<str>, Pid)> {
+        let names = self.holders.iter();
+        let mut names: Vec<_> = names.map(|it| (it.key().clone(), *it.value())).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Gives the memory of names back that are no more. O(n) in the names that there are.
+    pub(crate) fn release(&self) {
+        let mut of = lock(&self.of);
+        of.shrink_to_fit();
+        self.holders.shrink_to_fit();
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+    use ganger_proc_api::HostName;
+    use std::hash::BuildHasher;
+
+    #[test]
+    fn each_table_of_names_has_keys_of_its_own() {
+        let host = HostName::new("test").unwrap();
+        let hashes = || {
+            let names = Names::default();
+            let mut of = lock(&names.of);
+            let of_one = of.entry(Pid::new(host, 1)).or_default();
+            [
+                of_one.hasher().hash_one("name"),
+                names.holders.hasher().hash_one("name"),
+                of.hasher().hash_one("name"),
+            ]
+        };
+        let (one, other) = (hashes(), hashes());
+        assert!(
+            one.iter().zip(&other).all(|(a, b)| a != b),
+            "{one:?} {other:?}"
+        );
+    }
+}

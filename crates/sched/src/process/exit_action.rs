@@ -1,0 +1,95 @@
+//! What has to happen when a process ends.
+
+use ganger_proc_api::{ExitCause, Pid};
+
+/// What has to happen when a process ends: for crates that build on the scheduler, such as links,
+/// locks or timers.
+///
+/// An action is registered with a process by
+/// [`ContextExt::add_exit_action`](crate::ContextExt::add_exit_action) or
+/// [`Handle::add_exit_action`](crate::Handle::add_exit_action). It stays when the process is
+/// upgraded. The end of the process runs its actions once, whatever the reason: first all of
+/// [`release`](Self::release) in the order of registration, and then all of [`tell`](Self::tell).
+/// So what is visible is released before others are told.
+///
+/// The thread that ends the process makes the calls, after the process has been closed and dropped.
+/// They should be short, and must not wait for the process's handle. A call that panics is
+/// contained, counted and reported, and the others are made.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, ExitCause, Pid, process_fn};
+/// use ganger_sched::{ExitAction, Scheduler};
+/// use std::sync::{Arc, Mutex, mpsc};
+///
+/// /// A lock that a process holds, and a thread that waits for it.
+/// struct Held(Arc<Mutex<Option<Pid>>>, mpsc::Sender<ExitCause>);
+///
+/// impl ExitAction for Held {
+///     fn release(&mut self, _: Pid) {
+///         *self.0.lock().unwrap() = None;
+///     }
+///
+///     fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
+///         let _ = self.1.send(cause.clone());
+///     }
+/// }
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let holder = scheduler.spawn(process_fn(|_, _, _| Ok(())))?;
+/// let lock = Arc::new(Mutex::new(Some(holder.pid())));
+/// let (waiter, is_free) = mpsc::channel();
+/// scheduler.add_exit_action(holder.pid(), Box::new(Held(lock.clone(), waiter)))?;
+/// scheduler.terminate(holder.pid())?;
+/// assert_eq!(is_free.recv()?, ExitCause::Terminated);
+/// assert_eq!(*lock.lock().unwrap(), None);
+/// # Ok::<(), BoxError>(())
+/// ```
+pub trait ExitAction: Send + 'static {
+    /// Releases what others can see: a name, a lock, a place in a group.
+    ///
+    /// It runs while the PID is the process's still, so that no other process has that. An action
+    /// that comes while the process is being closed runs when the PID is gone, before any action
+    /// tells.
+    fn release(&mut self, process: Pid) {
+        let _ = process;
+    }
+
+    /// Tells others why the process has ended.
+    ///
+    /// The PID and the place of the process are free, and `Lifecycle::on_complete` has been called.
+    /// The handle does not have the exit reason yet. The cause is [`ExitCause::NotFound`] when the
+    /// process has not been started after all.
+    fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        let _ = (process, cause);
+    }
+
+    /// Whether nothing is left to do, because a lock has been given back for instance. Such an
+    /// action is dropped some time before the end, so that a process that lives long does not
+    /// collect them.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// By which it can be [taken back](crate::Handle::remove_exit_actions). Without a key it can't.
+    fn key(&self) -> Option<ExitKey> {
+        None
+    }
+}
+
+/// By which exit actions are taken back. Several actions of a process may have the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ExitKey {
+    owner: u64,
+    number: u64,
+}
+
+impl ExitKey {
+    /// The key with that number of that owner.
+    ///
+    /// Owners of different kinds must not be mistaken for each other. So an owner is the address of
+    /// something that the action keeps alive, or a static.
+    #[must_use]
+    pub const fn new(owner: u64, number: u64) -> Self {
+        Self { owner, number }
+    }
+}
