@@ -428,7 +428,8 @@ pub struct ProcessInfo {
     /// How many messages and control messages no step has taken; known where mailboxes have a
     /// limit.
     pub queued: Option<usize>,
-    /// How long ago its last turn began, to about ten milliseconds; none before the first turn.
+    /// How long ago its last turn began, to about ten milliseconds, up to twelve days. None before
+    /// the first turn.
     pub ran_before: Option<Duration>,
 }
 

@@ -11,15 +11,15 @@ use std::ptr;
 /// Returns the name of a type.
 pub(crate) type Namer = fn() -> &'static str;
 
-/// A turn's time is known in units of so many nanoseconds: a little more than a millisecond.
-const UNIT: u32 = 20;
+/// A unit is 2 to the power of this in nanoseconds: about half a millisecond.
+const UNIT: u32 = 19;
 
 pub(crate) struct About {
     /// A `Namer`, or null.
     namer: AtomicPtr<()>,
     /// The id of the process that has started this one.
     parent: Option<NonZeroU64>,
-    /// When the last turn began, in units since the scheduler was built, plus one, modulo 2^32;
+    /// When the last turn began, in units since the scheduler was built, modulo 2^32, and made odd;
     /// zero before the first turn.
     ran: AtomicU32,
     /// How many events its steps have left.
@@ -64,7 +64,7 @@ impl About {
     }
 
     /// How many nanoseconds ago the last turn began, if one has. Exact to about a millisecond, up
-    /// to fifty days.
+    /// to twelve days.
     pub(crate) fn ran_before(&self, nanos: u64) -> Option<u64> {
         // Ordering: Relaxed: see the module.
         let ran = self.ran.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl About {
 #[expect(clippy::cast_possible_truncation, reason = "it is meant modulo 2^32")]
 #[inline(always)]
 fn units(nanos: u64) -> u32 {
-    ((nanos >> UNIT) as u32).wrapping_add(1)
+    (nanos >> UNIT) as u32 | 1
 }
 
 #[cfg(all(test, not(ganger_loom)))]
@@ -103,7 +103,7 @@ mod tests {
         let about = About::new(|| "a type", 0);
         assert_eq!((about.ran_before(5), about.parent()), (None, None));
         let unit = 1_u64 << UNIT;
-        for at in [0, 7 * unit, (1 << 32) * unit - unit, (1 << 32) * unit] {
+        for at in [0, 6 * unit, (1 << 32) * unit - 2 * unit, (1 << 32) * unit] {
             about.run(at);
             let ago = |nanos| about.ran_before(at + nanos);
             assert_eq!((ago(0), ago(1000 * unit)), (Some(0), Some(1000 * unit)));
