@@ -4,9 +4,8 @@ pub use ganger_proc_api::{
     Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, Command, CommandError,
     CommandId, Completer, Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason,
     Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
-    Process, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
-    Symbol, Tag, TypedCommand, TypedCompleter, UnknownMethod, UpgradeError, UpgradeRequest,
-    WrongType, process_fn,
+    Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
+    Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError, UpgradeRequest, WrongType, process_fn,
 };
 #[cfg(feature = "relay")]
 pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};

@@ -33,6 +33,7 @@ mod models;
 pub mod sim;
 
 pub use api::builder::Builder;
+pub use api::call::{Answer, Call};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};
 pub use api::process_handle::{Address, ProcessHandle};

@@ -7,9 +7,10 @@ use crate::network::Network;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::{Actor, Trace};
-use ganger_proc_api::ExitReason;
+use ganger_proc_api::{CommandError, ExitReason};
 use ganger_sched::sim::{self, Did, Machine, Note};
-use ganger_sched::{Handle, ProcessHandle};
+use ganger_sched::{Call, Handle, ProcessHandle};
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
@@ -210,7 +211,7 @@ impl<'a> Rt<'a> {
     /// # Panics
     /// When no actor can move and the process has not ended, and as [`step`](Self::step).
     #[track_caller]
-    pub fn wait(&self, process: ProcessHandle) -> ExitReason {
+    pub fn wait<M: ?Sized>(&self, process: ProcessHandle<M>) -> ExitReason {
         while !process.is_finished() {
             let pid = process.pid();
             if !self.step() {
@@ -218,6 +219,25 @@ impl<'a> Rt<'a> {
             }
         }
         process.wait()
+    }
+
+    /// Calls a process, and goes on until the answer is here: the counterpart of `Call::wait`.
+    ///
+    /// # Errors
+    /// As for [`Call::wait`].
+    ///
+    /// # Panics
+    /// When no actor can move and there is no answer, and as [`step`](Self::step).
+    #[track_caller]
+    pub fn answer<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CommandError> {
+        let pid = call.pid();
+        let answer = call.begin();
+        while !answer.is_ready() {
+            if !self.step() {
+                self.fail(format!("{pid} has not answered, and {STUCK}"));
+            }
+        }
+        answer.wait()
     }
 
     /// # Panics

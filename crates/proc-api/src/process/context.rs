@@ -298,7 +298,8 @@ impl Context {
     ///         let waker = ctx.waker();
     ///         match self.0.as_mut().poll(&mut task::Context::from_waker(&waker)) {
     ///             Poll::Ready(result) => out.done(result),
-    ///             Poll::Pending => out.idle(),
+    ///             // The waker causes the next step.
+    ///             Poll::Pending => {}
     ///         }
     ///         Ok(())
     ///     }

@@ -293,7 +293,7 @@ impl<M> fmt::Debug for Recipient<M> {
 
 /// Delivers a message of the type that the process takes.
 #[inline]
-fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
+pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
     // The message is made in its node, so that it is copied no more.
     let message = task.state.single(Item::Event(Event::Message(message)));
     task.deliver_in_node(message)

@@ -4,5 +4,6 @@
 //!
 //! **What it may import.** `base`.
 
+pub(crate) mod calls;
 pub(crate) mod commands;
 pub(crate) mod factories;

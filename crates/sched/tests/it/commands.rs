@@ -75,7 +75,8 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
         ),
         (
             |_, _| Ok(()),
-            "the handler dropped its completer without completing the command",
+            "no answer: the handler, or the process that was called, dropped its completer without \
+             completing the command",
         ),
         (|_, _| Err("broken".into()), "broken"),
         // The handler's error counts more than that the completer was dropped.
@@ -138,7 +139,8 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
                 thread::spawn(move || drop(a));
                 Ok(())
             },
-            "the handler dropped its completer without completing the command",
+            "no answer: the handler, or the process that was called, dropped its completer without \
+             completing the command",
         ),
     ];
     for (way, expected) in ways {
