@@ -27,7 +27,9 @@ impl Actor for Fork {
             ForkMessage::Take(reply) => self.waiting.push_back(reply),
             ForkMessage::PutBack => self.is_taken = false,
         }
-        if !self.is_taken && let Some(next) = self.waiting.pop_front() {
+        if !self.is_taken
+            && let Some(next) = self.waiting.pop_front()
+        {
             self.is_taken = true;
             next.complete(());
         }
@@ -56,9 +58,7 @@ impl Actor for Philosopher {
             return Ok(());
         }
         self.meals += 1;
-        for fork in &self.forks {
-            fork.send(ForkMessage::PutBack)?;
-        }
+        self.forks.iter().try_for_each(|it| it.send(ForkMessage::PutBack))?;
         if self.meals < MEALS {
             return self.receive(ctx, (), out);
         }
