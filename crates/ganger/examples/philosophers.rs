@@ -58,7 +58,9 @@ impl Actor for Philosopher {
             return Ok(());
         }
         self.meals += 1;
-        self.forks.iter().try_for_each(|it| it.send(ForkMessage::PutBack))?;
+        self.forks
+            .iter()
+            .try_for_each(|it| it.send(ForkMessage::PutBack))?;
         if self.meals < MEALS {
             return self.receive(ctx, (), out);
         }
