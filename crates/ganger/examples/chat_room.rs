@@ -3,7 +3,7 @@
 use ganger::prelude::*;
 use std::collections::BTreeMap;
 
-enum Room {
+pub(crate) enum Room {
     Join(String, Recipient<String>),
     Say(String, String),
     Leave(String),
@@ -12,7 +12,7 @@ enum Room {
 
 /// Has an address for what each guest hears.
 #[derive(Default)]
-struct ChatRoom(BTreeMap<String, Recipient<String>>);
+pub(crate) struct ChatRoom(BTreeMap<String, Recipient<String>>);
 
 impl ChatRoom {
     /// A guest that has ended hears nothing.
@@ -43,7 +43,7 @@ impl Actor for ChatRoom {
     }
 }
 
-fn main() -> Result<(), BoxError> {
+pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     let room = scheduler.spawn_actor(ChatRoom::default())?;
     for name in ["Ann", "Bob", "Cleo"] {

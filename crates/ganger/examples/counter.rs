@@ -21,7 +21,7 @@ impl Actor for Counter {
     }
 }
 
-fn main() -> Result<(), BoxError> {
+pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     let counter = scheduler.spawn_actor(Counter(0))?;
     counter.send(Count::Add(40))?;

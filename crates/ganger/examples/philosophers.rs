@@ -69,7 +69,7 @@ impl Actor for Philosopher {
     }
 }
 
-fn main() -> Result<(), BoxError> {
+pub(crate) fn main() -> Result<(), BoxError> {
     let scheduler = Scheduler::start_default()?;
     let forks = (0..SEATS).map(|_| scheduler.spawn_actor(Fork::default()));
     let forks = forks.collect::<Result<Vec<_>, _>>()?;

@@ -34,7 +34,8 @@ pub(crate) const TARGET: &str = "ganger::relay";
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't receive packages",
-    note = "implement `PackageReceiver` for it, with `send`, or make one of a closure by `receiver_fn`"
+    note = "implement `PackageReceiver` for it, with `send`, or make one of a closure by \
+            `receiver_fn`"
 )]
 pub trait PackageReceiver: Send + Sync {
     /// Takes the package, or returns it unchanged inside the error.
