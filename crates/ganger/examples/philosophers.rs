@@ -1,4 +1,4 @@
-//! Philosophers who share forks at a round table. Each eats three times.
+//! Philosophers that share forks at a round table. Each eats three times.
 //! `cargo run -p ganger --example philosophers`
 
 use ganger::prelude::*;

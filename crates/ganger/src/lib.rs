@@ -2,21 +2,27 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 //! # The items by theme
 //!
-//! | theme | items |
-//! |---|---|
-//! | processes | [`Actor`], [`Process`], [`actor_fn`], [`process_fn`], [`Context`], [`ContextExt`], [`StepOutput`] |
-//! | what a step is shown | [`Events`], [`Event`], [`Completion`], [`ExitNotice`], [`CancelReason`] |
-//! | running them | [`Scheduler`], [`Builder`], [`Handle`], [`WeakHandle`], [`Runtime`], [`Lifecycle`] |
-//! | sending | [`Address`], [`Recipient`], [`Message`], [`Payload`], [`SendError`], [`SendAsync`] |
-//! | asking a process | [`Call`], [`Reply`], [`Answer`] |
-//! | commands | [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`], [`CommandId`], [`CommandError`] |
-//! | the end of a process | [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`] |
-//! | another one in its place | [`UpgradeRequest`], [`Factory`], [`UpgradeError`] |
-//! | names and places | [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`] |
-//! | several schedulers and nodes | [`Router`], [`Node`], [`PackageReceiver`], [`ChannelHost`], [`Inbox`] |
-//! | looking at a running scheduler | [`Stats`], [`WorkerStats`], [`ProcessInfo`], [`Dump`], [`LongStep`] |
-//! | for crates that add to the scheduler | [`SystemEvent`], [`ContextBackend`], [`CompletionSink`], [`EventQueue`] |
-//! | libraries of their own | [`deque`], [`mpsc`], [`sim`] |
+//! - **processes**: [`Actor`], [`Process`], [`actor_fn`], [`process_fn`], [`Context`],
+//!   [`ContextExt`], [`StepOutput`]
+//! - **what a step is shown**: [`Events`], [`Event`], [`Completion`], [`ExitNotice`],
+//!   [`CancelReason`]
+//! - **running them**: [`Scheduler`], [`Builder`], [`Handle`], [`WeakHandle`], [`Runtime`],
+//!   [`Lifecycle`]
+//! - **sending**: [`Address`], [`Recipient`], [`Message`], [`Payload`], [`SendError`],
+//!   [`SendAsync`]
+//! - **asking a process**: [`Call`], [`Reply`], [`Answer`]
+//! - **commands**: [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`],
+//!   [`CommandId`], [`CommandError`]
+//! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
+//! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
+//! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`]
+//! - **several schedulers and nodes**: [`Router`], [`Node`], [`PackageReceiver`], [`ChannelHost`],
+//!   [`Inbox`]
+//! - **looking at a running scheduler**: [`Stats`], [`WorkerStats`], [`ProcessInfo`], [`Dump`],
+//!   [`LongStep`]
+//! - **for crates that add to the scheduler**: [`SystemEvent`], [`ContextBackend`],
+//!   [`CompletionSink`], [`EventQueue`]
+//! - **libraries of their own**: [`deque`], [`mpsc`], [`sim`]
 //!
 //! [`prelude`] has those that most programs need. [`mpsc`] and [`deque`] know nothing of processes,
 //! and have the names that such libraries have: a [`mpsc::SendError`] is of a channel, and a

@@ -79,7 +79,7 @@ impl Command {
 #[non_exhaustive]
 pub enum CommandError {
     /// No handler is registered for the id.
-    #[error("no handler is registered for command {0}")]
+    #[error("no handler is registered for command {0}; register one before the scheduler starts")]
     Unknown(CommandId),
     /// The handler, or the process that was called, dropped its completer without using it.
     #[error(

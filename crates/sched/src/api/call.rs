@@ -38,7 +38,9 @@ use std::time::Duration;
 const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
                            answer; a step asks with `out.ask(call, tag)`";
 
-/// A question to a process, made by [`Address::call`]. It does nothing until one of these asks it:
+/// A question to a process, made by [`Address::call`], and not asked yet.
+///
+/// These ask it:
 ///
 /// - a step, by `out.ask(call, tag)`: the answer comes as a completion with that tag;
 /// - a thread outside of any process, by [`wait`](Self::wait) or [`begin`](Self::begin);

@@ -76,7 +76,7 @@ fn dinner(rt: &Rt<'_>, in_order: bool) {
 }
 
 #[test]
-fn philosophers_who_take_their_forks_in_one_order_all_eat() {
+fn philosophers_that_take_their_forks_in_one_order_all_eat() {
     Sim::check(200, |rt| dinner(rt, true));
 }
 
