@@ -99,8 +99,8 @@ impl ChannelHost {
 }
 
 impl<R: PackageReceiver> ChannelHost<R> {
-    /// Channels for some PIDs of `host` on `node`, in front of `behind`, which gets the packages for
-    /// all others. Add it to the node in the place of `behind`.
+    /// Channels for some PIDs of `host` on `node`, in front of `behind`, which gets the packages
+    /// for all others. Add it to the node in the place of `behind`.
     ///
     /// An attached PID hides the process with the same id behind the channels. So attach only PIDs
     /// that `behind` does not give out, or those that you want to divert. A package that is sent

@@ -27,7 +27,8 @@ const STALL: usize = 100;
 ///
 /// It dereferences to the scheduler's [`Handle`]. A call that would block the thread panics,
 /// because no other thread moves the actors. These are a send that waits for room, `Handle::stop`,
-/// `Call::wait`, and `ProcessHandle::wait` of a live process. The last three have counterparts here.
+/// `Call::wait`, and `ProcessHandle::wait` of a live process. The last three have counterparts
+/// here.
 pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,

@@ -45,7 +45,7 @@ const CANNOT_WAIT: &str = "the process that is called can't run while this threa
 /// - a step, by `out.ask(call, tag)`: the answer comes as a completion with that tag;
 /// - a thread outside of any process, by [`wait`](Self::wait) or [`begin`](Self::begin);
 /// - an asynchronous task, by `.await`.
-#[must_use = "a call does nothing until it is asked, by `out.ask(call, tag)`, waited for or awaited"]
+#[must_use = "a call does nothing until it is asked: `out.ask(call, tag)`, `wait` or `.await`"]
 pub struct Call<T> {
     task: Task,
     delivery: Delivery,
