@@ -3,7 +3,7 @@
 
 use criterion::{BatchSize, Criterion};
 use ganger_proc_api::{BoxError, Message, Package, Pid, SendErrorKind};
-use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};
+use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
 use ganger_sched::Scheduler;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn main() -> Result<(), BoxError> {
 /// The router of the node `here`, with a host, a peer, and a fallback for other nodes.
 fn router() -> Result<Router, BoxError> {
     let sink = || {
-        Arc::new(from_fn(|package| {
+        Arc::new(receiver_fn(|package| {
             black_box(package);
             Ok(())
         }))
@@ -71,7 +71,7 @@ fn through_router(criterion: &mut Criterion, router: &Router) -> Result<(), BoxE
 
 /// A channel that belongs to a PID: a send to it, and the receipt.
 fn through_mailbox(criterion: &mut Criterion, router: &Router) -> Result<(), BoxError> {
-    let mailbox = Arc::new(Mailbox::new(router.local().name(), "box".parse()?));
+    let mailbox = Arc::new(ChannelHost::new(router.local().name(), "box".parse()?));
     router.local().add_host(mailbox.host(), mailbox.clone())?;
     let inbox = mailbox.open();
     criterion.bench_function("routing/mailbox", |bencher| {

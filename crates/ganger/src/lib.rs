@@ -1,16 +1,53 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+//! # The items by theme
+//!
+//! - **processes**: [`Actor`], [`Process`], [`actor_fn`], [`process_fn`], [`Context`],
+//!   [`ContextExt`], [`StepOutput`]
+//! - **what a step is shown**: [`Events`], [`Event`], [`Completion`], [`ExitNotice`],
+//!   [`CancelReason`]
+//! - **running them**: [`Scheduler`], [`Builder`], [`Handle`], [`WeakHandle`], [`Runtime`],
+//!   [`Lifecycle`]
+//! - **sending**: [`Address`], [`Recipient`], [`Message`], [`Payload`], [`SendError`],
+//!   [`SendAsync`]
+//! - **asking a process**: [`Call`], [`Reply`], [`Answer`]
+//! - **commands**: [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`],
+//!   [`CommandId`], [`CommandError`]
+//! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
+//! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
+//! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`]
+//! - **several schedulers and nodes**: [`Router`], [`Node`], [`PackageReceiver`], [`ChannelHost`],
+//!   [`Inbox`]
+//! - **looking at a running scheduler**: [`Stats`], [`WorkerStats`], [`ProcessInfo`], [`Dump`],
+//!   [`LongStep`]
+//! - **for crates that add to the scheduler**: [`SystemEvent`], [`ContextBackend`],
+//!   [`CompletionSink`], [`EventQueue`]
+//! - **libraries of their own**: [`deque`], [`mpsc`], [`sim`]
+//!
+//! [`prelude`] has those that most programs need. [`mpsc`] and [`deque`] know nothing of processes,
+//! and have the names that such libraries have: a [`mpsc::SendError`] is of a channel, and a
+//! [`deque::Worker`] is the owner's end of a deque.
 
-#[cfg(feature = "deque")]
-pub use ganger_deque as deque;
-#[cfg(feature = "mpsc")]
-pub use ganger_mpsc as mpsc;
-pub use ganger_proc_api as proc_api;
+#[doc(inline)]
+pub use ganger_proc_api::*;
 #[cfg(feature = "relay")]
-pub use ganger_relay as relay;
+#[doc(inline)]
+pub use ganger_relay::*;
 #[cfg(feature = "sched")]
-pub use ganger_sched as sched;
+#[doc(inline)]
+pub use ganger_sched::*;
+
+/// The work-stealing deque: a library of its own.
+#[cfg(feature = "deque")]
+#[doc(inline)]
+pub use ganger_deque as deque;
+/// The mailbox and the channel: a library of its own.
+#[cfg(feature = "mpsc")]
+#[doc(inline)]
+pub use ganger_mpsc as mpsc;
+/// Tests of processes in a deterministic simulation.
 #[cfg(feature = "sim")]
+#[doc(inline)]
 pub use ganger_sim as sim;
 
 pub mod prelude;
@@ -20,6 +57,3 @@ mod runtime;
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
-
-#[doc(no_inline)]
-pub use prelude::*;

@@ -1,20 +1,25 @@
 //! What most programs need: `use ganger::prelude::*;`.
 
-pub use ganger_proc_api::{
+#[doc(no_inline)]
+pub use crate::{
     Actor, ActorProcess, Asked, BoxError, Bytes, CancelReason, CancelToken, Command, CommandError,
     CommandId, Completer, Completion, Context, Event, Events, ExitCause, ExitNotice, ExitReason,
     Handler, HostName, Lifecycle, Message, NodeName, Outcome, Package, Payload, Payloads, Pid,
-    Process, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
-    Symbol, Tag, TypedCommand, TypedCompleter, UnknownMethod, UpgradeError, UpgradeRequest,
-    WrongType, process_fn,
+    Process, Reply, SendError, SendErrorKind, StepOutput, StepResult, SubmitError, SubmitErrorKind,
+    Symbol, Tag, TypedCommand, UnknownMethod, UpgradeError, UpgradeRequest, WrongType, actor_fn,
+    process_fn,
 };
-#[cfg(feature = "relay")]
-pub use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router};
+#[doc(no_inline)]
 #[cfg(feature = "sched")]
-pub use ganger_sched::{
-    Address, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState,
-    Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
+pub use crate::{
+    Address, Answer, Call, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo,
+    ProcessState, Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle,
+    WorkerStats,
 };
+#[doc(no_inline)]
+#[cfg(feature = "relay")]
+pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 
+#[doc(no_inline)]
 #[cfg(all(feature = "sched", feature = "relay"))]
-pub use crate::runtime::Runtime;
+pub use crate::Runtime;

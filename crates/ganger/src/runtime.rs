@@ -1,16 +1,16 @@
 //! A scheduler with a router around it.
 
 use ganger_proc_api::{HostName, NameError, NodeName};
-use ganger_relay::{AddError, Mailbox, MailboxReceiver, Node, Router};
+use ganger_relay::{AddError, ChannelHost, Inbox, Node, Router};
 use ganger_sched::{BuildError, Handle, Scheduler, StartError};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The host whose PIDs lead to code outside of any process; see [`Runtime::open_mailbox`].
+/// The host whose PIDs lead to code outside of any process; see [`Runtime::open_inbox`].
 const OUTSIDE: &str = "outside";
 
-/// A scheduler on a named node, with a router to other hosts and nodes, and mailboxes for
+/// A scheduler on a named node, with a router to other hosts and nodes, and inboxes for
 /// code outside of any process. Needs the features `sched` and `relay`.
 ///
 /// It dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
@@ -44,16 +44,16 @@ const OUTSIDE: &str = "outside";
 /// let runtime = Runtime::builder().node("alpha").build()?;
 /// runtime.start()?;
 /// let echo = runtime.spawn(Echo)?;
-/// let mailbox = runtime.open_mailbox();
-/// runtime.send(Package::new(mailbox.pid(), echo.pid(), "say", "hello"))?;
-/// assert_eq!(mailbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));
+/// let inbox = runtime.open_inbox();
+/// runtime.send(Package::new(inbox.pid(), echo.pid(), "say", "hello"))?;
+/// assert_eq!(inbox.recv()?.message.payloads.into_first().as_str(), Some("hello"));
 /// # Ok::<(), BoxError>(())
 /// ```
 #[derive(Debug)]
 pub struct Runtime {
     scheduler: Scheduler,
     router: Arc<Router>,
-    outside: Arc<Mailbox>,
+    outside: Arc<ChannelHost>,
 }
 
 /// Why a runtime can't be built.
@@ -74,7 +74,7 @@ pub enum RuntimeError {
     /// The scheduler has the name of the host that leads outside.
     #[error(
         "the scheduler can't be a host of the node: {0}; `{OUTSIDE}` is the host of \
-         `open_mailbox`, so give the scheduler another name"
+         `open_inbox`, so give the scheduler another name"
     )]
     Host(AddError),
 }
@@ -123,7 +123,7 @@ impl Runtime {
 
     /// A PID and a channel that receives its messages, for code outside of any process.
     #[must_use]
-    pub fn open_mailbox(&self) -> MailboxReceiver {
+    pub fn open_inbox(&self) -> Inbox {
         self.outside.open()
     }
 }
@@ -184,7 +184,7 @@ impl RuntimeBuilder {
             name: OUTSIDE.to_owned(),
             error,
         })?;
-        let outside = Arc::new(Mailbox::new(name, outside_host));
+        let outside = Arc::new(ChannelHost::new(name, outside_host));
         node.add_host(outside_host, Arc::clone(&outside) as _)?;
         node.add_host(scheduler.host_name(), Arc::new(scheduler.downgrade()))?;
         Ok(Runtime {

@@ -1,9 +1,9 @@
 //! Strangers send as many PIDs as they like. A program of its own, because the table of names is
 //! the program's.
 
+use ganger::BuildError;
 use ganger::prelude::*;
-use ganger::proc_api::{HostName, NameProblem, ParsePidError, PidProblem};
-use ganger::sched::BuildError;
+use ganger::{HostName, NameProblem, ParsePidError, PidProblem};
 
 /// What a stranger sends.
 fn text(n: usize) -> String {

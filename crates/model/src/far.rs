@@ -5,7 +5,7 @@ use crate::notes::{Call, Sent};
 use crate::plan::{Far, Place};
 use crate::world::World;
 use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::Receiver;
+use ganger_relay::PackageReceiver;
 use ganger_sim::Rt;
 use std::sync::{Arc, Weak};
 
@@ -32,7 +32,7 @@ impl At {
     }
 }
 
-impl Receiver for At {
+impl PackageReceiver for At {
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.take(package, false)
     }

@@ -29,8 +29,16 @@ struct ReadMe;
 /// The pages of the guide, so that their blocks are run.
 #[cfg(doctest)]
 mod guide {
+    #[doc = include_str!("../../../docs/guide/processes.md")]
+    struct Processes;
     #[doc = include_str!("../../../docs/guide/messages.md")]
     struct Messages;
+    #[doc = include_str!("../../../docs/guide/asking.md")]
+    struct Asking;
     #[doc = include_str!("../../../docs/guide/commands.md")]
     struct Commands;
+    #[doc = include_str!("../../../docs/guide/testing.md")]
+    struct Testing;
+    #[doc = include_str!("../../../docs/guide/two-nodes.md")]
+    struct TwoNodes;
 }

@@ -9,7 +9,7 @@ mod values;
 
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
-    EndWatch, Handler, Tag, TypedCommand, TypedCompleter, typed_handler,
+    EndWatch, Handler, Reply, Tag, TypedCommand, typed_handler,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
@@ -18,9 +18,10 @@ pub use events::{
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};
 pub use process::{
-    Actor, ActorProcess, CancelToken, Context, ContextBackend, DrainYields, Lifecycle, NotFound,
-    Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult,
-    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield, process_fn,
+    Actor, ActorFn, ActorProcess, CancelToken, Context, ContextBackend, DrainYields, Lifecycle,
+    NotFound, Outcome, Process, RegisterNameError, RegisterNameErrorKind, StepOutput, StepResult,
+    SubmitError, SubmitErrorKind, UnknownMethod, UpgradeRequest, UpgradeTarget, Yield, actor_fn,
+    process_fn,
 };
 pub use raw::{Exclusive, Kind};
 pub use values::{

@@ -1,4 +1,4 @@
-//! The channels of a mailbox, by the ids of their PIDs.
+//! The channels of a channel host, by the ids of their PIDs.
 
 use crate::host_address::HostAddress;
 use crate::receiver::{TARGET, refused};
@@ -7,7 +7,7 @@ use ganger_mpsc::Sender;
 use ganger_proc_api::{Package, Pid, SendError, SendErrorKind};
 use std::sync::{Arc, Weak};
 
-/// The sending ends. The mailbox alone keeps them alive.
+/// The sending ends. The channel host alone keeps them alive.
 pub(crate) struct Channels {
     pub(crate) address: HostAddress,
     pub(crate) by_id: Table<u64, Arc<Sender<Package>>>,

@@ -1,11 +1,11 @@
 //! A host without processes.
 
 use crate::host_address::HostAddress;
-use crate::receiver::{Receiver, refused};
+use crate::receiver::{PackageReceiver, refused};
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 
 /// A host without processes: it refuses every package. It stands behind a
-/// [`Mailbox`](crate::Mailbox) that has a host to itself.
+/// [`ChannelHost`](crate::ChannelHost) that has a host to itself.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyHost {
     address: HostAddress,
@@ -21,7 +21,7 @@ impl EmptyHost {
     }
 }
 
-impl Receiver for EmptyHost {
+impl PackageReceiver for EmptyHost {
     /// Refuses the package. O(1).
     ///
     /// # Errors

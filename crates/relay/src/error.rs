@@ -1,6 +1,6 @@
 //! Why a receiver is not added, or a channel not attached.
 
-use crate::receiver::Receiver;
+use crate::receiver::PackageReceiver;
 use ganger_proc_api::{HostName, NodeName, Pid};
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum AddError {
         /// The host's name.
         host: HostName,
         /// The receiver that was to be added.
-        receiver: Arc<dyn Receiver>,
+        receiver: Arc<dyn PackageReceiver>,
     },
     /// The router has a peer of that name already. That peer is untouched.
     #[error("there is a peer {peer} already")]
@@ -25,7 +25,7 @@ pub enum AddError {
         /// The peer's name.
         peer: NodeName,
         /// The receiver that was to be added.
-        receiver: Arc<dyn Receiver>,
+        receiver: Arc<dyn PackageReceiver>,
     },
     /// The peer has the local node's name. Packages for the local node never go to a peer.
     #[error("{node} is the local node and can't be a peer")]
@@ -33,14 +33,14 @@ pub enum AddError {
         /// The local node's name.
         node: NodeName,
         /// The receiver that was to be added.
-        receiver: Arc<dyn Receiver>,
+        receiver: Arc<dyn PackageReceiver>,
     },
 }
 
 impl AddError {
     /// The receiver that was to be added.
     #[must_use]
-    pub fn into_receiver(self) -> Arc<dyn Receiver> {
+    pub fn into_receiver(self) -> Arc<dyn PackageReceiver> {
         match self {
             Self::HostExists { receiver, .. }
             | Self::PeerExists { receiver, .. }
@@ -76,14 +76,14 @@ pub enum AttachError {
     /// The PID has a channel already. A PID has at most one, and that one is untouched.
     #[error("{0} has a receiver already")]
     AlreadyAttached(Pid),
-    /// The PID names another node or host than the mailbox's.
+    /// The PID names another node or host than the channel host's.
     #[error("{pid} does not live on the host {host} of the node {node}")]
     Elsewhere {
         /// The PID.
         pid: Pid,
-        /// The mailbox's node.
+        /// The channel host's node.
         node: NodeName,
-        /// The mailbox's host.
+        /// The channel host's host.
         host: HostName,
     },
 }

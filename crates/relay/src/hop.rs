@@ -86,6 +86,7 @@ thread_local! {
 }
 
 /// One level of nesting: this thread passes a package on until the hop is dropped.
+#[doc(hidden)]
 #[must_use]
 #[derive(Debug)]
 pub struct Hop {

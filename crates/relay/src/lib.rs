@@ -10,22 +10,22 @@ mod channels;
 mod empty_host;
 mod error;
 
-mod mailbox_receiver;
+mod inbox;
 mod node;
 
-mod mailbox;
+mod channel_host;
 mod router;
 
+pub use channel_host::ChannelHost;
 pub use empty_host::EmptyHost;
 pub use error::{AddError, AttachError};
 /// For receivers that pass packages on as nodes do, such as a scheduler.
 #[doc(hidden)]
 pub use hop::Hop;
-pub use mailbox::Mailbox;
-pub use mailbox_receiver::MailboxReceiver;
+pub use inbox::Inbox;
 pub use node::Node;
-pub use receiver::{FromFn, Receiver, from_fn};
+pub use receiver::{PackageReceiver, ReceiverFn, receiver_fn};
 pub use router::Router;
 
-/// What a [`MailboxReceiver`] hands out.
+/// What an [`Inbox`] hands out.
 pub use ganger_mpsc::{Batch, RecvError, RecvTimeoutError, TryRecvError};

@@ -2,7 +2,7 @@
 
 use crate::error::AddError;
 use crate::hop::Hop;
-use crate::receiver::{PassOn, Receiver, TARGET, refused};
+use crate::receiver::{PackageReceiver, PassOn, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::{HostName, NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-/// use ganger_relay::{Node, Receiver, from_fn};
+/// use ganger_relay::{Node, PackageReceiver, receiver_fn};
 /// use std::sync::Arc;
 ///
 /// let node = Node::new(NodeName::new("here")?);
-/// node.add_host(HostName::new("sink")?, Arc::new(from_fn(|_| Ok(()))))?;
+/// node.add_host(HostName::new("sink")?, Arc::new(receiver_fn(|_| Ok(()))))?;
 ///
 /// let send = |target: &str| node.send(Message::new("hello", ()).to(target.parse().unwrap()));
 /// assert!(send("{sink|1}").is_ok());
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// ```
 pub struct Node {
     name: NodeName,
-    hosts: Table<HostName, Arc<dyn Receiver>>,
+    hosts: Table<HostName, Arc<dyn PackageReceiver>>,
 }
 
 impl Node {
@@ -53,7 +53,11 @@ impl Node {
     ///
     /// # Errors
     /// [`AddError::HostExists`], with `receiver` inside, when there is a host of that name.
-    pub fn add_host(&self, host: HostName, receiver: Arc<dyn Receiver>) -> Result<(), AddError> {
+    pub fn add_host(
+        &self,
+        host: HostName,
+        receiver: Arc<dyn PackageReceiver>,
+    ) -> Result<(), AddError> {
         let node = self.name;
         match self.hosts.insert(host, receiver) {
             Ok(()) => {
@@ -71,7 +75,7 @@ impl Node {
     /// Removes a host and returns it. `None` when there is none of that name. O(1).
     ///
     /// It does not wait for sends that are under way, which may still reach the host.
-    pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn Receiver>> {
+    pub fn remove_host(&self, host: HostName) -> Option<Arc<dyn PackageReceiver>> {
         let receiver = self.hosts.remove(host)?;
         tracing::debug!(target: TARGET, node = %self.name, %host, "host removed");
         Some(receiver)
@@ -104,7 +108,7 @@ impl Node {
     }
 }
 
-impl Receiver for Node {
+impl PackageReceiver for Node {
     /// Hands the package to its target's host. O(1), plus the work of the host.
     ///
     /// # Errors

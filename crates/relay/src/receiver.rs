@@ -14,12 +14,12 @@ pub(crate) const TARGET: &str = "ganger::relay";
 ///
 /// ```
 /// use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
-/// use ganger_relay::Receiver;
+/// use ganger_relay::PackageReceiver;
 ///
 /// /// A host with mailboxes that are always full.
 /// struct Busy;
 ///
-/// impl Receiver for Busy {
+/// impl PackageReceiver for Busy {
 ///     fn send(&self, package: Package) -> Result<(), SendError> {
 ///         Err(SendError::new(SendErrorKind::Full, package))
 ///     }
@@ -34,9 +34,10 @@ pub(crate) const TARGET: &str = "ganger::relay";
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't receive packages",
-    note = "implement `Receiver` for it, with `send`, or make one of a closure by `from_fn`"
+    note = "implement `PackageReceiver` for it, with `send`, or make one of a closure by \
+            `receiver_fn`"
 )]
-pub trait Receiver: Send + Sync {
+pub trait PackageReceiver: Send + Sync {
     /// Takes the package, or returns it unchanged inside the error.
     ///
     /// It must not block. Packages that one thread sends to one PID must arrive in the order in
@@ -61,7 +62,7 @@ pub trait Receiver: Send + Sync {
     }
 }
 
-impl<R: Receiver + ?Sized> Receiver for Arc<R> {
+impl<R: PackageReceiver + ?Sized> PackageReceiver for Arc<R> {
     fn send(&self, package: Package) -> Result<(), SendError> {
         (**self).send(package)
     }
@@ -75,7 +76,7 @@ impl<R: Receiver + ?Sized> Receiver for Arc<R> {
 ///
 /// Two routers of one program that are each other's peers keep each other alive. Let one of them
 /// hold the other as a `Weak`.
-impl<R: Receiver> Receiver for Weak<R> {
+impl<R: PackageReceiver> PackageReceiver for Weak<R> {
     fn send(&self, package: Package) -> Result<(), SendError> {
         match self.upgrade() {
             Some(receiver) => receiver.send(package),
@@ -91,7 +92,7 @@ impl<R: Receiver> Receiver for Weak<R> {
     }
 }
 
-impl<R: Receiver + ?Sized> Receiver for &R {
+impl<R: PackageReceiver + ?Sized> PackageReceiver for &R {
     fn send(&self, package: Package) -> Result<(), SendError> {
         (**self).send(package)
     }
@@ -101,31 +102,31 @@ impl<R: Receiver + ?Sized> Receiver for &R {
     }
 }
 
-/// A receiver that calls a function: see [`from_fn`].
+/// A receiver that calls a function: see [`receiver_fn`].
 #[derive(Clone, Copy)]
-pub struct FromFn<F>(F);
+pub struct ReceiverFn<F>(F);
 
 /// A receiver that calls `function` with every package, on the sender's thread.
 ///
 /// ```
 /// use ganger_proc_api::{Message, Package};
-/// use ganger_relay::{Receiver, from_fn};
+/// use ganger_relay::{PackageReceiver, receiver_fn};
 ///
-/// let printer = from_fn(|package: Package| {
+/// let printer = receiver_fn(|package: Package| {
 ///     println!("{}: {:?}", package.target, package.message);
 ///     Ok(())
 /// });
 /// printer.send(Message::new("hello", ()).to("{printer|1}".parse()?)).unwrap();
 /// # Ok::<(), ganger_proc_api::ParsePidError>(())
 /// ```
-pub const fn from_fn<F>(function: F) -> FromFn<F>
+pub const fn receiver_fn<F>(function: F) -> ReceiverFn<F>
 where
     F: Fn(Package) -> Result<(), SendError> + Send + Sync,
 {
-    FromFn(function)
+    ReceiverFn(function)
 }
 
-impl<F> Receiver for FromFn<F>
+impl<F> PackageReceiver for ReceiverFn<F>
 where
     F: Fn(Package) -> Result<(), SendError> + Send + Sync,
 {
@@ -134,14 +135,15 @@ where
     }
 }
 
-impl<F> fmt::Debug for FromFn<F> {
+impl<F> fmt::Debug for ReceiverFn<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FromFn(..)")
+        f.write_str("ReceiverFn(..)")
     }
 }
 
-/// How a receiver passes a package on: [`Receiver::send`] or [`Receiver::send_control`].
-pub(crate) type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
+/// How a receiver passes a package on: [`PackageReceiver::send`] or
+/// [`PackageReceiver::send_control`].
+pub(crate) type PassOn = fn(&dyn PackageReceiver, Package) -> Result<(), SendError>;
 
 /// The error that refuses `package`, with a tracing event.
 #[cold]

@@ -3,7 +3,7 @@
 use crate::error::AddError;
 use crate::hop::Hop;
 use crate::node::Node;
-use crate::receiver::{PassOn, Receiver, TARGET, refused};
+use crate::receiver::{PackageReceiver, PassOn, TARGET, refused};
 use crate::table::Table;
 use ganger_proc_api::{NodeName, Package, SendError, SendErrorKind};
 use std::fmt;
@@ -31,16 +31,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-/// use ganger_relay::{Mailbox, Node, Receiver, Router};
+/// use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
 /// use std::sync::Arc;
 ///
 /// let (here, there) = (NodeName::new("here")?, NodeName::new("there")?);
 /// let router = Router::new(Arc::new(Node::new(here)));
 /// let other = Router::new(Arc::new(Node::new(there)));
 ///
-/// let mailbox = Arc::new(Mailbox::new(there, HostName::new("box")?));
-/// other.local().add_host(mailbox.host(), mailbox.clone())?;
-/// let inbox = mailbox.open();
+/// let channels = Arc::new(ChannelHost::new(there, HostName::new("box")?));
+/// other.local().add_host(channels.host(), channels.clone())?;
+/// let inbox = channels.open();
 ///
 /// let error = router.send(Message::new("hello", ()).to(inbox.pid())).unwrap_err();
 /// assert_eq!(error.kind, SendErrorKind::NodeNotFound);
@@ -52,9 +52,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// ```
 pub struct Router {
     local: Arc<Node>,
-    peers: Table<NodeName, Arc<dyn Receiver>>,
+    peers: Table<NodeName, Arc<dyn PackageReceiver>>,
     /// The lock is held only to clone or replace the pointer.
-    fallback: RwLock<Option<Arc<dyn Receiver>>>,
+    fallback: RwLock<Option<Arc<dyn PackageReceiver>>>,
 }
 
 impl Router {
@@ -79,7 +79,11 @@ impl Router {
     /// # Errors
     /// With `receiver` inside: [`AddError::PeerExists`] when there is a peer of that name,
     /// [`AddError::LocalNode`] when it is the local node's name.
-    pub fn add_peer(&self, peer: NodeName, receiver: Arc<dyn Receiver>) -> Result<(), AddError> {
+    pub fn add_peer(
+        &self,
+        peer: NodeName,
+        receiver: Arc<dyn PackageReceiver>,
+    ) -> Result<(), AddError> {
         if peer == self.local.name() {
             let node = peer;
             return Err(AddError::LocalNode { node, receiver });
@@ -96,7 +100,7 @@ impl Router {
     /// Removes a peer and returns it. `None` when there is none of that name. O(1).
     ///
     /// It does not wait for sends that are under way, which may still reach the peer.
-    pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn Receiver>> {
+    pub fn remove_peer(&self, peer: NodeName) -> Option<Arc<dyn PackageReceiver>> {
         let receiver = self.peers.remove(peer)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), %peer, "peer removed");
         Some(receiver)
@@ -111,20 +115,26 @@ impl Router {
     }
 
     /// Sets the receiver for nodes that are not peers, and returns the one before it.
-    pub fn set_fallback(&self, receiver: Arc<dyn Receiver>) -> Option<Arc<dyn Receiver>> {
+    pub fn set_fallback(
+        &self,
+        receiver: Arc<dyn PackageReceiver>,
+    ) -> Option<Arc<dyn PackageReceiver>> {
         let old = self.replace_fallback(Some(receiver));
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback set");
         old
     }
 
     /// Removes the receiver for nodes that are not peers, and returns it.
-    pub fn clear_fallback(&self) -> Option<Arc<dyn Receiver>> {
+    pub fn clear_fallback(&self) -> Option<Arc<dyn PackageReceiver>> {
         let old = self.replace_fallback(None)?;
         tracing::debug!(target: TARGET, node = %self.local.name(), "internode fallback cleared");
         Some(old)
     }
 
-    fn replace_fallback(&self, new: Option<Arc<dyn Receiver>>) -> Option<Arc<dyn Receiver>> {
+    fn replace_fallback(
+        &self,
+        new: Option<Arc<dyn PackageReceiver>>,
+    ) -> Option<Arc<dyn PackageReceiver>> {
         let mut fallback = self
             .fallback
             .write()
@@ -132,7 +142,7 @@ impl Router {
         std::mem::replace(&mut *fallback, new)
     }
 
-    fn fallback(&self) -> Option<Arc<dyn Receiver>> {
+    fn fallback(&self) -> Option<Arc<dyn PackageReceiver>> {
         self.fallback
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -156,7 +166,7 @@ impl Router {
     fn pass_out(
         &self,
         mut package: Package,
-        receiver: &dyn Receiver,
+        receiver: &dyn PackageReceiver,
         pass_on: PassOn,
     ) -> Result<(), SendError> {
         let Some(_hop) = Hop::between_routers() else {
@@ -180,7 +190,7 @@ impl Router {
     }
 }
 
-impl Receiver for Router {
+impl PackageReceiver for Router {
     /// Hands the package to the local node, a peer or the fallback. O(1), plus the work of that
     /// receiver.
     ///

@@ -3,7 +3,7 @@
 #![cfg(not(ganger_loom))]
 
 use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};
+use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use ganger_sync::sync::lock;
 use std::fmt::{Debug, Write};
@@ -20,8 +20,8 @@ fn node(name: &str) -> NodeName {
     NodeName::new(name).unwrap()
 }
 
-fn sink() -> Arc<dyn Receiver> {
-    Arc::new(from_fn(|_| Ok(())))
+fn sink() -> Arc<dyn PackageReceiver> {
+    Arc::new(receiver_fn(|_| Ok(())))
 }
 
 /// Collects events. On demand, it uses the router from inside each event.
@@ -88,14 +88,14 @@ fn use_all_shards(router: &Router) {
 
 /// Does everything that causes an event, and checks that exactly those events come.
 fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
-    let mailbox = Arc::new(Mailbox::new(node("here"), host("box")));
+    let channels = Arc::new(ChannelHost::new(node("here"), host("box")));
     router
         .local()
-        .add_host(host("box"), mailbox.clone())
+        .add_host(host("box"), channels.clone())
         .unwrap();
     router.add_peer(node("there"), sink()).unwrap();
     router.set_fallback(sink());
-    let (one, two) = (mailbox.open(), mailbox.open());
+    let (one, two) = (channels.open(), channels.open());
     assert_eq!(
         told(),
         [
@@ -113,7 +113,7 @@ fn check(router: &Router, told: &dyn Fn() -> Vec<String>) {
     }
     assert!(told().is_empty(), "a package that is taken is no event");
 
-    mailbox.detach(one.pid());
+    channels.detach(one.pid());
     drop((one, two));
     router.clear_fallback();
     router.remove_peer(node("there"));

@@ -34,6 +34,7 @@ mod models;
 pub mod sim;
 
 pub use api::builder::Builder;
+pub use api::call::{Answer, Call};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::exit_actions::ExitActionError;
 pub use api::handle::{Handle, ProcessInfo, UpgradeRefused, UpgradeRefusedKind, WeakHandle};

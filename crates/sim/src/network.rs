@@ -5,7 +5,7 @@ use crate::faults::LATE;
 use crate::rt::Rt;
 use crate::timers::SimClock;
 use ganger_proc_api::{HostName, NameError, NodeName, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::{Node, Receiver, Router};
+use ganger_relay::{Node, PackageReceiver, Router};
 use ganger_sched::sim;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -133,7 +133,7 @@ impl Inner {
     }
 }
 
-impl Receiver for Way {
+impl PackageReceiver for Way {
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.send_on(package, false)
     }
@@ -193,14 +193,14 @@ impl Place {
         }
     }
 
-    fn remove(self, router: &Router) -> Option<Arc<dyn Receiver>> {
+    fn remove(self, router: &Router) -> Option<Arc<dyn PackageReceiver>> {
         match self {
             Self::Host(host) => router.local().remove_host(host),
             Self::Peer(peer) => router.remove_peer(peer),
         }
     }
 
-    fn add(self, router: &Router, receiver: Arc<dyn Receiver>) {
+    fn add(self, router: &Router, receiver: Arc<dyn PackageReceiver>) {
         drop(match self {
             Self::Host(host) => router.local().add_host(host, receiver),
             Self::Peer(peer) => router.add_peer(peer, receiver),

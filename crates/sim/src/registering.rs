@@ -4,8 +4,8 @@ use crate::faults::LATE;
 use crate::rt::Rt;
 use crate::timers::SimClock;
 use ganger_proc_api::{
-    BoxError, Command, CommandId, Completer, Handler, Process, Symbol, TypedCommand,
-    TypedCompleter, UpgradeRequest, typed_handler,
+    BoxError, Command, CommandId, Completer, Handler, Process, Reply, Symbol, TypedCommand,
+    UpgradeRequest, typed_handler,
 };
 use ganger_sched::sim;
 use ganger_sched::{FactoryError, RegisterError};
@@ -37,7 +37,7 @@ impl Rt<'_> {
     /// [`RegisterError`] when the type has a handler, or something has moved already.
     pub fn register_for<C: TypedCommand>(
         &self,
-        handle: impl Fn(C, TypedCompleter<C>) -> Result<(), BoxError> + Send + Sync + 'static,
+        handle: impl Fn(C, Reply<C::Answer>) -> Result<(), BoxError> + Send + Sync + 'static,
     ) -> Result<(), RegisterError> {
         let name = Symbol::new(std::any::type_name::<C>());
         let faulty = self.faulty(name, typed_handler(handle));

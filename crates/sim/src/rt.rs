@@ -7,9 +7,10 @@ use crate::network::Network;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
 use crate::trace::{Actor, Trace};
-use ganger_proc_api::ExitReason;
+use ganger_proc_api::{CommandError, ExitReason};
 use ganger_sched::sim::{self, Did, Machine, Note};
-use ganger_sched::{Handle, ProcessHandle};
+use ganger_sched::{Call, Handle, ProcessHandle};
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
@@ -26,7 +27,8 @@ const STALL: usize = 100;
 ///
 /// It dereferences to the scheduler's [`Handle`]. A call that would block the thread panics,
 /// because no other thread moves the actors. These are a send that waits for room, `Handle::stop`,
-/// and `ProcessHandle::wait` of a live process. The last two have counterparts here.
+/// `Call::wait`, and `ProcessHandle::wait` of a live process. The last three have counterparts
+/// here.
 pub struct Rt<'a> {
     handle: Handle,
     machine: &'a dyn Moves,
@@ -210,7 +212,7 @@ impl<'a> Rt<'a> {
     /// # Panics
     /// When no actor can move and the process has not ended, and as [`step`](Self::step).
     #[track_caller]
-    pub fn wait(&self, process: ProcessHandle) -> ExitReason {
+    pub fn wait<M: ?Sized>(&self, process: ProcessHandle<M>) -> ExitReason {
         while !process.is_finished() {
             let pid = process.pid();
             if !self.step() {
@@ -218,6 +220,25 @@ impl<'a> Rt<'a> {
             }
         }
         process.wait()
+    }
+
+    /// Calls a process, and goes on until the answer is here: the counterpart of `Call::wait`.
+    ///
+    /// # Errors
+    /// As for [`Call::wait`].
+    ///
+    /// # Panics
+    /// When no actor can move and there is no answer, and as [`step`](Self::step).
+    #[track_caller]
+    pub fn answer<T: Send + 'static>(&self, call: Call<T>) -> Result<T, CommandError> {
+        let pid = call.pid();
+        let answer = call.begin();
+        while !answer.is_ready() {
+            if !self.step() {
+                self.fail(format!("{pid} has not answered, and {STUCK}"));
+            }
+        }
+        answer.wait()
     }
 
     /// # Panics

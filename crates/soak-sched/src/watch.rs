@@ -170,10 +170,7 @@ mod tests {
 
     #[test]
     fn a_count_of_an_account_is_a_move() {
-        let scheduler = ganger::sched::Scheduler::builder()
-            .workers(1)
-            .build()
-            .unwrap();
+        let scheduler = ganger::Scheduler::builder().workers(1).build().unwrap();
         let (watch, account) = (Watch::default(), Arc::new(Account::default()));
         watch.add(scheduler.downgrade(), &account);
         let before = watch.progress();

@@ -193,7 +193,7 @@ mod tests {
     use super::super::chunks::Buffers;
     use super::super::gate::Gate;
     use super::*;
-    use ganger::proc_api::ContextBackend;
+    use ganger::ContextBackend;
     use ganger::{
         CancelReason, CommandError, Outcome as StepOutcome, Package, SendError, SubmitError,
         SubmitErrorKind, Symbol,

@@ -11,7 +11,7 @@ fn what_is_wrong_with_a_host_or_a_node_is_said_once() {
     assert_eq!(
         error.to_string(),
         "the scheduler can't be a host of the node: the node alpha has a host outside already; \
-         `outside` is the host of `open_mailbox`, so give the scheduler another name"
+         `outside` is the host of `open_inbox`, so give the scheduler another name"
     );
     assert!(error.source().is_none());
     let error = Runtime::builder().node("").build().unwrap_err();

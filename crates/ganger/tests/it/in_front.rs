@@ -2,7 +2,7 @@
 
 use crate::support::Echo;
 use ganger::prelude::*;
-use ganger::relay::from_fn;
+use ganger::receiver_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -15,18 +15,18 @@ fn on_node(routes_unknown: bool) -> (Scheduler, Arc<Node>) {
     (builder.build().unwrap(), node)
 }
 
-fn mailbox_of(scheduler: &Scheduler, node: &Node) -> Mailbox<WeakHandle> {
-    Mailbox::in_front_of(scheduler.downgrade(), node.name(), scheduler.host_name())
+fn channels_of(scheduler: &Scheduler, node: &Node) -> ChannelHost<WeakHandle> {
+    ChannelHost::in_front_of(scheduler.downgrade(), node.name(), scheduler.host_name())
 }
 
-/// A scheduler with a mailbox in front of it.
-fn behind_a_mailbox() -> (Scheduler, Arc<Mailbox<WeakHandle>>) {
+/// A scheduler with channels in front of it.
+fn behind_channels() -> (Scheduler, Arc<ChannelHost<WeakHandle>>) {
     let (scheduler, node) = on_node(true);
-    let mailbox = Arc::new(mailbox_of(&scheduler, &node));
+    let channels = Arc::new(channels_of(&scheduler, &node));
     let host = scheduler.host_name();
-    node.add_host(host, mailbox.clone()).unwrap();
+    node.add_host(host, channels.clone()).unwrap();
     scheduler.start().unwrap();
-    (scheduler, mailbox)
+    (scheduler, channels)
 }
 
 /// A scheduler that is there later on.
@@ -54,9 +54,9 @@ fn assert_refused(scheduler: &Scheduler, text: &str, kind: SendErrorKind) {
 // pins: R5
 #[test]
 fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
-    let (scheduler, mailbox) = behind_a_mailbox();
+    let (scheduler, channels) = behind_channels();
     for text in ["{main|7}", "{here@main|7}"] {
-        let inbox = mailbox.attach(pid(text)).unwrap();
+        let inbox = channels.attach(pid(text)).unwrap();
         let echo = scheduler.submit(Echo, "main", ()).unwrap();
         let question = Package::new(inbox.pid(), echo.pid(), "question", 7_u64);
         scheduler.send(question).unwrap();
@@ -72,9 +72,9 @@ fn processes_answer_whom_is_attached_in_front_of_their_scheduler() {
 // pins: R2, R5
 #[test]
 fn what_nobody_takes_is_not_found() {
-    let (scheduler, mailbox) = behind_a_mailbox();
+    let (scheduler, channels) = behind_channels();
     assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
-    let inbox = mailbox.attach(pid("{main|7}")).unwrap();
+    let inbox = channels.attach(pid("{main|7}")).unwrap();
     send(&scheduler, "{main|7}").unwrap();
     drop(inbox);
     assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
@@ -86,7 +86,7 @@ fn what_nobody_takes_is_not_found() {
 fn who_is_in_front_may_ask_twice() {
     let (place, asked) = (Later::default(), Arc::new(AtomicU64::new(0)));
     let (later, count) = (Arc::clone(&place), Arc::clone(&asked));
-    let front = from_fn(move |package| {
+    let front = receiver_fn(move |package| {
         let before = count.fetch_add(1, Ordering::SeqCst);
         assert!(before < 10, "it asks itself for ever");
         let first = send_to(&later, package);
@@ -104,15 +104,15 @@ fn who_is_in_front_may_ask_twice() {
 #[test]
 fn who_is_in_front_may_send_to_another_there() {
     let (scheduler, node) = on_node(true);
-    let mailbox = mailbox_of(&scheduler, &node);
-    let inbox = mailbox.attach(pid("{main|8}")).unwrap();
+    let channels = channels_of(&scheduler, &node);
+    let inbox = channels.attach(pid("{main|8}")).unwrap();
     let weak = scheduler.downgrade();
-    let front = from_fn(move |package: Package| match package.target.id() {
+    let front = receiver_fn(move |package: Package| match package.target.id() {
         7 => {
             let handle = weak.upgrade().expect("it sends");
             handle.send(Package::new(None, pid("{main|8}"), "noted", 1_u64))
         }
-        _ => mailbox.send(package),
+        _ => channels.send(package),
     });
     node.add_host(scheduler.host_name(), Arc::new(front))
         .unwrap();
@@ -132,7 +132,7 @@ fn a_scheduler_behind_itself_refuses_whom_it_does_not_know() {
         assert_refused(&scheduler, "{main|7}", SendErrorKind::NotFound);
         for name in ["main", "other"] {
             let handle = scheduler.handle();
-            let again = from_fn(move |package| handle.send(package));
+            let again = receiver_fn(move |package| handle.send(package));
             let name = HostName::new(name).unwrap();
             node.add_host(name, Arc::new(again)).unwrap();
         }
@@ -154,7 +154,7 @@ fn schedulers_that_route_to_each_other_refuse_whom_neither_knows() {
     let [first, second] = [(); 2].map(|()| Later::default());
     let build = |host: &str, own: &Later, other: &Later| {
         let other = Arc::clone(other);
-        let router = from_fn(move |package| send_to(&other, package));
+        let router = receiver_fn(move |package| send_to(&other, package));
         let builder = Scheduler::builder().workers(1).host(host);
         let builder = builder.router(Arc::new(router)).route_unknown(true);
         let scheduler = builder.build().unwrap();

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "relay")]
 mod errors;
+mod first_programs;
 #[cfg(feature = "relay")]
 mod in_front;
 mod supervisor;

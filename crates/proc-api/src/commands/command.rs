@@ -79,14 +79,20 @@ impl Command {
 #[non_exhaustive]
 pub enum CommandError {
     /// No handler is registered for the id.
-    #[error("no handler is registered for command {0}")]
+    #[error("no handler is registered for command {0}; register one before the scheduler starts")]
     Unknown(CommandId),
-    /// The handler dropped its completer without using it.
-    #[error("the handler dropped its completer without completing the command")]
+    /// The handler, or the process that was called, dropped its completer without using it.
+    #[error(
+        "no answer: the handler, or the process that was called, dropped its completer without \
+         completing the command"
+    )]
     Dropped,
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),
+    /// No answer has come in the time that was given.
+    #[error("no answer has come in time")]
+    Timeout,
     /// The answer is not of the type that it was taken as. The answer is inside. The box keeps
     /// completions small.
     #[error(transparent)]

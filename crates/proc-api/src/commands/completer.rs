@@ -16,8 +16,8 @@ pub trait CompletionSink: Send + Sync {
         self.complete(tag, token, Err(CommandError::Dropped));
     }
 
-    /// The process that waits for the completion.
-    fn pid(&self) -> Pid;
+    /// The process that waits for the completion, if it is one.
+    fn pid(&self) -> Option<Pid>;
 
     /// Whether that process has been asked to finish, is to take no further step, or has ended, or
     /// has taken the yield back.
@@ -98,10 +98,11 @@ impl Completer {
         }
     }
 
-    /// The process that waits for the answer. Always `Some` in this version.
+    /// The process that waits for the answer; `None` when the answer goes to code outside of any
+    /// process.
     #[must_use]
     pub fn pid(&self) -> Option<Pid> {
-        self.sink.as_ref().map(|sink| sink.pid())
+        self.sink.as_ref().and_then(|sink| sink.pid())
     }
 
     /// The tag that the process gave the yield.
@@ -248,8 +249,8 @@ impl CompletionSink for FnSink {
         }
     }
 
-    fn pid(&self) -> Pid {
-        self.pid
+    fn pid(&self) -> Option<Pid> {
+        Some(self.pid)
     }
 
     fn is_cancelled(&self, _: u64) -> bool {
@@ -318,8 +319,8 @@ mod tests {
     impl CompletionSink for Mortal {
         fn complete(self: Arc<Self>, _: Tag, _: u64, _: Result<Payload, CommandError>) {}
 
-        fn pid(&self) -> Pid {
-            "{test|1}".parse().unwrap()
+        fn pid(&self) -> Option<Pid> {
+            "{test|1}".parse().ok()
         }
 
         fn is_cancelled(&self, _: u64) -> bool {

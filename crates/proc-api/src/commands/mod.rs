@@ -9,10 +9,12 @@ mod command;
 mod completer;
 mod completion;
 mod handler;
+mod reply;
 mod typed;
 
 pub use command::{Command, CommandError, CommandId, Tag};
 pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
 pub use completion::Completion;
 pub use handler::Handler;
-pub use typed::{Asked, TypedCommand, TypedCompleter, typed_handler};
+pub use reply::Reply;
+pub use typed::{Asked, TypedCommand, typed_handler};

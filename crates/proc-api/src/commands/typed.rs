@@ -10,9 +10,9 @@
 //! [`CommandId::FIRST_TYPED`] on when the type is first seen. Each thread remembers a few types
 //! with their numbers.
 
-use super::{CommandError, CommandId, Completer, Completion, Tag};
+use super::{Command, CommandError, CommandId, Completer, Completion, Reply, Tag};
 use crate::raw::Kind;
-use crate::values::{BoxError, Payload, Pid};
+use crate::values::{BoxError, Payload};
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
@@ -40,6 +40,13 @@ use std::sync::{PoisonError, RwLock};
 pub trait TypedCommand: Send + Sized + 'static {
     /// What the command is answered with.
     type Answer: Send + 'static;
+
+    /// The command as its handler gets it. For commands that no handler is registered for.
+    #[doc(hidden)]
+    #[inline]
+    fn into_command(self) -> Command {
+        Command::new(CommandId::of::<Self>(), Payload::any(self))
+    }
 }
 
 /// The types of the commands so far, in the order of their numbers.
@@ -185,56 +192,6 @@ impl Completion {
     }
 }
 
-/// The right, and the duty, to answer a [typed command](TypedCommand): see [`Completer`].
-#[must_use = "dropping a completer answers with an error"]
-pub struct TypedCompleter<C> {
-    completer: Completer,
-    command: PhantomData<fn(C)>,
-}
-
-impl<C: TypedCommand> TypedCompleter<C> {
-    /// The completer, for answers of the command's type.
-    #[inline]
-    pub fn new(completer: Completer) -> Self {
-        let command = PhantomData;
-        Self { completer, command }
-    }
-
-    /// Answers with a result. Never blocks.
-    #[inline]
-    pub fn complete(self, answer: C::Answer) {
-        self.completer.finish(Ok(Payload::any(answer)));
-    }
-
-    /// Answers with an error. Never blocks.
-    pub fn fail(self, error: impl Into<BoxError>) {
-        self.completer.fail(error);
-    }
-
-    /// The process that waits for the answer.
-    #[must_use]
-    pub fn pid(&self) -> Option<Pid> {
-        self.completer.pid()
-    }
-
-    /// Whether the work may be given up: see [`Completer::is_cancelled`].
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.completer.is_cancelled()
-    }
-
-    /// The completer beneath, for [`Completer::on_end`] and for answers that are payloads.
-    pub fn untyped(self) -> Completer {
-        self.completer
-    }
-}
-
-impl<C> fmt::Debug for TypedCompleter<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.completer.fmt(f)
-    }
-}
-
 /// A handler that is called with a command of type `C`, as a [`Handler`](super::Handler).
 ///
 /// ```
@@ -246,24 +203,24 @@ impl<C> fmt::Debug for TypedCompleter<C> {
 /// }
 ///
 /// fn is_handler(_: impl Handler) {}
-/// is_handler(typed_handler::<Double>(|Double(number), completer| {
-///     completer.complete(2 * number);
+/// is_handler(typed_handler::<Double>(|Double(number), reply| {
+///     reply.complete(2 * number);
 ///     Ok(())
 /// }));
 /// ```
 pub fn typed_handler<C: TypedCommand>(
-    handle: impl Fn(C, TypedCompleter<C>) -> Result<(), BoxError> + Send + Sync + 'static,
+    handle: impl Fn(C, Reply<C::Answer>) -> Result<(), BoxError> + Send + Sync + 'static,
 ) -> impl super::Handler {
-    move |command: super::Command, completer: Completer| -> Result<(), BoxError> {
+    move |command: Command, completer: Completer| -> Result<(), BoxError> {
         let command = command.payloads.take::<C>()?;
-        handle(command, TypedCompleter::new(completer))
+        handle(command, Reply::new(completer))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::{Command, Handler};
+    use crate::commands::Handler;
     use std::sync::mpsc::channel;
 
     struct Double(u64);
@@ -316,8 +273,8 @@ mod tests {
     }
 
     fn answer_to(command: Command) -> Result<Completion, BoxError> {
-        let handler = typed_handler::<Double>(|Double(number), completer| {
-            completer.complete(2 * number);
+        let handler = typed_handler::<Double>(|Double(number), reply| {
+            reply.complete(2 * number);
             Ok(())
         });
         let (sender, receiver) = channel();

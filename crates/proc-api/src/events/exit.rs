@@ -2,6 +2,7 @@
 
 use super::CancelReason;
 use crate::values::{BoxError, Payload, Symbol};
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
@@ -44,6 +45,27 @@ impl ExitReason {
             Self::Done(payload) => Ok(payload),
             other => Err(other),
         }
+    }
+
+    /// The result as a `T`, if it finished by itself with one.
+    ///
+    /// ```
+    /// use ganger_proc_api::ExitReason;
+    ///
+    /// let sum: u64 = ExitReason::Done(42_u64.into()).take()?;
+    /// assert_eq!(sum, 42);
+    /// let error = ExitReason::Failed("no luck".into()).take::<u64>().unwrap_err();
+    /// assert_eq!(error.to_string(), "failed: no luck");
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The reason itself when the process ended in another way, and [`WrongType`], with the result
+    /// inside, when that is of another type.
+    ///
+    /// [`WrongType`]: crate::WrongType
+    pub fn take<T: Any>(self) -> Result<T, BoxError> {
+        Ok(self.into_result()?.take()?)
     }
 
     /// Whether it finished by itself.

@@ -5,6 +5,8 @@ use crate::commands::Completion;
 use crate::events::{CancelReason, Event, Events, ExitNotice};
 use crate::values::{BoxError, Message, Payloads, WrongType};
 use std::any;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// A process that takes messages of one type.
 ///
@@ -38,7 +40,8 @@ use std::any;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no actor",
     note = "implement `Actor` for a process that takes messages of one type, and `Process` for one \
-            that sees each event"
+            that sees each event",
+    note = "of a closure, `actor_fn(|ctx, message: M, out| {{ … Ok(()) }})` makes one"
 )]
 pub trait Actor: Send + 'static {
     /// What it takes: mostly an enum of its own.
@@ -116,6 +119,57 @@ pub trait Actor: Send + 'static {
 
     /// Releases what the process holds: see [`Process::close`].
     fn close(&mut self) {}
+}
+
+/// An actor that calls a closure with each message: see [`actor_fn`].
+pub struct ActorFn<M, F> {
+    receive: F,
+    takes: PhantomData<fn(M)>,
+}
+
+/// An actor of a closure, which takes what [`Actor::receive`] takes. It has no other methods: for
+/// answers and notices implement [`Actor`].
+///
+/// ```
+/// use ganger_proc_api::{Actor, actor_fn};
+///
+/// fn is_actor<A: Actor<Message = u64>>(_: A) {}
+///
+/// let mut sum = 0;
+/// is_actor(actor_fn(move |_, number: u64, out| {
+///     sum += number;
+///     if sum >= 100 {
+///         out.done(sum);
+///     }
+///     Ok(())
+/// }));
+/// ```
+pub fn actor_fn<M, F>(receive: F) -> ActorFn<M, F>
+where
+    M: Send + 'static,
+    F: FnMut(&Context, M, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    let takes = PhantomData;
+    ActorFn { receive, takes }
+}
+
+impl<M, F> Actor for ActorFn<M, F>
+where
+    M: Send + 'static,
+    F: FnMut(&Context, M, &mut StepOutput) -> StepResult + Send + 'static,
+{
+    type Message = M;
+
+    #[inline]
+    fn receive(&mut self, ctx: &Context, message: M, out: &mut StepOutput) -> StepResult {
+        (self.receive)(ctx, message, out)
+    }
+}
+
+impl<M, F> fmt::Debug for ActorFn<M, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ActorFn(..)")
+    }
 }
 
 /// An [`Actor`] as a [`Process`]: for calls that take a process, an upgrade for instance.

@@ -1,8 +1,7 @@
 //! Yields of typed commands.
 
 use super::StepOutput;
-use crate::commands::{Asked, Command, CommandId, Tag, TypedCommand};
-use crate::values::Payload;
+use crate::commands::{Asked, Tag, TypedCommand};
 
 impl StepOutput {
     /// Asks for a [typed command](TypedCommand) to be carried out, as
@@ -10,10 +9,7 @@ impl StepOutput {
     /// completion is here; a process that knows it otherwise drops it.
     #[inline]
     pub fn ask<C: TypedCommand>(&mut self, command: C, tag: Tag) -> Asked<C> {
-        self.yield_command(
-            Command::new(CommandId::of::<C>(), Payload::any(command)),
-            tag,
-        );
+        self.yield_command(command.into_command(), tag);
         Asked::new(tag)
     }
 }

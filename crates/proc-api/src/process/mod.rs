@@ -18,7 +18,7 @@ mod state_machine;
 mod submit_error;
 mod upgrade;
 
-pub use actor::{Actor, ActorProcess};
+pub use actor::{Actor, ActorFn, ActorProcess, actor_fn};
 pub use backend::{ContextBackend, NotFound};
 pub use cancel_token::CancelToken;
 pub use context::Context;

@@ -202,7 +202,8 @@ impl StepOutput {
     }
 
     /// The process ends with this result as soon as the step has returned. It is final: return
-    /// after it. Of several results the first one counts.
+    /// after it. Of several results the first one counts. A value of a type of the program's own is
+    /// `Payload::any(value)`; [`ExitReason::take`](crate::ExitReason::take) gives it back.
     ///
     /// Messages that no step has taken when a process ends are dropped, and counted as undelivered;
     /// those that this step has taken are not counted.

@@ -1,7 +1,7 @@
 //! Helpers that the tests share.
 
 use ganger_proc_api::{HostName, NodeName, Package, Payload, Pid, SendError, SendErrorKind};
-use ganger_relay::{Receiver, from_fn};
+use ganger_relay::{PackageReceiver, receiver_fn};
 use ganger_sync::sync::lock;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ fn number_from(package: Package, target: &str, source: Pid) -> u64 {
 /// Sends through `receiver`, which must refuse the package for the reason `kind`, and give it back
 /// unchanged.
 #[track_caller]
-pub(crate) fn assert_refused(receiver: &dyn Receiver, target: &str, kind: SendErrorKind) {
+pub(crate) fn assert_refused(receiver: &dyn PackageReceiver, target: &str, kind: SendErrorKind) {
     let error = receiver.send(package(target, 7)).unwrap_err();
     assert_eq!(error.kind, kind, "{target}");
     assert_eq!(number(error.into_package(), target), 7);
@@ -85,7 +85,7 @@ impl Recorder {
     }
 }
 
-impl Receiver for Recorder {
+impl PackageReceiver for Recorder {
     fn send(&self, package: Package) -> Result<(), SendError> {
         lock(&self.0).push(package);
         Ok(())
@@ -93,8 +93,10 @@ impl Receiver for Recorder {
 }
 
 /// Refuses every package for the reason `kind`.
-pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn Receiver> {
-    Arc::new(from_fn(move |package| Err(SendError::new(kind, package))))
+pub(crate) fn refuser(kind: SendErrorKind) -> Arc<dyn PackageReceiver> {
+    Arc::new(receiver_fn(move |package| {
+        Err(SendError::new(kind, package))
+    }))
 }
 
 /// Every reason.
@@ -108,7 +110,7 @@ pub(crate) const ALL_KINDS: [SendErrorKind; 6] = [
 ];
 
 /// Whether `a` and `b` are the same object.
-pub(crate) fn is_same<R>(a: &Arc<dyn Receiver>, b: &Arc<R>) -> bool {
+pub(crate) fn is_same<R>(a: &Arc<dyn PackageReceiver>, b: &Arc<R>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
 

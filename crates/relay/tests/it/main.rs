@@ -1,8 +1,8 @@
 //! What the relay promises: R2 to R5. Each test names the promise that it pins.
 #![cfg(not(ganger_loom))]
 
+mod channel_host;
 mod common;
-mod mailbox;
 mod model;
 mod node;
 mod order;

@@ -4,7 +4,7 @@
 use crate::common::{host, is_same, node, number, number_passed_on, package, pid};
 use ganger_proc_api::{Package, SendError, SendErrorKind};
 use ganger_relay::{
-    AddError, AttachError, Mailbox, MailboxReceiver, Node, Receiver, Router, TryRecvError,
+    AddError, AttachError, ChannelHost, Inbox, Node, PackageReceiver, Router, TryRecvError,
 };
 use ganger_sync::sync::lock;
 use proptest::collection::vec;
@@ -23,7 +23,7 @@ const IDS: u64 = 3;
 #[derive(Default)]
 struct Place(Mutex<Vec<(bool, Package)>>);
 
-impl Receiver for Place {
+impl PackageReceiver for Place {
     fn send(&self, package: Package) -> Result<(), SendError> {
         lock(&self.0).push((false, package));
         Ok(())
@@ -104,9 +104,9 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// One receiving end, and the packages that must be in its channel.
-struct Inbox {
+struct Kept {
     id: u64,
-    receiver: MailboxReceiver,
+    receiver: Inbox,
     packages: VecDeque<(String, u64)>,
     is_attached: bool,
 }
@@ -117,14 +117,14 @@ type Sent = Vec<(bool, String, u64)>;
 /// A router, and the model of what it must do.
 struct Model {
     router: Router,
-    mailbox: Arc<Mailbox>,
+    channels: Arc<ChannelHost>,
     /// Each receiver ever added, with the packages that it must have got since the last check.
     places: Vec<(Arc<Place>, Sent)>,
-    /// The index of each host's receiver; none for the mailbox.
+    /// The index of each host's receiver; none for the channel host.
     hosts: BTreeMap<&'static str, Option<usize>>,
     peers: BTreeMap<&'static str, usize>,
     fallback: Option<usize>,
-    inboxes: Vec<Inbox>,
+    inboxes: Vec<Kept>,
     opened: u64,
     sent: u64,
 }
@@ -132,11 +132,11 @@ struct Model {
 impl Model {
     fn new() -> Self {
         let here = Arc::new(Node::new(node(HERE)));
-        let mailbox = Arc::new(Mailbox::new(node(HERE), host(BOX)));
-        here.add_host(host(BOX), mailbox.clone()).unwrap();
+        let channels = Arc::new(ChannelHost::new(node(HERE), host(BOX)));
+        here.add_host(host(BOX), channels.clone()).unwrap();
         Self {
             router: Router::new(here),
-            mailbox,
+            channels,
             places: Vec::new(),
             hosts: BTreeMap::from([(BOX, None)]),
             peers: BTreeMap::new(),
@@ -153,20 +153,24 @@ impl Model {
         (self.places.len() - 1, place)
     }
 
-    fn is_the_one(&self, found: Option<&Arc<dyn Receiver>>, expected: Option<usize>) -> bool {
+    fn is_the_one(
+        &self,
+        found: Option<&Arc<dyn PackageReceiver>>,
+        expected: Option<usize>,
+    ) -> bool {
         match (found, expected) {
             (Some(found), Some(expected)) => is_same(found, &self.places[expected].0),
             (found, expected) => found.is_none() && expected.is_none(),
         }
     }
 
-    fn attached(&mut self, id: u64) -> Option<&mut Inbox> {
+    fn attached(&mut self, id: u64) -> Option<&mut Kept> {
         self.inboxes
             .iter_mut()
             .find(|it| it.is_attached && it.id == id)
     }
 
-    /// Whether PIDs of that kind belong to the mailbox.
+    /// Whether PIDs of that kind belong to the channel host.
     fn is_boxed(target: Target) -> bool {
         target.host == BOX && target.node.is_none_or(|node| node == HERE)
     }
@@ -187,7 +191,7 @@ impl Model {
             Op::RemoveHost(name) => {
                 let found = self.router.local().remove_host(host(name));
                 match self.hosts.remove(name) {
-                    Some(None) => prop_assert!(is_same(&found.unwrap(), &self.mailbox)),
+                    Some(None) => prop_assert!(is_same(&found.unwrap(), &self.channels)),
                     expected => {
                         prop_assert!(self.is_the_one(found.as_ref(), expected.flatten()));
                     }
@@ -226,7 +230,7 @@ impl Model {
                 prop_assert!(self.is_the_one(found.as_ref(), expected));
             }
             Op::Attach(target) => {
-                let attached = self.mailbox.attach(pid(&target.text()));
+                let attached = self.channels.attach(pid(&target.text()));
                 let is_taken = self.attached(target.id).is_some();
                 match attached {
                     Ok(receiver) => {
@@ -240,7 +244,7 @@ impl Model {
                 }
             }
             Op::Open => {
-                let receiver = self.mailbox.open();
+                let receiver = self.channels.open();
                 self.opened += 1;
                 while self.attached(self.opened).is_some() {
                     self.opened += 1;
@@ -250,7 +254,7 @@ impl Model {
                 self.keep(self.opened, receiver);
             }
             Op::Detach(target) => {
-                let is_detached = self.mailbox.detach(pid(&target.text()));
+                let is_detached = self.channels.detach(pid(&target.text()));
                 let inbox = self.attached(target.id).filter(|_| Self::is_boxed(target));
                 prop_assert_eq!(is_detached, inbox.is_some());
                 if let Some(inbox) = inbox {
@@ -297,8 +301,8 @@ impl Model {
         self.compare()
     }
 
-    fn keep(&mut self, id: u64, receiver: MailboxReceiver) {
-        self.inboxes.push(Inbox {
+    fn keep(&mut self, id: u64, receiver: Inbox) {
+        self.inboxes.push(Kept {
             id,
             receiver,
             packages: VecDeque::new(),
@@ -361,9 +365,9 @@ impl Model {
         prop_assert_eq!(self.router.peers(), peers);
         let mut attached: Vec<_> = self.inboxes.iter().filter(|it| it.is_attached).collect();
         attached.sort_by_key(|it| it.id);
-        let pid_of = |it: &&Inbox| pid(&format!("{{{HERE}@{BOX}|{}}}", it.id));
+        let pid_of = |it: &&Kept| pid(&format!("{{{HERE}@{BOX}|{}}}", it.id));
         let attached: Vec<_> = attached.iter().map(pid_of).collect();
-        prop_assert_eq!(self.mailbox.attached(), attached);
+        prop_assert_eq!(self.channels.attached(), attached);
         for (place, expected) in &mut self.places {
             let found = std::mem::take(&mut *lock(&place.0));
             prop_assert_eq!(found.len(), expected.len());

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::SendErrorKind;
-use ganger_relay::{AddError, Mailbox, Node, Receiver, Router, from_fn};
+use ganger_relay::{AddError, ChannelHost, Node, PackageReceiver, Router, receiver_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -92,13 +92,13 @@ fn hosts_come_and_go() {
 // pins: R2
 #[test]
 fn references_to_receivers_are_receivers() {
-    fn take(receiver: impl Receiver) {
+    fn take(receiver: impl PackageReceiver) {
         receiver.send(package("{a|1}", 1)).unwrap();
     }
     let recorder = Recorder::new();
     take(&*recorder);
     take(Arc::clone(&recorder));
-    take(recorder.clone() as Arc<dyn Receiver>);
+    take(recorder.clone() as Arc<dyn PackageReceiver>);
     assert_eq!(recorder.take().len(), 3);
 }
 
@@ -112,8 +112,8 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
     here.add_host(host("itself"), itself).unwrap();
     let its_router = Arc::new(Arc::downgrade(&router));
     here.add_host(host("router"), its_router).unwrap();
-    let mailbox = Mailbox::in_front_of(Arc::downgrade(&here), node("here"), host("front"));
-    here.add_host(host("front"), Arc::new(mailbox)).unwrap();
+    let channels = ChannelHost::in_front_of(Arc::downgrade(&here), node("here"), host("front"));
+    here.add_host(host("front"), Arc::new(channels)).unwrap();
     // Each send starts with the full limit, so later ones are refused in the same way.
     for _ in 0..100 {
         for target in ["{itself|1}", "{router|1}", "{here@front|1}"] {
@@ -133,7 +133,7 @@ fn hosts_that_stand_behind_one_another_in_a_circle_refuse_what_they_get() {
 fn a_host_sends_on_what_it_gets_in_parts() {
     let here = Arc::new(Node::new(node("here")));
     let weak = Arc::downgrade(&here);
-    let in_parts = from_fn(move |package_| match package_.target.id() {
+    let in_parts = receiver_fn(move |package_| match package_.target.id() {
         1 => Ok(()),
         left => {
             let here = weak.upgrade().expect("it sends");
@@ -149,7 +149,7 @@ fn a_host_sends_on_what_it_gets_in_parts() {
 fn add_one_that_tries(here: &Arc<Node>, times: usize) -> Arc<AtomicUsize> {
     let asked = Arc::new(AtomicUsize::new(0));
     let (weak, count) = (Arc::downgrade(here), Arc::clone(&asked));
-    let tries = from_fn(move |package| {
+    let tries = receiver_fn(move |package| {
         let before = count.fetch_add(1, Ordering::Relaxed);
         assert!(before < 10_000, "it is asked without end");
         let here = weak.upgrade().expect("it sends");
@@ -189,7 +189,7 @@ fn one_that_sends_to_many_reaches_all_whatever_circles_there_are_beside_them() {
     let sink = Recorder::new();
     here.add_host(host("a"), sink.clone()).unwrap();
     let weak = Arc::downgrade(&here);
-    let to_many = from_fn(move |_| {
+    let to_many = receiver_fn(move |_| {
         let here = weak.upgrade().expect("it sends");
         for _ in 0..200 {
             assert_refused(&*here, "{itself|1}", SendErrorKind::HostNotFound);

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, Payload, Payloads, Pid};
-use ganger_relay::{Mailbox, Node, Receiver, Router};
+use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
 use ganger_sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,12 +32,12 @@ impl Drop for SetWhenDropped<'_> {
 #[test]
 fn each_senders_packages_arrive_in_its_order_while_others_attach_and_detach() {
     let router = Router::new(Arc::new(Node::new(node("here"))));
-    let mailbox = Arc::new(Mailbox::new(node("here"), host("box")));
+    let channels = Arc::new(ChannelHost::new(node("here"), host("box")));
     router
         .local()
-        .add_host(host("box"), mailbox.clone())
+        .add_host(host("box"), channels.clone())
         .unwrap();
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
     let is_done = AtomicBool::new(false);
 
     std::thread::scope(|scope| {
@@ -62,10 +62,10 @@ fn each_senders_packages_arrive_in_its_order_while_others_attach_and_detach() {
             while !is_done.load(Ordering::Relaxed) {
                 let inboxes: Vec<_> = others
                     .iter()
-                    .map(|&pid| mailbox.attach(pid).unwrap())
+                    .map(|&pid| channels.attach(pid).unwrap())
                     .collect();
                 for pid in &others[..32] {
-                    assert!(mailbox.detach(*pid));
+                    assert!(channels.detach(*pid));
                 }
                 drop(inboxes);
                 std::thread::yield_now();

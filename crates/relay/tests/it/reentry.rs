@@ -3,13 +3,13 @@
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, Payload, SendError};
-use ganger_relay::{Mailbox, Node, Receiver, Router};
+use ganger_relay::{ChannelHost, Node, PackageReceiver, Router};
 use std::sync::{Arc, Weak};
 
-/// A router with a host, a peer, a fallback and a mailbox, and a recorder to send to.
+/// A router with a host, a peer, a fallback and a channel host, and a recorder to send to.
 struct World {
     router: Router,
-    mailbox: Arc<Mailbox>,
+    channels: Arc<ChannelHost>,
     recorder: Arc<Recorder>,
 }
 
@@ -19,11 +19,11 @@ const MANY: u64 = 300;
 impl World {
     fn new() -> Arc<Self> {
         let router = Router::new(Arc::new(Node::new(node("here"))));
-        let mailbox = Arc::new(Mailbox::new(node("here"), host("box")));
+        let channels = Arc::new(ChannelHost::new(node("here"), host("box")));
         let recorder = Recorder::new();
         router
             .local()
-            .add_host(host("box"), mailbox.clone())
+            .add_host(host("box"), channels.clone())
             .unwrap();
         router
             .local()
@@ -32,7 +32,7 @@ impl World {
         router.add_peer(node("rec"), recorder.clone()).unwrap();
         Arc::new(Self {
             router,
-            mailbox,
+            channels,
             recorder,
         })
     }
@@ -46,7 +46,7 @@ impl World {
             self.router
                 .add_peer(node(&name), self.recorder.clone())
                 .unwrap();
-            let inbox = self.mailbox.open();
+            let inbox = self.channels.open();
             self.router
                 .send(Message::new("nested", ()).to(inbox.pid()))
                 .unwrap();
@@ -56,7 +56,7 @@ impl World {
         }
         assert!(local.hosts().contains(&host("rec")));
         assert!(self.router.peers().contains(&node("rec")));
-        assert!(self.mailbox.attached().len() < 2);
+        assert!(self.channels.attached().len() < 2);
         let fallback = self.router.set_fallback(self.recorder.clone());
         match fallback {
             Some(fallback) => self.router.set_fallback(fallback),
@@ -69,7 +69,7 @@ impl World {
 /// Uses every operation on each send and when it is dropped.
 struct Reentrant(Weak<World>);
 
-impl Receiver for Reentrant {
+impl PackageReceiver for Reentrant {
     fn send(&self, _package: Package) -> Result<(), SendError> {
         let world = self.0.upgrade().unwrap();
         world.use_everything();
@@ -110,7 +110,7 @@ fn a_receiver_may_use_everything_that_it_was_called_through() {
             router.send(package(target, 1)).unwrap();
             assert_eq!(world.recorder.take_one("{rec|1}"), 1);
         }
-        let front = Mailbox::in_front_of(reentrant(&world), node("here"), name);
+        let front = ChannelHost::in_front_of(reentrant(&world), node("here"), name);
         let behind = front.attach(pid("{reentrant|2}")).unwrap();
         front.send(package("{reentrant|1}", 1)).unwrap();
         assert_eq!(world.recorder.take_one("{rec|1}"), 1);
@@ -152,7 +152,7 @@ fn a_receiver_may_use_everything_when_it_is_dropped() {
 /// A receiver that takes itself out of the table is kept alive by the call alone.
 struct Leaver(Reentrant);
 
-impl Receiver for Leaver {
+impl PackageReceiver for Leaver {
     fn send(&self, _package: Package) -> Result<(), SendError> {
         let world = self.0.0.upgrade().unwrap();
         drop(world.router.local().remove_host(host("leaver")).unwrap());
@@ -182,7 +182,7 @@ fn a_receiver_may_leave_during_its_own_send() {
 fn a_payload_may_use_everything_when_a_receiver_frees_it() {
     returns(|| {
         let world = World::new();
-        let inbox = world.mailbox.open();
+        let inbox = world.channels.open();
         let payload = Payload::any(Reentrant(Arc::downgrade(&world)));
         let message = Message::new("heavy", payload);
         world.router.send(message.to(inbox.pid())).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use ganger_proc_api::{Message, Package, SendError, SendErrorKind};
-use ganger_relay::{AddError, Node, Receiver, Router, from_fn};
+use ganger_relay::{AddError, Node, PackageReceiver, Router, receiver_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -222,7 +222,7 @@ fn routers_that_try_one_another_refuse_soon_what_none_of_them_knows() {
     for (n, router) in routers.iter().enumerate() {
         let [first, second] = [1, 2].map(|step| Arc::downgrade(&routers[(n + step) % 3]));
         let asked = Arc::clone(&asked);
-        let either = from_fn(move |package| {
+        let either = receiver_fn(move |package| {
             let before = asked.fetch_add(1, Ordering::Relaxed);
             assert!(before < 10_000, "they are asked without end");
             (first.send(package)).or_else(|error| second.send(error.into_package()))
@@ -257,7 +257,7 @@ fn thirty_three_routers_may_stand_behind_one_another() {
 /// Ordinary messages go to the first receiver, control messages to the second.
 struct ByKind(Arc<Recorder>, Arc<Recorder>);
 
-impl Receiver for ByKind {
+impl PackageReceiver for ByKind {
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.0.send(package)
     }

@@ -12,7 +12,7 @@
 
 use crate::common::{host, node, pid};
 use ganger_proc_api::{Message, Package, Payload, Pid, SendError, SendErrorKind};
-use ganger_relay::{Mailbox, MailboxReceiver, Node, Receiver, Router, from_fn};
+use ganger_relay::{ChannelHost, Inbox, Node, PackageReceiver, Router, receiver_fn};
 use ganger_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use ganger_sync::hint::spin_loop;
 use ganger_sync::sync::lock;
@@ -85,7 +85,7 @@ impl Arrivals {
     }
 }
 
-impl Receiver for Arrivals {
+impl PackageReceiver for Arrivals {
     fn send(&self, package: Package) -> Result<(), SendError> {
         self.take(package);
         Ok(())
@@ -143,7 +143,7 @@ struct Sent {
 fn send_while_churning(
     sender: usize,
     targets: &[&str],
-    receiver: &dyn Receiver,
+    receiver: &dyn PackageReceiver,
     progress: &Progress,
 ) -> Sent {
     let _counted = Counted(&progress.senders);
@@ -204,7 +204,7 @@ fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Prog
         });
         if round % 2 == 0 {
             let other = Arc::clone(other);
-            router.set_fallback(Arc::new(from_fn(move |package| other.send(package))));
+            router.set_fallback(Arc::new(receiver_fn(move |package| other.send(package))));
         }
         router.remove_peer(there).unwrap();
         progress.while_many_are_sent(|| assert!(router.remove_peer(there).is_none()));
@@ -214,30 +214,30 @@ fn churn_peer(router: &Router, other: &Arc<Router>, rounds: u64, progress: &Prog
 
 /// Attaches `target` and receives, then closes, detaches or, if that is allowed, drops the
 /// receiver.
-fn churn_channel(mailbox: &Mailbox, target: Pid, rounds: u64, progress: &Progress) {
+fn churn_channel(channels: &ChannelHost, target: Pid, rounds: u64, progress: &Progress) {
     let _counted = Counted(&progress.churners);
     let arrivals = Arrivals::default();
     let ends = if target == pid(DROPPED) { 4 } else { 3 };
-    let take_all = |inbox: &MailboxReceiver| {
+    let take_all = |inbox: &Inbox| {
         while let Ok(package) = inbox.try_recv() {
             arrivals.take(package);
         }
     };
     for round in 0..rounds {
-        let inbox = mailbox.attach(target).unwrap();
+        let inbox = channels.attach(target).unwrap();
         progress.while_many_are_sent(|| {
-            mailbox.attach(target).unwrap_err();
+            channels.attach(target).unwrap_err();
             take_all(&inbox);
         });
         match round % ends {
             0 => inbox.close().into_iter().for_each(|p| arrivals.take(p)),
             1 => {
-                assert!(mailbox.detach(target));
+                assert!(channels.detach(target));
                 inbox.iter().for_each(|package| arrivals.take(package));
             }
             2 => {
-                assert!(mailbox.detach(target));
-                let next = mailbox.attach(target).unwrap();
+                assert!(channels.detach(target));
+                let next = channels.attach(target).unwrap();
                 inbox.iter().for_each(|package| arrivals.take(package));
                 drop(inbox);
                 progress.while_many_are_sent(|| take_all(&next));
@@ -248,7 +248,7 @@ fn churn_channel(mailbox: &Mailbox, target: Pid, rounds: u64, progress: &Progres
                 drop(inbox);
             }
         }
-        progress.while_many_are_sent(|| assert!(!mailbox.detach(target)));
+        progress.while_many_are_sent(|| assert!(!channels.detach(target)));
     }
 }
 
@@ -286,13 +286,13 @@ fn every_package_is_received_or_returned_or_freed_once_and_in_order() {
 
     let [router, other] =
         ["here", "there"].map(|name| Arc::new(Router::new(Arc::new(Node::new(node(name))))));
-    let [mailbox, other_mailbox] = [&router, &other].map(|router| {
-        let mailbox = Arc::new(Mailbox::new(router.local().name(), host("box")));
+    let [channels, other_channels] = [&router, &other].map(|router| {
+        let channels = Arc::new(ChannelHost::new(router.local().name(), host("box")));
         router
             .local()
-            .add_host(mailbox.host(), mailbox.clone())
+            .add_host(channels.host(), channels.clone())
             .unwrap();
-        mailbox
+        channels
     });
     let (arrivals, other_arrivals) = (Arc::<Arrivals>::default(), Arc::<Arrivals>::default());
     other
@@ -310,12 +310,12 @@ fn every_package_is_received_or_returned_or_freed_once_and_in_order() {
             .collect();
         scope.spawn(|| churn_host(router.local(), &arrivals, rounds, progress));
         scope.spawn(|| churn_peer(router, other, rounds, progress));
-        for (mailbox, target) in [
-            (&mailbox, "{box|1}"),
-            (&mailbox, DROPPED),
-            (&other_mailbox, "{box|3}"),
+        for (channels, target) in [
+            (&channels, "{box|1}"),
+            (&channels, DROPPED),
+            (&other_channels, "{box|3}"),
         ] {
-            scope.spawn(move || churn_channel(mailbox, pid(target), rounds, progress));
+            scope.spawn(move || churn_channel(channels, pid(target), rounds, progress));
         }
         senders
             .into_iter()
@@ -346,13 +346,13 @@ fn every_package_is_received_or_returned_or_freed_once_and_in_order() {
 #[test]
 fn no_package_is_lost_between_a_send_and_a_close() {
     const TARGET: &str = "{box|1}";
-    let mailbox = Mailbox::new(node("here"), host("box"));
+    let channels = ChannelHost::new(node("here"), host("box"));
     let progress = Progress::new(1);
     let results: Vec<Sent> = std::thread::scope(|scope| {
-        let (mailbox, progress) = (&mailbox, &progress);
+        let (channels, progress) = (&channels, &progress);
         let senders: Vec<_> = (0..SENDERS)
             .map(|sender| {
-                scope.spawn(move || send_while_churning(sender, &[TARGET; 256], mailbox, progress))
+                scope.spawn(move || send_while_churning(sender, &[TARGET; 256], channels, progress))
             })
             .collect();
         {
@@ -362,7 +362,7 @@ fn no_package_is_lost_between_a_send_and_a_close() {
             // A round without a package checks nothing. A wait for one would take the receiver off
             // its core, and then the two threads would never act at once.
             while rounds < 30_000 * factor() || met == 0 {
-                let inbox = mailbox.attach(pid(TARGET)).unwrap();
+                let inbox = channels.attach(pid(TARGET)).unwrap();
                 let first = (0..200).find_map(|_| {
                     spin_loop();
                     inbox.try_recv().ok()

@@ -6,7 +6,7 @@ use crate::core::shared::Shared;
 use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
-use ganger_relay::Receiver;
+use ganger_relay::PackageReceiver;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -272,7 +272,7 @@ impl Builder {
 
     /// Takes the packages whose PID names another host or node. Default: no router; they come back
     /// with `HostNotFound` or `NodeNotFound`.
-    pub fn router(self, router: Arc<dyn Receiver>) -> Self {
+    pub fn router(self, router: Arc<dyn PackageReceiver>) -> Self {
         self.with(|config| config.router = Some(router))
     }
 

@@ -7,6 +7,7 @@
 //! `send`, `exits`, `turn`, `worker`, `blocking`, `stop`.
 
 pub(crate) mod builder;
+pub(crate) mod call;
 pub(crate) mod context;
 pub(crate) mod dump;
 pub(crate) mod exit_actions;

@@ -2,7 +2,7 @@
 
 use crate::api::handle::Handle;
 use crate::handlers::commands::RegisterError;
-use ganger_proc_api::{BoxError, TypedCommand, TypedCompleter, typed_handler};
+use ganger_proc_api::{BoxError, Reply, TypedCommand, typed_handler};
 use std::sync::Arc;
 
 impl Handle {
@@ -43,8 +43,8 @@ impl Handle {
     /// }
     ///
     /// let scheduler = Scheduler::builder().build()?;
-    /// scheduler.register_for(|Double(number), completer| {
-    ///     completer.complete(2 * number);
+    /// scheduler.register_for(|Double(number), reply| {
+    ///     reply.complete(2 * number);
     ///     Ok(())
     /// })?;
     /// scheduler.start()?;
@@ -59,7 +59,7 @@ impl Handle {
     /// frozen because the scheduler has been started.
     pub fn register_for<C: TypedCommand>(
         &self,
-        handle: impl Fn(C, TypedCompleter<C>) -> Result<(), BoxError> + Send + Sync + 'static,
+        handle: impl Fn(C, Reply<C::Answer>) -> Result<(), BoxError> + Send + Sync + 'static,
     ) -> Result<(), RegisterError> {
         let handler = Arc::new(typed_handler(handle));
         self.commands().register_for::<C>(handler)

@@ -189,8 +189,8 @@ impl<M: Send + 'static> Address<M> {
         deliver(&self.task, Message::of(message))
     }
 
-    /// Sends a message that overtakes others: see the untyped
-    /// [`send_control`](Address::<dyn Any>::send_control). Never blocks.
+    /// Sends a message that overtakes others: see `send_control`
+    /// of an untyped address. Never blocks.
     ///
     /// # Errors
     /// As there.
@@ -310,7 +310,7 @@ impl<M> fmt::Debug for Recipient<M> {
 
 /// Delivers a message of the type that the process takes.
 #[inline]
-fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
+pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
     // The message is made in its node, so that it is copied no more.
     let message = task.state.single(Item::Event(Event::Message(message)));
     task.deliver_in_node(message)

@@ -2,7 +2,7 @@
 
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
-use ganger_relay::Receiver;
+use ganger_relay::PackageReceiver;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
-    pub(crate) router: Option<Arc<dyn Receiver>>,
+    pub(crate) router: Option<Arc<dyn PackageReceiver>>,
     pub(crate) routes_unknown: bool,
     /// For the checker.
     #[cfg_attr(

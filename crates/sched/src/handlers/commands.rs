@@ -2,6 +2,7 @@
 
 use crate::base::contain::discard_each;
 use crate::base::stats::Counters;
+use crate::handlers::calls::{CALL, CallHandler};
 use ganger_proc_api::{CommandId, Handler, Symbol, TypedCommand};
 use std::any::type_name;
 use std::cell::OnceCell;
@@ -101,12 +102,15 @@ fn typed_place(id: CommandId) -> Option<usize> {
 }
 
 impl Handlers {
+    /// Ganger's own handler alone.
     fn new() -> Self {
-        Self {
+        let mut this = Self {
             low: [const { None }; ARRAY],
             high: HashMap::new(),
             typed: Vec::new(),
-        }
+        };
+        this.insert(CALL, Arc::new(CallHandler));
+        this
     }
 
     fn insert(&mut self, id: CommandId, handler: Arc<dyn Handler>) {
@@ -295,7 +299,7 @@ impl CommandRegistry {
         matches!(*self.lock(), State::Frozen { .. })
     }
 
-    /// The ids and names, in the order of the ids.
+    /// The ids and names of what has been registered, in the order of the ids.
     #[must_use]
     pub fn list(&self) -> Vec<(CommandId, Symbol)> {
         match &*self.lock() {

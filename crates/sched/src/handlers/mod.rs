@@ -4,6 +4,7 @@
 //!
 //! **What it may import.** `base`.
 
+pub(crate) mod calls;
 pub(crate) mod commands;
 pub(crate) mod factories;
 pub(crate) mod names;

@@ -10,14 +10,14 @@ use crate::core::shared::Shared;
 use crate::send::delivery::Put;
 use ganger_mpsc::Single;
 use ganger_proc_api::{CancelReason, NotFound, Package, Pid, SendError, SendErrorKind};
-use ganger_relay::{Hop, Receiver};
+use ganger_relay::{Hop, PackageReceiver};
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
 use tracing::Level;
 
 /// Gives a package to a receiver that knows other hosts.
-type PassOn = fn(&dyn Receiver, Package) -> Result<(), SendError>;
+type PassOn = fn(&dyn PackageReceiver, Package) -> Result<(), SendError>;
 
 impl Shared {
     /// Whether the PID is one of this scheduler's.

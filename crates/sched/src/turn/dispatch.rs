@@ -96,8 +96,8 @@ impl CompletionSink for ProcessCell {
         self.complete_behind(of_completion(tag, token, Err(CommandError::Dropped)));
     }
 
-    fn pid(&self) -> Pid {
-        self.pid
+    fn pid(&self) -> Option<Pid> {
+        Some(self.pid)
     }
 
     fn is_cancelled(&self, token: u64) -> bool {

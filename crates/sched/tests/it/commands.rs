@@ -75,7 +75,8 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
         ),
         (
             |_, _| Ok(()),
-            "the handler dropped its completer without completing the command",
+            "no answer: the handler, or the process that was called, dropped its completer without \
+             completing the command",
         ),
         (|_, _| Err("broken".into()), "broken"),
         // The handler's error counts more than that the completer was dropped.
@@ -138,7 +139,8 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
                 thread::spawn(move || drop(a));
                 Ok(())
             },
-            "the handler dropped its completer without completing the command",
+            "no answer: the handler, or the process that was called, dropped its completer without \
+             completing the command",
         ),
     ];
     for (way, expected) in ways {
@@ -154,7 +156,9 @@ fn every_way_for_a_handler_to_end_gives_one_completion() {
 fn an_unknown_command_completes_with_an_error() {
     let scheduler = with_handler(1, |_, _| Ok(()));
     for id in [2_u16, 255, 257, 512, u16::MAX] {
-        let expected = format!("no handler is registered for command {id}");
+        let expected = format!(
+            "no handler is registered for command {id}; register one before the scheduler starts"
+        );
         assert_eq!(ask(&scheduler, id.into()), expected);
     }
 }

@@ -4,7 +4,7 @@ use crate::support::*;
 use ganger_proc_api::{
     Command, CommandId, Completer, Event, Message, Package, Payload, Pid, SendErrorKind,
 };
-use ganger_relay::{Mailbox, Node, Receiver, Router, from_fn};
+use ganger_relay::{ChannelHost, Node, PackageReceiver, Router, receiver_fn};
 use ganger_sched::{ProcessState, Scheduler};
 use std::future::Future;
 use std::pin::Pin;
@@ -305,7 +305,7 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
         let builder = Scheduler::builder().workers(1).node("alpha").host(host);
         let scheduler = builder.router(router).build().unwrap();
         let name = scheduler.host_name();
-        let host = Arc::new(Mailbox::in_front_of(
+        let host = Arc::new(ChannelHost::in_front_of(
             scheduler.downgrade(),
             node.name(),
             name,
@@ -334,7 +334,7 @@ fn a_control_message_stays_one_behind_routers_and_nodes() {
     // A receiver that does not tell the two apart takes the control message as a message, and
     // nothing is lost.
     let (taken, takes) = mpsc::channel();
-    let sink = from_fn(move |package: Package| {
+    let sink = receiver_fn(move |package: Package| {
         taken.send(number(package.message)).unwrap();
         Ok(())
     });

@@ -10,6 +10,7 @@ mod accepted;
 mod accounts;
 mod answers;
 mod blocking;
+mod calls;
 mod cancelling;
 mod catching_up;
 #[cfg(feature = "check")]

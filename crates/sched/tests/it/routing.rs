@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Event, Message, NodeName, Package, Pid, SendErrorKind};
-use ganger_relay::{Mailbox, Node, Router, from_fn};
+use ganger_relay::{ChannelHost, Node, Router, receiver_fn};
 use ganger_sched::{Scheduler, WeakHandle};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -116,7 +116,7 @@ fn what_no_route_leads_to_comes_back_to_the_process() {
 fn peers_and_mailboxes_are_reached_from_steps() {
     let place = place("delta", &["one"]);
     let one = &place.schedulers[0];
-    let mailbox = Arc::new(Mailbox::new(
+    let mailbox = Arc::new(ChannelHost::new(
         "delta".parse().unwrap(),
         "box".parse().unwrap(),
     ));
@@ -127,7 +127,7 @@ fn peers_and_mailboxes_are_reached_from_steps() {
         .unwrap();
     let inbox = mailbox.open();
     let (forward, forwarded) = mpsc::channel();
-    let peer = from_fn(move |package: Package| {
+    let peer = receiver_fn(move |package: Package| {
         forward.send(package.target).unwrap();
         Ok(())
     });
@@ -159,12 +159,12 @@ fn a_host_outlives_its_scheduler_and_refuses() {
     drop(echo);
     let stopped = {
         drop(one);
-        ganger_relay::Receiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
+        ganger_relay::PackageReceiver::send(&*place.node, Message::new("m", ()).to(address.pid()))
     };
     assert_eq!(stopped.unwrap_err().kind, SendErrorKind::Stopping);
     // The address is the last to keep the scheduler. Without it the host has none behind it.
     drop(address);
-    let gone = ganger_relay::Receiver::send(
+    let gone = ganger_relay::PackageReceiver::send(
         &*place.node,
         Message::new("m", ()).to("{one|1}".parse().unwrap()),
     );
@@ -177,7 +177,7 @@ fn a_host_outlives_its_scheduler_and_refuses() {
 fn a_scheduler_that_is_its_own_router_refuses_whom_it_does_not_know() {
     let own = Arc::new(OnceLock::<WeakHandle>::new());
     let again = Arc::clone(&own);
-    let router = from_fn(move |package| {
+    let router = receiver_fn(move |package| {
         let handle = again.get().and_then(WeakHandle::upgrade);
         handle.expect("it is there").send(package)
     });

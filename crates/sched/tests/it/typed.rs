@@ -6,7 +6,7 @@ use ganger_proc_api::{
     Context, ExitNotice, ExitReason, Message, Package, Payload, Pid, SendError, SendErrorKind,
     StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
 };
-use ganger_relay::Receiver as _;
+use ganger_relay::PackageReceiver as _;
 use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The simulation as a test of processes sees it.
 
+mod calls;
 mod crowds;
 mod mixed;
 mod network;

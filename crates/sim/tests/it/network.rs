@@ -5,7 +5,7 @@ use ganger_proc_api::{
     Command, CommandId, Completer, Context, Event, Events, Message, NodeName, Package, Pid,
     Process, SendErrorKind, StepOutput, StepResult,
 };
-use ganger_relay::from_fn;
+use ganger_relay::receiver_fn;
 use ganger_sim::{Faults, Rt, Sim};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -75,7 +75,7 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
     rt.register(PAUSE, "pause", pause).unwrap();
     let account = Arc::new(Mutex::new(Account::default()));
     let (theirs, back) = (Arc::clone(&account), Arc::downgrade(rt.router()));
-    let far = from_fn(move |package: Package| {
+    let far = receiver_fn(move |package: Package| {
         let source = package.message.source.unwrap();
         let number = number(&package.message).unwrap();
         let mut account = theirs.lock().unwrap();
@@ -84,7 +84,7 @@ fn calls(rt: &Rt<'_>, callers: usize) -> (Account, u64) {
         if let Some(router) = Weak::upgrade(&back) {
             // A caller that has ended needs no answer.
             let answer = Message::new("answer", number);
-            _ = ganger_relay::Receiver::send(&*router, answer.to(source));
+            _ = ganger_relay::PackageReceiver::send(&*router, answer.to(source));
         }
         Ok(())
     });

@@ -5,7 +5,7 @@ use super::{Job, Members, pids};
 use crate::actor::{Behaviour, Mail, Next, Turn};
 use crate::parcel::{Lane, Order, Parcel};
 use crate::site::wait;
-use ganger::prelude::{BoxError, MailboxReceiver, Pid};
+use ganger::prelude::{BoxError, Inbox, Pid};
 use ganger_soak::chance::pick;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Behaviour for Member {
 }
 
 /// Takes the reports from inside.
-fn drain(outside: &MailboxReceiver, order: &mut Order, job: &Job<'_>) {
+fn drain(outside: &Inbox, order: &mut Order, job: &Job<'_>) {
     while let Ok(package) = outside.try_recv() {
         match Parcel::take(package.message.payloads) {
             Ok(parcel) => order.check(&parcel),
@@ -73,7 +73,7 @@ fn drain(outside: &MailboxReceiver, order: &mut Order, job: &Job<'_>) {
 
 pub(super) fn run(mut job: Job<'_>) {
     let members = Members::default();
-    let outside = job.site.runtime.open_mailbox();
+    let outside = job.site.runtime.open_inbox();
     let (kit, pid) = (job.kit.clone(), outside.pid());
     let handles = job.submit(10 * job.size, &kit, |_| Member { outside: pid });
     job.targets

@@ -3,7 +3,7 @@
 use super::Handle;
 use crate::core::shared::Shared;
 use ganger_proc_api::{Package, SendError, SendErrorKind};
-use ganger_relay::Receiver;
+use ganger_relay::PackageReceiver;
 use std::fmt;
 use std::sync::Weak;
 
@@ -41,7 +41,7 @@ impl WeakHandle {
     }
 }
 
-impl Receiver for WeakHandle {
+impl PackageReceiver for WeakHandle {
     fn send(&self, package: Package) -> Result<(), SendError> {
         match self.shared.upgrade() {
             Some(shared) => shared.deliver(package),

@@ -4,7 +4,7 @@ use ganger_proc_api::{
     BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, Message,
     NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
 };
-use ganger_relay::{Receiver, from_fn};
+use ganger_relay::{PackageReceiver, receiver_fn};
 use ganger_sim::Rt;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -235,7 +235,7 @@ pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
     };
     rt.register(ECHO, "echo", echo).unwrap();
     let router = Arc::downgrade(rt.router());
-    let far = from_fn(move |package: Package| {
+    let far = receiver_fn(move |package: Package| {
         if let (Some(router), Some(source)) = (router.upgrade(), package.message.source) {
             // The sender may have ended. The answer is a smaller number, so that the exchange has
             // an end.

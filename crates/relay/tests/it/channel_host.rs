@@ -3,30 +3,30 @@
 use crate::common::*;
 use ganger_proc_api::{Message, Payload, Pid, SendErrorKind};
 use ganger_relay::{
-    AttachError, EmptyHost, Mailbox, MailboxReceiver, Node, Receiver, RecvTimeoutError, Router,
+    AttachError, ChannelHost, EmptyHost, Inbox, Node, PackageReceiver, RecvTimeoutError, Router,
     TryRecvError,
 };
 use ganger_sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-fn in_box() -> Mailbox {
-    Mailbox::new(node("here"), host("box"))
+fn in_box() -> ChannelHost {
+    ChannelHost::new(node("here"), host("box"))
 }
 
 #[track_caller]
-fn assert_next(inbox: &MailboxReceiver, target: &str, expected: u64) {
+fn assert_next(inbox: &Inbox, target: &str, expected: u64) {
     assert_eq!(number(inbox.try_recv().unwrap(), target), expected);
 }
 
 // pins: R5
 #[test]
 fn an_attached_pid_gets_its_packages_and_no_others() {
-    let mailbox = in_box();
-    let one = mailbox.attach(pid("{box|1}")).unwrap();
-    let two = mailbox.attach(pid("{box|2}")).unwrap();
+    let channels = in_box();
+    let one = channels.attach(pid("{box|1}")).unwrap();
+    let two = channels.attach(pid("{box|2}")).unwrap();
     for (target, number) in [("{box|1}", 10), ("{box|2}", 20), ("{box|1}", 11)] {
-        mailbox.send(package(target, number)).unwrap();
+        channels.send(package(target, number)).unwrap();
     }
     assert_next(&one, "{box|1}", 10);
     assert_next(&one, "{box|1}", 11);
@@ -39,35 +39,35 @@ fn an_attached_pid_gets_its_packages_and_no_others() {
 #[test]
 fn the_local_node_may_be_named_or_not() {
     let here = Arc::new(Node::new(node("here")));
-    let mailbox = Arc::new(in_box());
-    here.add_host(mailbox.host(), mailbox.clone()).unwrap();
+    let channels = Arc::new(in_box());
+    here.add_host(channels.host(), channels.clone()).unwrap();
     let router = Router::new(here);
     for attached in ["{box|1}", "{here@box|1}"] {
-        let inbox = mailbox.attach(pid(attached)).unwrap();
+        let inbox = channels.attach(pid(attached)).unwrap();
         assert_eq!(inbox.pid(), pid(attached));
         for target in ["{box|1}", "{here@box|1}"] {
             router.send(package(target, 1)).unwrap();
             assert_next(&inbox, target, 1);
             assert_eq!(
-                mailbox.attach(pid(target)).unwrap_err(),
+                channels.attach(pid(target)).unwrap_err(),
                 AttachError::AlreadyAttached(pid(target))
             );
         }
-        assert!(mailbox.detach(pid("{here@box|1}")));
-        assert!(!mailbox.detach(pid("{box|1}")));
+        assert!(channels.detach(pid("{here@box|1}")));
+        assert!(!channels.detach(pid("{box|1}")));
     }
 }
 
 // pins: R5
 #[test]
 fn a_second_attach_is_refused_and_the_first_untouched() {
-    let mailbox = in_box();
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
-    mailbox.send(package("{box|1}", 1)).unwrap();
-    let error = mailbox.attach(pid("{box|1}")).unwrap_err();
+    let channels = in_box();
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
+    channels.send(package("{box|1}", 1)).unwrap();
+    let error = channels.attach(pid("{box|1}")).unwrap_err();
     assert_eq!(error, AttachError::AlreadyAttached(pid("{box|1}")));
     assert_eq!(error.to_string(), "{box|1} has a receiver already");
-    mailbox.send(package("{box|1}", 2)).unwrap();
+    channels.send(package("{box|1}", 2)).unwrap();
     assert_next(&inbox, "{box|1}", 1);
     assert_next(&inbox, "{box|1}", 2);
 }
@@ -75,10 +75,10 @@ fn a_second_attach_is_refused_and_the_first_untouched() {
 // pins: R5
 #[test]
 fn a_pid_that_lives_elsewhere_is_refused() {
-    let mailbox = in_box();
+    let channels = in_box();
     for elsewhere in ["{main|1}", "{there@box|1}", "{here@main|1}"] {
         let pid = pid(elsewhere);
-        let error = mailbox.attach(pid).unwrap_err();
+        let error = channels.attach(pid).unwrap_err();
         assert_eq!(
             error,
             AttachError::Elsewhere {
@@ -92,9 +92,9 @@ fn a_pid_that_lives_elsewhere_is_refused() {
             format!("{pid} does not live on the host box of the node here")
         );
     }
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
     for elsewhere in ["{main|1}", "{there@box|1}"] {
-        assert!(!mailbox.detach(pid(elsewhere)), "{elsewhere}");
+        assert!(!channels.detach(pid(elsewhere)), "{elsewhere}");
     }
     assert!(!inbox.is_closed());
 }
@@ -102,10 +102,10 @@ fn a_pid_that_lives_elsewhere_is_refused() {
 // pins: R2, R5
 #[test]
 fn what_no_channel_takes_comes_back_whole() {
-    let mailbox = in_box();
-    let _inbox = mailbox.attach(pid("{box|1}")).unwrap();
+    let channels = in_box();
+    let _inbox = channels.attach(pid("{box|1}")).unwrap();
     let empty = EmptyHost::new(node("here"), host("box"));
-    for receiver in [&mailbox as &dyn Receiver, &empty] {
+    for receiver in [&channels as &dyn PackageReceiver, &empty] {
         assert_refused(receiver, "{box|2}", SendErrorKind::NotFound);
         assert_refused(receiver, "{here@box|2}", SendErrorKind::NotFound);
         assert_refused(receiver, "{main|1}", SendErrorKind::HostNotFound);
@@ -116,11 +116,11 @@ fn what_no_channel_takes_comes_back_whole() {
 // pins: R2, R5
 #[test]
 fn dropping_the_receiver_detaches() {
-    let mailbox = in_box();
-    drop(mailbox.attach(pid("{box|1}")).unwrap());
-    assert_refused(&mailbox, "{box|1}", SendErrorKind::NotFound);
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
-    mailbox.send(package("{box|1}", 1)).unwrap();
+    let channels = in_box();
+    drop(channels.attach(pid("{box|1}")).unwrap());
+    assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
+    channels.send(package("{box|1}", 1)).unwrap();
     assert_next(&inbox, "{box|1}", 1);
 }
 
@@ -138,11 +138,11 @@ fn what_was_not_taken_is_freed_with_the_receiver() {
     // Ordering: Relaxed, because one thread does it all.
     let freed = || FREED.load(Ordering::Relaxed);
 
-    let mailbox = in_box();
-    let inbox = mailbox.open();
+    let channels = in_box();
+    let inbox = channels.open();
     for _ in 0..3 {
         let message = Message::new("counted", Payload::any(Counted));
-        mailbox.send(message.to(inbox.pid())).unwrap();
+        channels.send(message.to(inbox.pid())).unwrap();
     }
     drop(inbox.try_recv().unwrap());
     assert_eq!(freed(), 1);
@@ -153,10 +153,10 @@ fn what_was_not_taken_is_freed_with_the_receiver() {
 // pins: R2, R5
 #[test]
 fn closing_gives_out_what_was_not_taken() {
-    let mailbox = in_box();
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
+    let channels = in_box();
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
     for number in 1..=3 {
-        mailbox.send(package("{box|1}", number)).unwrap();
+        channels.send(package("{box|1}", number)).unwrap();
     }
     assert_next(&inbox, "{box|1}", 1);
     let rest: Vec<_> = inbox
@@ -165,28 +165,28 @@ fn closing_gives_out_what_was_not_taken() {
         .map(|package| number(package, "{box|1}"))
         .collect();
     assert_eq!(rest, [2, 3]);
-    assert_refused(&mailbox, "{box|1}", SendErrorKind::NotFound);
+    assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
 }
 
 // pins: R5
 #[test]
 fn a_detached_receiver_gets_what_was_sent_and_then_sees_the_end() {
-    let mailbox = in_box();
-    let old = mailbox.attach(pid("{box|1}")).unwrap();
-    mailbox.send(package("{box|1}", 1)).unwrap();
+    let channels = in_box();
+    let old = channels.attach(pid("{box|1}")).unwrap();
+    channels.send(package("{box|1}", 1)).unwrap();
     assert!(!old.is_closed());
-    assert!(mailbox.detach(pid("{box|1}")));
+    assert!(channels.detach(pid("{box|1}")));
     assert!(old.is_closed());
-    assert!(!mailbox.detach(pid("{box|1}")));
-    assert_refused(&mailbox, "{box|1}", SendErrorKind::NotFound);
+    assert!(!channels.detach(pid("{box|1}")));
+    assert_refused(&channels, "{box|1}", SendErrorKind::NotFound);
 
-    let new = mailbox.attach(pid("{box|1}")).unwrap();
-    mailbox.send(package("{box|1}", 2)).unwrap();
+    let new = channels.attach(pid("{box|1}")).unwrap();
+    channels.send(package("{box|1}", 2)).unwrap();
     assert_next(&old, "{box|1}", 1);
     assert_eq!(old.try_recv().unwrap_err(), TryRecvError::Disconnected);
 
     drop(old);
-    mailbox.send(package("{box|1}", 3)).unwrap();
+    channels.send(package("{box|1}", 3)).unwrap();
     assert_next(&new, "{box|1}", 2);
     assert_next(&new, "{box|1}", 3);
 }
@@ -195,27 +195,27 @@ fn a_detached_receiver_gets_what_was_sent_and_then_sees_the_end() {
 #[test]
 fn detaching_ends_a_receive_that_waits() {
     returns(|| {
-        let mailbox = in_box();
-        let inbox = mailbox.open();
+        let channels = in_box();
+        let inbox = channels.open();
         let pid = inbox.pid();
         let waiting = std::thread::spawn(move || inbox.iter().count());
-        mailbox.send(Message::new("one", ()).to(pid)).unwrap();
-        assert!(mailbox.detach(pid));
+        channels.send(Message::new("one", ()).to(pid)).unwrap();
+        assert!(channels.detach(pid));
         assert_eq!(waiting.join().unwrap(), 1);
     });
 }
 
 // pins: R5
 #[test]
-fn receivers_see_the_end_when_the_mailbox_goes() {
+fn receivers_see_the_end_when_the_channels_go() {
     returns(|| {
-        let mailbox = in_box();
-        let (inbox, other) = (mailbox.open(), mailbox.open());
-        mailbox
+        let channels = in_box();
+        let (inbox, other) = (channels.open(), channels.open());
+        channels
             .send(Message::new("one", ()).to(inbox.pid()))
             .unwrap();
         let waiting = std::thread::spawn(move || other.recv().is_err());
-        drop(mailbox);
+        drop(channels);
         assert_eq!((&inbox).into_iter().count(), 1);
         assert!(waiting.join().unwrap());
         assert!(inbox.close().is_empty());
@@ -225,69 +225,69 @@ fn receivers_see_the_end_when_the_mailbox_goes() {
 // pins: R5
 #[test]
 fn open_gives_a_pid_of_its_own() {
-    let mailbox = in_box();
+    let channels = in_box();
     let by_hand: Vec<_> = ["{box|2}", "{here@box|3}"]
-        .map(|text| mailbox.attach(pid(text)).unwrap())
+        .map(|text| channels.attach(pid(text)).unwrap())
         .into();
-    let first = mailbox.open();
+    let first = channels.open();
     assert_eq!(first.pid(), pid("{here@box|1}"));
     drop(first);
-    let second = mailbox.open();
+    let second = channels.open();
     assert_eq!(
         second.pid(),
         pid("{here@box|4}"),
         "2 and 3 are taken, 1 was"
     );
     let all: [Pid; 3] = ["{here@box|2}", "{here@box|3}", "{here@box|4}"].map(pid);
-    assert_eq!(mailbox.attached(), all);
+    assert_eq!(channels.attached(), all);
     drop((by_hand, second));
-    assert!(mailbox.attached().is_empty());
+    assert!(channels.attached().is_empty());
 }
 
 // pins: R5
 #[test]
 fn in_front_of_a_receiver_it_takes_what_is_attached_only() {
     let scheduler = Recorder::new();
-    let mailbox = Mailbox::in_front_of(scheduler.clone(), node("here"), host("main"));
-    let inbox = mailbox.attach(pid("{main|1}")).unwrap();
+    let channels = ChannelHost::in_front_of(scheduler.clone(), node("here"), host("main"));
+    let inbox = channels.attach(pid("{main|1}")).unwrap();
 
-    mailbox.send(package("{main|1}", 1)).unwrap();
-    mailbox.send(package("{here@main|1}", 2)).unwrap();
+    channels.send(package("{main|1}", 1)).unwrap();
+    channels.send(package("{here@main|1}", 2)).unwrap();
     for other in ["{main|2}", "{there@main|1}", "{other|1}"] {
-        mailbox.send(package(other, 3)).unwrap();
+        channels.send(package(other, 3)).unwrap();
         assert_eq!(number(scheduler.take().remove(0), other), 3);
     }
     assert_next(&inbox, "{main|1}", 1);
     assert_next(&inbox, "{here@main|1}", 2);
 
     drop(inbox);
-    mailbox.send(package("{main|1}", 4)).unwrap();
+    channels.send(package("{main|1}", 4)).unwrap();
     assert_eq!(scheduler.take_one("{main|1}"), 4);
 
     for kind in ALL_KINDS {
-        let mailbox = Mailbox::in_front_of(refuser(kind), node("here"), host("main"));
-        assert_refused(&mailbox, "{main|1}", kind);
+        let channels = ChannelHost::in_front_of(refuser(kind), node("here"), host("main"));
+        assert_refused(&channels, "{main|1}", kind);
     }
 }
 
 // pins: R5
 #[test]
 fn every_way_to_receive() {
-    let mailbox = in_box();
-    let inbox = mailbox.attach(pid("{box|1}")).unwrap();
+    let channels = in_box();
+    let inbox = channels.attach(pid("{box|1}")).unwrap();
     let timeout = Duration::from_millis(1);
     assert_eq!(
         inbox.recv_timeout(timeout).unwrap_err(),
         RecvTimeoutError::Timeout
     );
     for number in 1..=5 {
-        mailbox.send(package("{box|1}", number)).unwrap();
+        channels.send(package("{box|1}", number)).unwrap();
     }
     assert_eq!(number(inbox.recv().unwrap(), "{box|1}"), 1);
     assert_eq!(number(inbox.recv_timeout(timeout).unwrap(), "{box|1}"), 2);
     assert_next(&inbox, "{box|1}", 3);
     assert_eq!(inbox.drain().len(), 2);
-    mailbox.detach(inbox.pid());
+    channels.detach(inbox.pid());
     assert_eq!(
         inbox.recv_timeout(timeout).unwrap_err(),
         RecvTimeoutError::Disconnected
@@ -296,11 +296,11 @@ fn every_way_to_receive() {
     assert!(inbox.drain().is_empty());
     assert_eq!(
         format!("{inbox:?}"),
-        "MailboxReceiver { pid: {box|1}, is_closed: true, .. }"
+        "Inbox { pid: {box|1}, is_closed: true, .. }"
     );
     assert_eq!(
-        format!("{mailbox:?}"),
-        r#"Mailbox { node: "here", host: "box", .. }"#
+        format!("{channels:?}"),
+        r#"ChannelHost { node: "here", host: "box", .. }"#
     );
 }
 
@@ -309,7 +309,7 @@ fn every_way_to_receive() {
 fn of_many_threads_that_attach_and_detach_at_once_one_wins() {
     const THREADS: usize = 4;
     const ROUNDS: usize = 2_000;
-    let mailbox = in_box();
+    let channels = in_box();
     let (start, end) = (Barrier::new(THREADS), Barrier::new(THREADS));
     let attached = AtomicUsize::new(0);
     let detached = AtomicUsize::new(0);
@@ -318,11 +318,11 @@ fn of_many_threads_that_attach_and_detach_at_once_one_wins() {
             scope.spawn(|| {
                 for _ in 0..ROUNDS {
                     start.wait();
-                    let inbox = mailbox.attach(pid("{box|1}"));
+                    let inbox = channels.attach(pid("{box|1}"));
                     // Ordering: Relaxed, because they are read after all threads have been joined.
                     attached.fetch_add(usize::from(inbox.is_ok()), Ordering::Relaxed);
                     end.wait();
-                    let is_detached = mailbox.detach(pid("{box|1}"));
+                    let is_detached = channels.detach(pid("{box|1}"));
                     // Ordering: Relaxed, because they are read after all threads have been joined.
                     detached.fetch_add(usize::from(is_detached), Ordering::Relaxed);
                 }

@@ -7,13 +7,14 @@
 //!
 //! **Rejected**
 //! - Ids of a scheduler for receivers without a process. Two allocators would share one name space,
-//!   or a lock. A mailbox has a host to itself instead, or stands in front of another receiver.
+//!   or a lock. The channels have a host to themselves instead, or stand in front of another
+//!   receiver.
 //! - Whole PIDs as keys. `{host|1}` and `{node@host|1}` would be two keys for one PID.
 //! - Receiving ends that keep the table alive. The table holds the sending ends, so a receiver
-//!   would never see the end of its channel when the mailbox is dropped.
+//!   would never see the end of its channel when the channel host is dropped.
 //!
 //! **Sender**
-//! 1. Look the channel up by id. If there is none, the receiver behind the mailbox gets the
+//! 1. Look the channel up by id. If there is none, the receiver behind the channel host gets the
 //!    package.
 //! 2. Push, without a lock. If the channel has been closed meanwhile, the send fails with `Closed`.
 //!
@@ -33,8 +34,8 @@ use crate::channels::{Attachment, Channels, push};
 use crate::empty_host::EmptyHost;
 use crate::error::AttachError;
 use crate::host_address::HostAddress;
-use crate::mailbox_receiver::MailboxReceiver;
-use crate::receiver::{Receiver, TARGET};
+use crate::inbox::Inbox;
+use crate::receiver::{PackageReceiver, TARGET};
 use crate::table::Table;
 use ganger_proc_api::{HostName, NodeName, Package, Pid, SendError};
 use ganger_sync::atomic::{AtomicU64, Ordering};
@@ -43,37 +44,37 @@ use std::sync::Arc;
 
 /// A host that hands the packages of PIDs to channels.
 ///
-/// A mailbox with a host name of its own ([`new`](Self::new)) also gives out PIDs
-/// ([`open`](Self::open)). A mailbox can stand in front of another receiver of the same host, such
-/// as a scheduler ([`in_front_of`](Self::in_front_of)). Then packages for attached PIDs go to their
-/// channels, and all others to that receiver.
+/// With a host name of its own ([`new`](Self::new)) it also gives out PIDs ([`open`](Self::open)).
+/// It can stand in front of another receiver of the same host, such as a scheduler
+/// ([`in_front_of`](Self::in_front_of)). Then packages for attached PIDs go to their channels, and
+/// all others to that receiver.
 ///
-/// A PID without a node is the same to it as one with the mailbox's node. When the mailbox is
-/// dropped, its receivers get what is left in their channels, and then see the end.
+/// A PID without a node is the same to it as one with its own node. When it is dropped, its inboxes
+/// get what is left in their channels, and then see the end.
 ///
 /// ```
 /// use ganger_proc_api::{HostName, Message, NodeName, Payload};
-/// use ganger_relay::{Mailbox, Node, Receiver};
+/// use ganger_relay::{ChannelHost, Node, PackageReceiver};
 /// use std::sync::Arc;
 ///
 /// let node = Node::new(NodeName::new("here")?);
-/// let mailbox = Arc::new(Mailbox::new(node.name(), HostName::new("box")?));
-/// node.add_host(mailbox.host(), mailbox.clone())?;
+/// let channels = Arc::new(ChannelHost::new(node.name(), HostName::new("box")?));
+/// node.add_host(channels.host(), channels.clone())?;
 ///
-/// let inbox = mailbox.open();
+/// let inbox = channels.open();
 /// node.send(Message::new("answer", 42_u64).to(inbox.pid()))?;
 /// let answer = inbox.recv()?.message;
 /// assert_eq!(answer.payloads.first().and_then(Payload::as_u64), Some(42));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Mailbox<R = EmptyHost> {
+pub struct ChannelHost<R = EmptyHost> {
     channels: Arc<Channels>,
     behind: R,
     next_id: AtomicU64,
 }
 
-impl Mailbox {
-    /// A mailbox that is the host `host` of `node`. Add it to the node under that name.
+impl ChannelHost {
+    /// A channel host that is the host `host` of `node`. Add it to the node under that name.
     #[must_use]
     pub fn new(node: NodeName, host: HostName) -> Self {
         Self::in_front_of(EmptyHost::new(node, host), node, host)
@@ -84,7 +85,7 @@ impl Mailbox {
     ///
     /// The ids count from 1, and each is given once. Ids that are attached by hand are skipped.
     #[must_use]
-    pub fn open(&self) -> MailboxReceiver {
+    pub fn open(&self) -> Inbox {
         let HostAddress { node, host } = self.channels.address;
         loop {
             // Ordering: Relaxed, because only the number must be unique. The table and the channel
@@ -97,26 +98,27 @@ impl Mailbox {
     }
 }
 
-impl<R: Receiver> Mailbox<R> {
-    /// A mailbox for some PIDs of `host` on `node`, in front of `behind`, which gets the packages
+impl<R: PackageReceiver> ChannelHost<R> {
+    /// Channels for some PIDs of `host` on `node`, in front of `behind`, which gets the packages
     /// for all others. Add it to the node in the place of `behind`.
     ///
-    /// An attached PID hides the process with the same id behind the mailbox. So attach only PIDs
-    /// that `behind` does not give out, or those that you want to divert. A package that
-    /// is sent inside `behind` reaches the mailbox only if `behind` passes it on, as a scheduler
-    /// with `route_unknown` does.
+    /// An attached PID hides the process with the same id behind the channels. So attach only PIDs
+    /// that `behind` does not give out, or those that you want to divert. A package that is sent
+    /// inside `behind` reaches a channel only if `behind` passes it on, as a scheduler with
+    /// `route_unknown` does.
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendError, SendErrorKind};
-    /// use ganger_relay::{Mailbox, Receiver, from_fn};
+    /// use ganger_relay::{ChannelHost, PackageReceiver, receiver_fn};
     ///
-    /// let full = from_fn(|package| Err(SendError::new(SendErrorKind::Full, package)));
-    /// let mailbox = Mailbox::in_front_of(full, NodeName::new("here")?, HostName::new("main")?);
-    /// let inbox = mailbox.attach("{main|7}".parse()?)?;
+    /// let full = receiver_fn(|package| Err(SendError::new(SendErrorKind::Full, package)));
+    /// let (here, main) = (NodeName::new("here")?, HostName::new("main")?);
+    /// let channels = ChannelHost::in_front_of(full, here, main);
+    /// let inbox = channels.attach("{main|7}".parse()?)?;
     ///
-    /// mailbox.send(Message::new("to the channel", ()).to("{main|7}".parse()?))?;
+    /// channels.send(Message::new("to the channel", ()).to("{main|7}".parse()?))?;
     /// assert_eq!(inbox.recv()?.message.topic, "to the channel");
-    /// let error = mailbox.send(Message::new("behind", ()).to("{main|8}".parse()?)).unwrap_err();
+    /// let error = channels.send(Message::new("behind", ()).to("{main|8}".parse()?)).unwrap_err();
     /// assert_eq!(error.kind, SendErrorKind::Full);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -131,13 +133,13 @@ impl<R: Receiver> Mailbox<R> {
         }
     }
 
-    /// The node that the mailbox is for.
+    /// The node that the channel host is for.
     #[must_use]
     pub fn node(&self) -> NodeName {
         self.channels.address.node
     }
 
-    /// The host that the mailbox is for.
+    /// The host that the channel host is for.
     #[must_use]
     pub fn host(&self) -> HostName {
         self.channels.address.host
@@ -147,8 +149,8 @@ impl<R: Receiver> Mailbox<R> {
     ///
     /// # Errors
     /// [`AttachError::AlreadyAttached`] when `pid` has a receiver, [`AttachError::Elsewhere`] when
-    /// it names another node or host than the mailbox's.
-    pub fn attach(&self, pid: Pid) -> Result<MailboxReceiver, AttachError> {
+    /// it names another node or host than the channel host's.
+    pub fn attach(&self, pid: Pid) -> Result<Inbox, AttachError> {
         let HostAddress { node, host } = self.channels.address;
         if !self.channels.address.has(pid) {
             return Err(AttachError::Elsewhere { pid, node, host });
@@ -160,7 +162,7 @@ impl<R: Receiver> Mailbox<R> {
             return Err(AttachError::AlreadyAttached(pid));
         }
         tracing::debug!(target: TARGET, %pid, "channel attached");
-        Ok(MailboxReceiver::new(attachment, packages))
+        Ok(Inbox::new(attachment, packages))
     }
 
     /// Ends the attachment of `pid`, and returns whether there was one. O(1).
@@ -188,12 +190,12 @@ impl<R: Receiver> Mailbox<R> {
     }
 }
 
-impl<R: Receiver> Receiver for Mailbox<R> {
+impl<R: PackageReceiver> PackageReceiver for ChannelHost<R> {
     /// Puts the package into its target's channel, or hands it to the receiver behind. O(1).
     ///
     /// # Errors
     /// [`SendErrorKind::Closed`](ganger_proc_api::SendErrorKind::Closed) when the channel is closed
-    /// during the send. For a PID without a channel, the error of the receiver behind the mailbox:
+    /// during the send. For a PID without a channel, the error of the receiver behind:
     /// [`SendErrorKind::NotFound`](ganger_proc_api::SendErrorKind::NotFound) from an [`EmptyHost`].
     fn send(&self, package: Package) -> Result<(), SendError> {
         match self.channels.find(package.target) {
@@ -203,7 +205,7 @@ impl<R: Receiver> Receiver for Mailbox<R> {
     }
 
     /// As [`send`](Self::send). In a channel it overtakes no other package. The receiver behind the
-    /// mailbox gets it as a control message.
+    /// channel host gets it as a control message.
     fn send_control(&self, package: Package) -> Result<(), SendError> {
         match self.channels.find(package.target) {
             Some(sender) => push(&sender, package),
@@ -212,10 +214,10 @@ impl<R: Receiver> Receiver for Mailbox<R> {
     }
 }
 
-impl<R> fmt::Debug for Mailbox<R> {
+impl<R> fmt::Debug for ChannelHost<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HostAddress { node, host } = self.channels.address;
-        f.debug_struct("Mailbox")
+        f.debug_struct("ChannelHost")
             .field("node", &node)
             .field("host", &host)
             .finish_non_exhaustive()
@@ -230,13 +232,13 @@ mod tests {
     // pins: R2
     #[test]
     fn a_receiver_that_goes_between_a_senders_two_steps_refuses_the_package() {
-        let mailbox = Mailbox::new(
+        let channels = ChannelHost::new(
             NodeName::new("here").unwrap(),
             HostName::new("box").unwrap(),
         );
-        let inbox = mailbox.open();
+        let inbox = channels.open();
         let pid = inbox.pid();
-        let found = mailbox.channels.find(pid).unwrap();
+        let found = channels.channels.find(pid).unwrap();
         drop(inbox);
         let error = push(&found, Message::new("late", 7_u64).to(pid)).unwrap_err();
         assert_eq!(error.kind, SendErrorKind::Closed);
@@ -254,13 +256,13 @@ mod tests {
     // pins: R5
     #[test]
     fn a_package_between_its_two_steps_holds_the_end_of_a_detached_channel_back() {
-        let mailbox = Mailbox::new(
+        let channels = ChannelHost::new(
             NodeName::new("here").unwrap(),
             HostName::new("box").unwrap(),
         );
-        let inbox = mailbox.open();
-        let found = mailbox.channels.find(inbox.pid()).unwrap();
-        mailbox.detach(inbox.pid());
+        let inbox = channels.open();
+        let found = channels.channels.find(inbox.pid()).unwrap();
+        channels.detach(inbox.pid());
         assert!(!inbox.is_closed());
         push(&found, Message::new("last", ()).to(inbox.pid())).unwrap();
         drop(found);

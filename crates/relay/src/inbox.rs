@@ -6,18 +6,18 @@ use ganger_proc_api::{Package, Pid};
 use std::fmt;
 use std::time::Duration;
 
-/// Receives the packages of one PID: see [`Mailbox::attach`](crate::Mailbox::attach) and
-/// [`Mailbox::open`](crate::Mailbox::open).
+/// Receives the packages of one PID: see [`ChannelHost::attach`](crate::ChannelHost::attach) and
+/// [`ChannelHost::open`](crate::ChannelHost::open).
 ///
 /// One thread at a time uses it. Packages of one sender come in the order in which they were sent.
 /// Dropping it detaches the PID and drops the packages that have not been taken.
 /// [`close`](Self::close) returns them instead.
-pub struct MailboxReceiver {
+pub struct Inbox {
     attachment: Attachment,
     packages: ganger_mpsc::Receiver<Package>,
 }
 
-impl MailboxReceiver {
+impl Inbox {
     pub(crate) fn new(attachment: Attachment, packages: ganger_mpsc::Receiver<Package>) -> Self {
         Self {
             attachment,
@@ -35,7 +35,7 @@ impl MailboxReceiver {
     ///
     /// # Errors
     /// [`TryRecvError::Empty`] when there is none yet. [`TryRecvError::Disconnected`] when there is
-    /// none, and the PID has been detached or the mailbox dropped.
+    /// none, and the PID has been detached or the channel host dropped.
     pub fn try_recv(&self) -> Result<Package, TryRecvError> {
         self.packages.try_recv()
     }
@@ -43,7 +43,7 @@ impl MailboxReceiver {
     /// Takes the oldest package, and blocks until there is one.
     ///
     /// # Errors
-    /// [`RecvError`] when there is none, and the PID has been detached or the mailbox dropped.
+    /// [`RecvError`] when there is none, and the PID has been detached or the channel host dropped.
     pub fn recv(&self) -> Result<Package, RecvError> {
         self.packages.recv()
     }
@@ -52,7 +52,7 @@ impl MailboxReceiver {
     ///
     /// # Errors
     /// [`RecvTimeoutError::Timeout`] when none came in time. [`RecvTimeoutError::Disconnected`]
-    /// when there is none, and the PID has been detached or the mailbox dropped.
+    /// when there is none, and the PID has been detached or the channel host dropped.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<Package, RecvTimeoutError> {
         self.packages.recv_timeout(timeout)
     }
@@ -69,8 +69,8 @@ impl MailboxReceiver {
         self.packages.iter()
     }
 
-    /// Whether no package can be sent to it: the PID has been detached or the mailbox dropped, and
-    /// no send is under way. Packages may still be waiting. Once `true`, it stays `true`.
+    /// Whether no package can be sent to it: the PID has been detached or the channel host dropped,
+    /// and no send is under way. Packages may still be waiting. Once `true`, it stays `true`.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.packages.is_closed()
@@ -82,14 +82,14 @@ impl MailboxReceiver {
     ///
     /// ```
     /// use ganger_proc_api::{HostName, Message, NodeName, SendErrorKind};
-    /// use ganger_relay::{Mailbox, Receiver};
+    /// use ganger_relay::{ChannelHost, PackageReceiver};
     ///
-    /// let mailbox = Mailbox::new(NodeName::new("here")?, HostName::new("box")?);
-    /// let inbox = mailbox.open();
+    /// let channels = ChannelHost::new(NodeName::new("here")?, HostName::new("box")?);
+    /// let inbox = channels.open();
     /// let pid = inbox.pid();
-    /// mailbox.send(Message::new("one", ()).to(pid))?;
+    /// channels.send(Message::new("one", ()).to(pid))?;
     /// assert_eq!(inbox.close().len(), 1);
-    /// let error = mailbox.send(Message::new("two", ()).to(pid)).unwrap_err();
+    /// let error = channels.send(Message::new("two", ()).to(pid)).unwrap_err();
     /// assert_eq!(error.kind, SendErrorKind::NotFound);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -100,7 +100,7 @@ impl MailboxReceiver {
     }
 }
 
-impl Drop for MailboxReceiver {
+impl Drop for Inbox {
     /// Detaches the PID before the channel closes, so that a later sender finds no channel, and not
     /// a closed one.
     fn drop(&mut self) {
@@ -108,7 +108,7 @@ impl Drop for MailboxReceiver {
     }
 }
 
-impl<'a> IntoIterator for &'a MailboxReceiver {
+impl<'a> IntoIterator for &'a Inbox {
     type Item = Package;
     type IntoIter = Iter<'a, Package>;
 
@@ -117,9 +117,9 @@ impl<'a> IntoIterator for &'a MailboxReceiver {
     }
 }
 
-impl fmt::Debug for MailboxReceiver {
+impl fmt::Debug for Inbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MailboxReceiver")
+        f.debug_struct("Inbox")
             .field("pid", &self.pid())
             .field("is_closed", &self.is_closed())
             .finish_non_exhaustive()

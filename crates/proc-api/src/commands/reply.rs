@@ -1,0 +1,87 @@
+//! The right and the duty to give an answer of one type.
+
+use super::Completer;
+use crate::values::{BoxError, Payload, Pid};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The right, and the duty, to give one answer of type `T`: a [`Completer`] that knows the type.
+///
+/// A message that asks for something has one inside. The handler of a
+/// [typed command](crate::TypedCommand) gets one beside the command, and may give it to a process
+/// in a message.
+///
+/// Dropping it unused answers with [`CommandError::Dropped`](crate::CommandError::Dropped). It may
+/// move to any thread, and be kept for any time.
+///
+/// ```
+/// use ganger_proc_api::{Actor, Context, Reply, StepOutput, StepResult};
+///
+/// enum Count {
+///     Add(u64),
+///     Get(Reply<u64>),
+/// }
+///
+/// struct Counter(u64);
+///
+/// impl Actor for Counter {
+///     type Message = Count;
+///
+///     fn receive(&mut self, _: &Context, message: Count, _: &mut StepOutput) -> StepResult {
+///         match message {
+///             Count::Add(number) => self.0 += number,
+///             Count::Get(reply) => reply.complete(self.0),
+///         }
+///         Ok(())
+///     }
+/// }
+/// ```
+#[must_use = "dropping a reply answers with an error"]
+pub struct Reply<T> {
+    completer: Completer,
+    answer: PhantomData<fn(T)>,
+}
+
+impl<T: Send + 'static> Reply<T> {
+    /// The reply that answers through `completer`; for schedulers and for tests.
+    #[inline]
+    pub fn new(completer: Completer) -> Self {
+        let answer = PhantomData;
+        Self { completer, answer }
+    }
+
+    /// Answers. Never blocks.
+    #[inline]
+    pub fn complete(self, answer: T) {
+        self.completer.finish(Ok(Payload::any(answer)));
+    }
+
+    /// Answers with an error. Never blocks.
+    pub fn fail(self, error: impl Into<BoxError>) {
+        self.completer.fail(error);
+    }
+
+    /// The process that waits for the answer; `None` when the answer goes to code outside of any
+    /// process.
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        self.completer.pid()
+    }
+
+    /// Whether the work may be given up: see [`Completer::is_cancelled`].
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.completer.is_cancelled()
+    }
+
+    /// The completer beneath, for [`Completer::on_end`] and for answers that are payloads.
+    pub fn untyped(self) -> Completer {
+        self.completer
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reply").field(&self.completer.pid()).finish()
+    }
+}

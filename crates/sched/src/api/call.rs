@@ -1,0 +1,372 @@
+//! Asking a process, and getting its answer.
+//!
+//! **Problem.** A process asks another one, and a thread or a task asks a process. Each wants one
+//! answer of a known type, and wants to be told when none comes.
+//!
+//! **Rejected.** An answer as one more message to the asker: nothing tells it that the other
+//! process has ended, and code outside of processes has no mailbox.
+//!
+//! **Protocol.** A call is sent as a message with a [`Reply`] inside. For a process the call is a
+//! command, so its answer is a completion. For others it goes into a slot, which the reply and the
+//! [`Answer`] share. A reply that is dropped, in the mailbox of a process that ends for instance,
+//! is an answer as well.
+
+use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::typed::deliver;
+use crate::base::contain::contain_and_report;
+use crate::blocking::{block_if_replaced, may_wait_for};
+use crate::core::cell::Task;
+use crate::handlers::calls::{CALL, Delivery};
+use crate::probe::{Decide, Decider};
+use crate::process::exit_slot::ThreadWaker;
+use ganger_proc_api::{
+    BoxError, Command, CommandError, Completer, CompletionSink, EndCall, Message, Payload, Pid,
+    Reply, Tag, TypedCommand,
+};
+use ganger_sync::sync::{Mutex, lock};
+use std::any::Any;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// What a thread is told that must not wait.
+const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
+                           answer; a step asks with `out.ask(call, tag)`";
+
+/// A question to a process, made by [`Address::call`], and not asked yet.
+///
+/// These ask it:
+///
+/// - a step, by `out.ask(call, tag)`: the answer comes as a completion with that tag;
+/// - a thread outside of any process, by [`wait`](Self::wait) or [`begin`](Self::begin);
+/// - an asynchronous task, by `.await`.
+#[must_use = "a call does nothing until it is asked: `out.ask(call, tag)`, `wait` or `.await`"]
+pub struct Call<T> {
+    task: Task,
+    delivery: Delivery,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl<M: Send + 'static> Address<M> {
+    /// A question to the process: `message` makes its message of the [`Reply`]. Mostly it is a
+    /// variant of an enum.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Actor, BoxError, Context, Reply, StepOutput, StepResult};
+    /// use ganger_sched::Scheduler;
+    ///
+    /// enum Count {
+    ///     Add(u64),
+    ///     Get(Reply<u64>),
+    /// }
+    ///
+    /// struct Counter(u64);
+    ///
+    /// impl Actor for Counter {
+    ///     type Message = Count;
+    ///
+    ///     fn receive(&mut self, _: &Context, message: Count, _: &mut StepOutput) -> StepResult {
+    ///         match message {
+    ///             Count::Add(number) => self.0 += number,
+    ///             Count::Get(reply) => reply.complete(self.0),
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Scheduler::start_default()?;
+    /// let counter = scheduler.spawn_actor(Counter(0))?;
+    /// counter.send(Count::Add(42))?;
+    /// assert_eq!(counter.call(Count::Get).wait()?, 42);
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn call<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> M + Send + 'static,
+    ) -> Call<T> {
+        Call::new(Arc::clone(&self.task), message)
+    }
+}
+
+impl<M: Send + 'static> ProcessHandle<M> {
+    /// A question to the process: see [`Address::call`].
+    pub fn call<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(Reply<T>) -> M + Send + 'static,
+    ) -> Call<T> {
+        self.address().call(message)
+    }
+}
+
+impl<T: Send + 'static> Call<T> {
+    fn new<M, F>(task: Task, message: F) -> Self
+    where
+        M: Send + 'static,
+        F: FnOnce(Reply<T>) -> M + Send + 'static,
+    {
+        let delivery = Delivery {
+            value: Payload::any((Arc::clone(&task), message)),
+            run: |value, completer| {
+                let (task, message) = value.take::<(Task, F)>()?;
+                let message = Message::of(message(Reply::new(completer)));
+                // The reply in a message that is refused is dropped here, before the caller hears
+                // of the error.
+                Ok(deliver(&task, message).map_err(|error| error.kind)?)
+            },
+        };
+        let answer = PhantomData;
+        Self {
+            task,
+            delivery,
+            answer,
+        }
+    }
+
+    /// The PID of the process that is called.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.task.pid
+    }
+
+    /// Sends the question. Never blocks. Not for steps, which ask by `out.ask(call, tag)`.
+    pub fn begin(self) -> Answer<T> {
+        let slot = Arc::new(Slot {
+            task: self.task,
+            state: Mutex::new(State::Waiting(Waits::default())),
+        });
+        let sink = Arc::clone(&slot);
+        let delivered = self.delivery.deliver(Completer::new(sink, 0, 0));
+        if let Err(error) = delivered {
+            slot.refuse(error);
+        }
+        let answer = PhantomData;
+        Answer { slot, answer }
+    }
+
+    /// Asks, and blocks until the answer is here: see [`Answer::wait`].
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn wait(self) -> Result<T, CommandError> {
+        self.begin().wait()
+    }
+
+    /// Asks, and blocks until the answer is here, or `timeout` has passed.
+    ///
+    /// # Errors
+    /// As for [`Answer::wait_timeout`].
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn wait_timeout(self, timeout: Duration) -> Result<T, CommandError> {
+        self.begin().wait_timeout(timeout)
+    }
+}
+
+/// As a command, a call needs no handler to be registered.
+impl<T: Send + 'static> TypedCommand for Call<T> {
+    type Answer = T;
+
+    fn into_command(self) -> Command {
+        Command::new(CALL, Payload::any(self.delivery))
+    }
+}
+
+impl<T: Send + 'static> IntoFuture for Call<T> {
+    type Output = Result<T, CommandError>;
+    type IntoFuture = Answer<T>;
+
+    fn into_future(self) -> Answer<T> {
+        self.begin()
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Call").field(&self.task.pid).finish()
+    }
+}
+
+/// The answer to a [`Call`] that is under way: a future, or waited for by a thread. Dropping it
+/// tells the process that answers, by [`Reply::is_cancelled`].
+#[must_use = "dropping it gives the answer up"]
+pub struct Answer<T> {
+    slot: Arc<Slot>,
+    answer: PhantomData<fn() -> T>,
+}
+
+impl<T: Any> Answer<T> {
+    /// Whether the answer is here, so that [`wait`](Self::wait) would return at once.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !matches!(*lock(&self.slot.state), State::Waiting(_))
+    }
+
+    /// Blocks until the answer is here.
+    ///
+    /// A thread that is to start the scheduler must not wait before that: nothing runs until then.
+    ///
+    /// # Errors
+    /// [`CommandError::Failed`] when the process has answered so, when the message was refused
+    /// (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside), or when this thread must
+    /// not wait, such as a step of the process itself. [`CommandError::Dropped`] when the process
+    /// has ended, or has dropped the reply.
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn wait(self) -> Result<T, CommandError> {
+        self.wait_within(None)
+    }
+
+    /// Blocks until the answer is here, or `timeout` has passed.
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait), and [`CommandError::Timeout`].
+    #[cfg_attr(feature = "sim", track_caller)]
+    pub fn wait_timeout(self, timeout: Duration) -> Result<T, CommandError> {
+        self.wait_within(Some(timeout))
+    }
+
+    #[cfg_attr(feature = "sim", track_caller)]
+    fn wait_within(self, timeout: Option<Duration>) -> Result<T, CommandError> {
+        let thread = ThreadWaker::new();
+        if let Some(answer) = self.slot.poll(&Waker::from(Arc::clone(&thread))) {
+            return Ok(answer?.take()?);
+        }
+        Decider::refuse_to_block("wait", "`Rt::answer`");
+        let task = &self.slot.task;
+        let has_waited = may_wait_for(&task.shared, task.pid)
+            && block_if_replaced(|| match timeout {
+                None => thread.0.park(),
+                Some(timeout) => {
+                    thread.0.park_timeout(timeout);
+                }
+            });
+        match self.slot.poll(Waker::noop()) {
+            Some(answer) => Ok(answer?.take()?),
+            None if has_waited => Err(CommandError::Timeout),
+            None => Err(CommandError::Failed(CANNOT_WAIT.into())),
+        }
+    }
+}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl<T: Any> Future for Answer<T> {
+    type Output = Result<T, CommandError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.slot.poll(context.waker()) {
+            Some(answer) => Poll::Ready(answer.and_then(|it| Ok(it.take()?))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        let before = mem::replace(&mut *lock(&self.slot.state), State::Over);
+        if let State::Waiting(waits) = before {
+            let calls = waits.calls.iter().filter_map(Weak::upgrade);
+            calls.for_each(|it| self.slot.contained("end of a call", || it.call()));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Answer").field(&self.slot.task.pid).finish()
+    }
+}
+
+/// Where an answer waits for the code that asked.
+struct Slot {
+    /// The process that is called.
+    task: Task,
+    state: Mutex<State>,
+}
+
+enum State {
+    Waiting(Waits),
+    Answered(Result<Payload, CommandError>),
+    /// The answer has been taken or given up.
+    Over,
+}
+
+/// What is called when the waiting ends.
+#[derive(Default)]
+struct Waits {
+    /// By the answer.
+    waker: Option<Waker>,
+    /// By the drop of the `Answer`.
+    calls: Vec<Weak<EndCall>>,
+}
+
+impl Slot {
+    /// Takes the answer, or has `waker` woken by it.
+    fn poll(&self, waker: &Waker) -> Option<Result<Payload, CommandError>> {
+        // The waker's code runs without the lock.
+        let waker = waker.clone();
+        let mut state = lock(&self.state);
+        match &mut *state {
+            State::Waiting(waits) => {
+                let before = waits.waker.replace(waker);
+                drop(state);
+                drop(before);
+                None
+            }
+            _ => match mem::replace(&mut *state, State::Over) {
+                State::Answered(answer) => Some(answer),
+                _ => panic!("an Answer was polled after it had completed"),
+            },
+        }
+    }
+
+    fn fill(&self, answer: Result<Payload, CommandError>) {
+        let mut state = lock(&self.state);
+        if let State::Waiting(waits) = &mut *state {
+            let waits = mem::take(waits);
+            *state = State::Answered(answer);
+            drop(state);
+            if let Some(waker) = waits.waker {
+                self.contained("waker", || waker.wake());
+            }
+        }
+    }
+
+    /// The question has not been sent: says why, in the place of the reply that was dropped.
+    fn refuse(&self, error: BoxError) {
+        *lock(&self.state) = State::Answered(Err(CommandError::Failed(error)));
+    }
+
+    fn contained(&self, what: &'static str, f: impl FnOnce()) {
+        let counters = self.task.shared.own_counters();
+        contain_and_report(what, self.task.pid, counters, f);
+    }
+}
+
+impl CompletionSink for Slot {
+    fn complete(self: Arc<Self>, _: Tag, _: u64, answer: Result<Payload, CommandError>) {
+        self.fill(answer);
+    }
+
+    /// It belongs to no process.
+    fn pid(&self) -> Option<Pid> {
+        None
+    }
+
+    fn is_cancelled(&self, _: u64) -> bool {
+        matches!(*lock(&self.state), State::Over)
+    }
+
+    fn on_end(self: Arc<Self>, _: u64, call: Weak<EndCall>) -> bool {
+        match &mut *lock(&self.state) {
+            State::Waiting(waits) => waits.calls.push(call),
+            State::Answered(_) => {}
+            State::Over => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,225 @@
+//! Questions to processes: asked by steps, by threads and by tasks.
+
+use crate::support::*;
+use ganger_proc_api::{
+    Actor, CommandError, Completion, Context, ExitReason, Reply, SendErrorKind, StepOutput,
+    StepResult,
+};
+use ganger_sched::{Address, ContextExt, Scheduler};
+use std::future::{Future, IntoFuture};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::task::{Poll, Wake, Waker};
+use std::time::Duration;
+
+enum Ask {
+    /// The number, doubled.
+    Double(u64, Reply<u64>),
+    /// The reply is kept until the next one comes.
+    Keep(Reply<u64>),
+    Fail(Reply<u64>),
+    /// A question to itself, which its step waits for.
+    Own(Reply<String>),
+    End,
+}
+
+#[derive(Default)]
+struct Oracle {
+    kept: Option<Reply<u64>>,
+}
+
+impl Actor for Oracle {
+    type Message = Ask;
+
+    fn receive(&mut self, ctx: &Context, message: Ask, out: &mut StepOutput) -> StepResult {
+        match message {
+            Ask::Double(number, reply) => reply.complete(2 * number),
+            Ask::Keep(reply) => drop(self.kept.replace(reply)),
+            Ask::Fail(reply) => reply.fail("not today"),
+            Ask::Own(reply) => {
+                let own = ctx.address::<Ask>()?;
+                let error = own.call(|it| Ask::Double(1, it)).wait().unwrap_err();
+                reply.complete(error.to_string());
+            }
+            Ask::End => out.done(()),
+        }
+        Ok(())
+    }
+}
+
+/// Asks for as many numbers as it is told to, and ends with the sum of the answers.
+struct Asker {
+    oracle: Address<Ask>,
+    left: u64,
+    sum: u64,
+}
+
+impl Actor for Asker {
+    type Message = u64;
+
+    fn receive(&mut self, _: &Context, questions: u64, out: &mut StepOutput) -> StepResult {
+        self.left = questions;
+        for number in 0..questions {
+            out.ask(self.oracle.call(move |it| Ask::Double(number, it)), number);
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, answer: Completion, out: &mut StepOutput) -> StepResult {
+        let number = answer.tag;
+        let doubled: u64 = answer.take()?;
+        assert_eq!(doubled, 2 * number);
+        self.sum += doubled;
+        self.left -= 1;
+        if self.left == 0 {
+            out.done(self.sum);
+        }
+        Ok(())
+    }
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+// pins: P6
+#[test]
+fn a_step_gets_each_answer_with_its_tag() {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let asker = Asker {
+        oracle: oracle.address().clone(),
+        left: 0,
+        sum: 0,
+    };
+    let asker = scheduler.spawn_actor(asker).unwrap();
+    asker.send(100).unwrap();
+    scheduler.start().unwrap();
+    assert_eq!(asker.wait().take::<u64>().unwrap(), 9900);
+}
+
+#[test]
+fn a_thread_waits_for_the_answer_and_an_error_is_one() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    assert_eq!(oracle.call(|it| Ask::Double(21, it)).wait().unwrap(), 42);
+    let error = oracle.call(Ask::Fail).wait_timeout(PATIENCE).unwrap_err();
+    assert_eq!(error.to_string(), "not today");
+}
+
+// pins: P6
+#[test]
+fn a_reply_that_is_dropped_is_an_answer() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let (first, second) = (
+        oracle.call(Ask::Keep).begin(),
+        oracle.call(Ask::Keep).begin(),
+    );
+    // The second takes the place of the first.
+    assert!(matches!(first.wait(), Err(CommandError::Dropped)));
+    assert!(!second.is_ready());
+    // One that waits in the mailbox when the process ends.
+    oracle.send(Ask::End).unwrap();
+    let third = oracle.call(Ask::Keep).begin();
+    assert!(matches!(second.wait(), Err(CommandError::Dropped)));
+    let error = third.wait().unwrap_err();
+    let is_refused = matches!(&error, CommandError::Failed(it)
+        if it.downcast_ref() == Some(&SendErrorKind::Closed));
+    assert!(is_refused || matches!(error, CommandError::Dropped));
+}
+
+// pins: R2
+#[test]
+fn a_question_to_a_process_that_has_ended_fails() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let address = oracle.address().clone();
+    oracle.send(Ask::End).unwrap();
+    assert!(exit(oracle).is_done());
+    let is_closed = |error: &CommandError| {
+        matches!(error, CommandError::Failed(it)
+            if it.downcast_ref() == Some(&SendErrorKind::Closed))
+    };
+    assert!(is_closed(&address.call(Ask::Keep).wait().unwrap_err()));
+    let asker = Asker {
+        oracle: address,
+        left: 0,
+        sum: 0,
+    };
+    let asker = scheduler.spawn_actor(asker).unwrap();
+    asker.send(1).unwrap();
+    let ExitReason::Failed(error) = exit(asker) else {
+        panic!("it got an answer");
+    };
+    assert!(is_closed(error.downcast_ref().unwrap()), "{error}");
+}
+
+#[test]
+fn a_thread_stops_to_wait_and_the_process_hears_of_it() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let late = oracle.call(Ask::Keep).wait_timeout(Duration::ZERO);
+    assert!(matches!(late, Err(CommandError::Timeout)));
+
+    let (sender, replies) = channel();
+    let reply_of = || {
+        let sender = sender.clone();
+        let call = oracle.call(move |reply: Reply<u64>| {
+            sender.send(reply).unwrap();
+            Ask::End
+        });
+        (call.begin(), replies.recv().unwrap())
+    };
+    let (answer, reply) = reply_of();
+    assert_eq!((reply.pid(), reply.is_cancelled()), (None, false));
+    let (ended, ends) = channel();
+    let reply = reply.untyped();
+    let on_end = |number: u32| {
+        let ended = ended.clone();
+        reply.on_end(move || ended.send(number).unwrap())
+    };
+    let (_first, second) = (on_end(1).unwrap(), on_end(2).unwrap());
+    drop(second);
+    drop(answer);
+    assert_eq!(ends.try_iter().collect::<Vec<_>>(), [1]);
+    assert!(reply.is_cancelled() && on_end(3).is_none());
+    // Nothing waits for it.
+    reply.complete(7_u64);
+}
+
+// pins: P8
+#[test]
+fn a_task_is_woken_by_the_answer() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let call = oracle.call(|it| Ask::Double(4, it));
+    let mut answer = pin!(call.into_future());
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut poll = || {
+        answer
+            .as_mut()
+            .poll(&mut std::task::Context::from_waker(&waker))
+    };
+    assert!(poll().is_pending() && poll().is_pending());
+    assert!(!woken.0.load(Ordering::SeqCst));
+    scheduler.start().unwrap();
+    until("it is woken", || woken.0.load(Ordering::SeqCst));
+    assert!(matches!(poll(), Poll::Ready(Ok(8))));
+}
+
+/// It would wait for ever.
+#[test]
+fn a_step_that_would_wait_for_its_own_process_is_told_what_to_do() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let oracle = scheduler.spawn_actor(Oracle::default()).unwrap();
+    let text = oracle.call(Ask::Own).wait_timeout(PATIENCE).unwrap();
+    assert!(text.contains("`out.ask(call, tag)`"), "{text}");
+}
