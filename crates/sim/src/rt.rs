@@ -2,13 +2,14 @@
 
 use crate::choices::Choices;
 use crate::failure::STUCK;
-use crate::faults::{Faults, JUMP};
+use crate::faults::{Faults, JUMP, MOVES};
 use crate::network::Network;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
-use crate::trace::{Actor, Trace};
+use crate::trace::Trace;
+use crate::watchdog;
 use ganger_proc_api::ExitReason;
-use ganger_sched::sim::{self, Did, Machine, Note};
+use ganger_sched::sim::{self, Actor, Did, Machine, Note};
 use ganger_sched::{Handle, ProcessHandle};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -44,6 +45,7 @@ pub struct Rt<'a> {
     /// For how long processes have waited behind blocking steps since a worker has last moved.
     kept: Cell<Duration>,
     limit: u64,
+    seed: Option<u64>,
     /// Why the simulation has failed the run.
     pub(crate) given_up: RefCell<Option<String>>,
 }
@@ -54,12 +56,12 @@ pub const TURN: Duration = Duration::from_micros(1);
 
 /// A [`Machine`] without its lifetime.
 pub(crate) trait Moves {
-    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
+    fn with(&self, f: &mut dyn FnMut(&Machine<'_>));
 }
 
-impl Moves for RefCell<&mut Machine<'_>> {
-    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>)) {
-        f(&mut self.borrow_mut());
+impl Moves for Machine<'_> {
+    fn with(&self, f: &mut dyn FnMut(&Machine<'_>)) {
+        f(self);
     }
 }
 
@@ -71,6 +73,7 @@ impl<'a> Rt<'a> {
         network: Network,
         faults: Faults,
         limit: u64,
+        seed: Option<u64>,
     ) -> Self {
         let rt = Self {
             handle: handle.clone(),
@@ -86,6 +89,7 @@ impl<'a> Rt<'a> {
             audits: Cell::new(0),
             kept: Cell::default(),
             limit,
+            seed,
             given_up: RefCell::default(),
         };
         let slots = rt.machine(|machine| machine.slots());
@@ -93,7 +97,7 @@ impl<'a> Rt<'a> {
         rt
     }
 
-    pub(crate) fn machine<R>(&self, f: impl FnOnce(&mut Machine<'_>) -> R) -> R {
+    pub(crate) fn machine<R>(&self, f: impl FnOnce(&Machine<'_>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.machine.with(&mut |machine| {
             result = f.take().map(|f| f(machine));
@@ -153,18 +157,7 @@ impl<'a> Rt<'a> {
             ));
         }
         self.moves.set(nth + 1);
-        let did = match actor {
-            Actor::Worker(worker) => {
-                self.kept.set(Duration::ZERO);
-                self.machine(|machine| machine.advance(worker))
-            }
-            Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
-            Actor::Timer => {
-                self.clock.fire();
-                Did::Nothing
-            }
-            Actor::Outside => Did::Nothing,
-        };
+        let did = self.advance(actor);
         self.trace.borrow_mut().add(actor, did, sim::noted());
         if let Did::Ran(_) = did {
             self.set_now(self.now().saturating_add(TURN));
@@ -176,6 +169,49 @@ impl<'a> Rt<'a> {
         self.audits.set(self.audits.get() + u64::from(audited));
         self.assert_kept();
         true
+    }
+
+    fn advance(&self, actor: Actor) -> Did {
+        match actor {
+            Actor::Worker(worker) => {
+                self.kept.set(Duration::ZERO);
+                self.machine(|machine| machine.advance(worker))
+            }
+            Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
+            Actor::Timer => {
+                self.clock.fire();
+                Did::Nothing
+            }
+            Actor::Outside => Did::Nothing,
+        }
+    }
+
+    /// Others move in the middle of a move, by chance, after that call of the running process. None
+    /// of this fails the run by a panic, which the running step would contain.
+    pub(crate) fn have_others_move(&self, call: &'static str) {
+        if !self.happens(self.faults.others_move) {
+            return;
+        }
+        for nth in 0..=self.choose(MOVES) {
+            let mut able = self.able();
+            able.retain(|actor| !self.is_stalled(*actor, self.moves.get()));
+            if able.is_empty() || self.moves.get() >= self.limit {
+                return;
+            }
+            if nth == 0 && !call.is_empty() {
+                sim::tell(format!("others move after its `{call}`:"));
+            }
+            let actor = able[self.pick(&able)];
+            self.moves.set(self.moves.get() + 1);
+            sim::within(actor, || watchdog::watch(self.seed, || self.advance(actor)));
+            self.machine(|machine| machine.audit());
+        }
+    }
+
+    /// The place of the actor that moves next.
+    fn pick(&self, able: &[Actor]) -> usize {
+        let ids: Vec<_> = able.iter().map(|actor| self.id(*actor)).collect();
+        self.choices.borrow_mut().actor(&ids, self.moves.get())
     }
 
     /// Goes on until no actor can move and no timer is set any more: all live processes wait.
@@ -298,8 +334,7 @@ impl<'a> Rt<'a> {
                 awake = able;
             }
             if !awake.is_empty() {
-                let ids: Vec<_> = awake.iter().map(|actor| self.id(*actor)).collect();
-                let actor = awake[self.choices.borrow_mut().actor(&ids, nth)];
+                let actor = awake[self.pick(&awake)];
                 if let Actor::Worker(worker) = actor
                     && awake.len() > 1
                     && self.happens(self.faults.worker_stalls)

@@ -15,6 +15,7 @@ use crate::core::local;
 use crate::core::shared::Shared;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
+use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
@@ -36,6 +37,12 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// A call is about to return.
+    #[inline(always)]
+    fn called(&self, call: &'static str) {
+        self.shared.probe.called(&self.shared, call);
+    }
+
     /// The handlers by command id.
     #[must_use]
     pub fn commands(&self) -> &CommandRegistry {
@@ -143,7 +150,9 @@ impl Handle {
     /// # Errors
     /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route(package)
+        let result = self.shared.route(package);
+        self.called("send");
+        result
     }
 
     /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never
@@ -156,7 +165,9 @@ impl Handle {
     /// # Errors
     /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route_control(package)
+        let result = self.shared.route_control(package);
+        self.called("send_control");
+        result
     }
 
     /// The address of the live process with that PID, to send to it without further look-ups.
@@ -172,7 +183,9 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
-        self.shared.terminate(pid)
+        let result = self.shared.terminate(pid);
+        self.called("terminate");
+        result
     }
 
     /// Asks the process to finish: it gets a [cancel event](ganger_proc_api::Event::Cancel), which
@@ -181,7 +194,9 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
-        self.shared.cancel(pid, reason.into())
+        let result = self.shared.cancel(pid, reason.into());
+        self.called("cancel");
+        result
     }
 
     /// Asks for the process to be replaced by another, after the system events that have arrived so
@@ -206,6 +221,7 @@ impl Handle {
             Some(task) => task.upgrade(request),
             None => Err(request),
         };
+        self.called("upgrade");
         refused.map_err(|request| {
             let kind = UpgradeRefusedKind::NotFound;
             UpgradeRefused {

@@ -99,6 +99,15 @@ impl Names {
         }
     }
 
+    /// The names of that process, in the order of their texts.
+    #[cfg(feature = "sim")]
+    pub(crate) fn of(&self, pid: Pid) -> Vec<Box<str>> {
+        let of = lock(&self.of);
+        let mut names: Vec<_> = of.get(&pid).into_iter().flatten().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Gives the memory of names back that are no more. O(n) in the names that there are.
     pub(crate) fn release(&self) {
         let mut of = lock(&self.of);

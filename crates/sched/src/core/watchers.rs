@@ -42,6 +42,7 @@ use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
 use crate::core::item::Item;
 use crate::core::shared::Shared;
+use crate::probe::Probe;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{EndCall, Event, ExitCause, ExitNotice, MonitorError, Pid, Tag};
 use std::collections::HashSet;
@@ -110,6 +111,7 @@ pub(crate) fn begin(watcher: Task, target: Pid, tag: Tag) -> Result<(), MonitorE
     if let Err(Watch::Begin(watcher)) = shared.watch(target, watch) {
         let _itself = watcher.tell(ExitCause::NotFound);
     }
+    shared.probe.called(&shared, "monitor");
     Ok(())
 }
 

@@ -1,29 +1,38 @@
 //! What other threads do in the middle of a move.
 //!
-//! A move is interrupted at a few places only. At these, another thread may do something from
-//! outside of any worker, and the simulation's thread stands in for it.
+//! A move is interrupted at a few places only: those that the scheduler names, and the end of each
+//! call that a step or an `init` makes. There, another thread may do something from outside of any
+//! worker, and the simulation's thread stands in for it. Other workers may move, too.
 
 use super::note::{Note, note};
 use super::{Did, Simulation, happens};
 use crate::base::clock::Deadline;
+use crate::base::frames;
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::probe::Decide;
 use crate::stop;
+use crate::turn::dispatch;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{ptr, thread};
 
 type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
+type Moves = dyn Fn(&'static str);
 
 thread_local! {
     /// The deadline that a process, or the test, has asked for since the last look.
     static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
+    /// Another thread acts. Its acts are not interrupted.
+    static IS_ACTING: Cell<bool> = const { Cell::new(false) };
+    /// What has others move, by the innermost [`interrupted_by`] on this thread's stack, or null.
+    static MOVES: Cell<*const &'static Moves> = const { Cell::new(ptr::null()) };
 }
 
 /// Lets processes be upgraded in this way at any moment, from now on.
@@ -36,10 +45,54 @@ pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// A place at which a move may be interrupted.
-pub(super) fn interleave(shared: &Arc<Shared>) {
-    if Simulation::is_driven() {
-        local::leave(|| act(shared));
+/// Calls `f`. At each place at which a move may be interrupted, `moves` is called as well, which may
+/// have others move. It is told after which call of the running process that is, if it is after one.
+pub fn interrupted_by<R>(moves: &dyn Fn(&'static str), f: impl FnOnce() -> R) -> R {
+    struct PutBack(*const &'static Moves);
+    impl Drop for PutBack {
+        fn drop(&mut self) {
+            MOVES.set(self.0);
+        }
+    }
+    let place = (&raw const moves).cast();
+    let _put_back = PutBack(MOVES.replace(place));
+    f()
+}
+
+/// A place at which a move may be interrupted, after that call of the running process.
+pub(super) fn interleave(shared: &Arc<Shared>, call: &'static str) {
+    if Simulation::is_driven() && !IS_ACTING.get() && !thread::panicking() {
+        dispatch::outside(|| local::leave(|| interrupt(shared, call)));
+    }
+}
+
+/// The end of a call, which is such a place in a turn or in `init`. A test's own calls are none.
+pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
+    let is_inside = || local::with(shared, |_| ()).is_some() || frames::is_inside(&**shared);
+    if Simulation::is_driven() && is_inside() {
+        interleave(shared, call);
+    }
+}
+
+/// What others do from outside, between two moves or within one.
+pub(super) fn act_outside(shared: &Arc<Shared>) {
+    struct Acted;
+    impl Drop for Acted {
+        fn drop(&mut self) {
+            IS_ACTING.set(false);
+        }
+    }
+    let _acted = Acted;
+    IS_ACTING.set(true);
+    act(shared);
+}
+
+fn interrupt(shared: &Arc<Shared>, call: &'static str) {
+    act_outside(shared);
+    // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That one
+    // has not returned, or it would have put back what was there before.
+    if let Some(moves) = unsafe { MOVES.get().as_ref() } {
+        moves(call);
     }
 }
 

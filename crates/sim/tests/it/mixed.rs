@@ -16,6 +16,7 @@ use std::time::Duration;
 const LIVELY: Faults = Faults {
     steal_fails: 100,
     worker_stalls: 20,
+    others_move: 50,
     clock_jumps: 2,
     step_panics: 3,
     step_blocks: 0,
