@@ -50,18 +50,18 @@ impl Rt<'_> {
         move |command: Command, completer: Completer| -> Result<(), BoxError> {
             let tell = |what: &str| {
                 let to = whose(&completer);
-                sim::tell(format!("fault: the handler of {name} for {to} {what}"));
+                sim::tell(format!("fault: {name} of {to}: {what}"));
             };
             if sim::happens("handler drops") {
-                tell("drops its completer");
+                tell("its completer is dropped");
                 return Ok(());
             }
             if sim::happens("handler fails") {
-                tell("fails");
+                tell("it fails");
                 return Err("a fault of the simulation: the command fails".into());
             }
             if sim::happens("handler answers twice") {
-                tell("fails, and answers as well");
+                tell("it fails, and is answered as well");
                 handler.handle(command, later(&clock, name, completer))?;
                 return Err("a fault of the simulation: the command fails, and is answered".into());
             }
@@ -123,7 +123,7 @@ fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     let to = whose(&completer);
     Completer::from_fn(pid, completer.tag(), move |completion| {
         sim::tell(format!(
-            "fault: the answer of {name} to {to} comes {delay:?} late"
+            "fault: the answer of {name} to {to}, comes {delay:?} late"
         ));
         clock.after(delay, move || {
             sim::tell(format!("the late answer of {name} to {to}"));

@@ -186,9 +186,9 @@ impl<'a> Rt<'a> {
         }
     }
 
-    /// Others move in the middle of a move, by chance, after that call of the running process. None
-    /// of this fails the run by a panic, which the running step would contain.
-    pub(crate) fn have_others_move(&self, call: &'static str) {
+    /// Others move in the middle of a move, by chance, after that call of a step, or of an `init`.
+    /// None of this fails the run by a panic, which the running step would contain.
+    pub(crate) fn have_others_move(&self, call: &'static str, is_in_init: bool) {
         if !self.happens(self.faults.others_move) {
             return;
         }
@@ -199,7 +199,8 @@ impl<'a> Rt<'a> {
                 return;
             }
             if nth == 0 && !call.is_empty() {
-                sim::tell(format!("others move after its `{call}`:"));
+                let place = if is_in_init { " in an `init`" } else { "" };
+                sim::tell(format!("others move after a `{call}`{place}:"));
             }
             let actor = able[self.pick(&able)];
             self.moves.set(self.moves.get() + 1);

@@ -354,7 +354,7 @@ impl Sim {
                     test(&rt);
                     rt.finish();
                 };
-                let others = |call| rt.have_others_move(call);
+                let others = |call, is_in_init| rt.have_others_move(call, is_in_init);
                 let run = sim::interrupted_by(&others, || catch_unwind(AssertUnwindSafe(run)));
                 failure = run.err().map(|panic| {
                     let why = text(&*panic);

@@ -22,7 +22,7 @@ use std::{ptr, thread};
 
 type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
-type Moves = dyn Fn(&'static str);
+type Moves = dyn Fn(&'static str, bool);
 
 thread_local! {
     /// The deadline that a process, or the test, has asked for since the last look.
@@ -46,8 +46,9 @@ pub fn offer_act(act: impl Fn() + 'static) {
 }
 
 /// Calls `f`. At each place at which a move may be interrupted, `moves` is called as well, which may
-/// have others move. It is told after which call of the running process that is, if it is after one.
-pub fn interrupted_by<R>(moves: &dyn Fn(&'static str), f: impl FnOnce() -> R) -> R {
+/// have others move. It is told after which call of the running process that is, if it is after one,
+/// and whether its `init` has made that.
+pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() -> R) -> R {
     struct PutBack(*const &'static Moves);
     impl Drop for PutBack {
         fn drop(&mut self) {
@@ -62,13 +63,23 @@ pub fn interrupted_by<R>(moves: &dyn Fn(&'static str), f: impl FnOnce() -> R) ->
 /// A place at which a move may be interrupted, after that call of the running process.
 pub(super) fn interleave(shared: &Arc<Shared>, call: &'static str) {
     if Simulation::is_driven() && !IS_ACTING.get() && !thread::panicking() {
-        dispatch::outside(|| local::leave(|| interrupt(shared, call)));
+        // The set-up of a test, which submits one process after the other, is not interrupted.
+        let is_in_init = frames::is_inside(&**shared);
+        let others_move = !call.is_empty() || is_in_turn(shared);
+        dispatch::outside(|| {
+            local::leave(|| {
+                act_outside(shared);
+                if others_move {
+                    have_others_move(call, is_in_init);
+                }
+            });
+        });
     }
 }
 
 /// The end of a call, which is such a place in a turn or in `init`. A test's own calls are none.
 pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
-    let is_inside = || local::with(shared, |_| ()).is_some() || frames::is_inside(&**shared);
+    let is_inside = || is_in_turn(shared) || frames::is_inside(&**shared);
     if Simulation::is_driven() && is_inside() {
         interleave(shared, call);
     }
@@ -87,12 +98,16 @@ pub(super) fn act_outside(shared: &Arc<Shared>) {
     act(shared);
 }
 
-fn interrupt(shared: &Arc<Shared>, call: &'static str) {
-    act_outside(shared);
+/// Whether a worker moves.
+fn is_in_turn(shared: &Shared) -> bool {
+    local::with(shared, |_| ()).is_some()
+}
+
+fn have_others_move(call: &'static str, is_in_init: bool) {
     // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That one
     // has not returned, or it would have put back what was there before.
     if let Some(moves) = unsafe { MOVES.get().as_ref() } {
-        moves(call);
+        moves(call, is_in_init);
     }
 }
 

@@ -35,8 +35,14 @@ impl Probe for Simulation {
         note(|| Note::Yields(command, who::command(command), tag));
     }
 
-    fn ended(&self, pid: Pid, _: Symbol, reason: &ExitReason) {
-        let text = || format!("{} ended: {}", who::describe(pid), text_of(reason));
+    fn ended(&self, pid: Pid, method: Symbol, reason: &ExitReason) {
+        let text = || {
+            format!(
+                "{} ended: {}",
+                who::describe_ended(pid, method),
+                text_of(reason)
+            )
+        };
         note(|| Note::Told(text().into()));
     }
 

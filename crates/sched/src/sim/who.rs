@@ -29,7 +29,10 @@ pub struct Who {
 
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.method, short(self.type_name))?;
+        write!(f, "{}", self.method)?;
+        if !self.type_name.is_empty() {
+            write!(f, ", {}", short(self.type_name))?;
+        }
         self.names
             .iter()
             .try_for_each(|name| write!(f, ", {name:?}"))
@@ -56,6 +59,14 @@ pub fn describe(pid: Pid) -> String {
     SEEN.with_borrow(|seen| match seen.what.get(&pid) {
         Some(&what) => format!("{pid} ({})", seen.who(pid, what)),
         None => pid.to_string(),
+    })
+}
+
+/// As [`describe`], for a process that was submitted with that method, and may not have stepped.
+pub(super) fn describe_ended(pid: Pid, method: Symbol) -> String {
+    SEEN.with_borrow(|seen| {
+        let what = seen.what.get(&pid).copied().unwrap_or((method, ""));
+        format!("{pid} ({})", seen.who(pid, what))
     })
 }
 

@@ -3,6 +3,7 @@
 mod crowds;
 mod mixed;
 mod network;
+mod races;
 mod reports;
 mod retry;
 mod runs;
