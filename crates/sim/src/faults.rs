@@ -10,11 +10,14 @@ use std::time::Duration;
 /// happens in a step and in `init`, after each call of the context, of a handle or of an address.
 ///
 /// # Moves within a move
-/// At these moments within a move, others move as well: see `others_move`. So the step of one
-/// process goes on between two sends of another step, as on threads. All of it is on one thread of
-/// the machine. **A step or an `init` that holds a lock of its own in such a call waits for ever**
-/// when a process that moves meanwhile takes the same lock. After 30 seconds the simulation says so,
-/// and aborts the program. Release the lock before the call, or set `others_move` to 0.
+/// After such a call, others move as well: see `others_move`. So the step of one process goes on
+/// between two sends of another step, as on threads. Calls of handlers, of `close` and of the test itself
+/// are not interrupted.
+///
+/// All of it is on one thread of the machine. **A step or an `init` that holds a lock of its own in
+/// such a call waits for ever** when a process that moves meanwhile takes the same lock. After 30
+/// seconds the simulation says so, and aborts the program. Release the lock before the call, or set
+/// `others_move` to 0.
 ///
 /// ```
 /// use ganger_sim::Faults;
@@ -28,9 +31,9 @@ pub struct Faults {
     /// A worker stands still for up to a hundred moves of others, like a thread that the system has
     /// taken off its processor.
     pub worker_stalls: u32,
-    /// In the middle of a move, at a [moment](Self#moments), other workers, the monitor and timers
-    /// that are due make up to [`MOVES`] moves: see [there](Self#moves-within-a-move). The clock
-    /// stands still meanwhile.
+    /// After a call of a step or of an `init`, other workers, the monitor and timers that are due
+    /// make up to [`MOVES`] moves: see [above](Self#moves-within-a-move). The clock stands still
+    /// meanwhile.
     pub others_move: u32,
     /// The clock jumps forward, by up to [`JUMP`].
     pub clock_jumps: u32,

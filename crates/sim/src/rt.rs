@@ -198,7 +198,7 @@ impl<'a> Rt<'a> {
             if able.is_empty() || self.moves.get() >= self.limit {
                 return;
             }
-            if nth == 0 && !call.is_empty() {
+            if nth == 0 {
                 let place = if is_in_init { " in an `init`" } else { "" };
                 sim::tell(format!("others move after a `{call}`{place}:"));
             }

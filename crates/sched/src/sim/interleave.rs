@@ -2,7 +2,7 @@
 //!
 //! A move is interrupted at a few places only: those that the scheduler names, and the end of each
 //! call that a step or an `init` makes. There, another thread may do something from outside of any
-//! worker, and the simulation's thread stands in for it. Other workers may move, too.
+//! worker, and the simulation's thread stands in for it. After a call, other workers may move, too.
 
 use super::note::{Note, note};
 use super::{Did, Simulation, happens};
@@ -45,9 +45,8 @@ pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// Calls `f`. At each place at which a move may be interrupted, `moves` is called as well, which may
-/// have others move. It is told after which call of the running process that is, if it is after one,
-/// and whether its `init` has made that.
+/// Calls `f`. After each call that a step or an `init` makes, `moves` is called as well, which may
+/// have others move. It is told the name of the call, and whether an `init` has made it.
 pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() -> R) -> R {
     struct PutBack(*const &'static Moves);
     impl Drop for PutBack {
@@ -60,29 +59,35 @@ pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() ->
     f()
 }
 
-/// A place at which a move may be interrupted, after that call of the running process.
-pub(super) fn interleave(shared: &Arc<Shared>, call: &'static str) {
-    if Simulation::is_driven() && !IS_ACTING.get() && !thread::panicking() {
-        // The set-up of a test, which submits one process after the other, is not interrupted.
-        let is_in_init = frames::is_inside(&**shared);
-        let others_move = !call.is_empty() || is_in_turn(shared);
-        dispatch::outside(|| {
-            local::leave(|| {
-                act_outside(shared);
-                if others_move {
-                    have_others_move(call, is_in_init);
-                }
-            });
+/// A place at which other threads may act.
+pub(super) fn interleave(shared: &Arc<Shared>) {
+    if may_interrupt() {
+        apart(|| act_outside(shared));
+    }
+}
+
+/// The end of a call. Where a step or an `init` has made it, others may move as well. A test's own
+/// calls are no such places, and neither are those of handlers and of `close`.
+pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
+    if !may_interrupt() || dispatch::is_inside() {
+        return;
+    }
+    let is_in_init = frames::is_inside(&**shared);
+    if is_in_init || local::own_process().is_some_and(|task| !task.state.is_closed()) {
+        apart(|| {
+            act_outside(shared);
+            have_others_move(call, is_in_init);
         });
     }
 }
 
-/// The end of a call, which is such a place in a turn or in `init`. A test's own calls are none.
-pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
-    let is_inside = || is_in_turn(shared) || frames::is_inside(&**shared);
-    if Simulation::is_driven() && is_inside() {
-        interleave(shared, call);
-    }
+fn may_interrupt() -> bool {
+    Simulation::is_driven() && !IS_ACTING.get() && !thread::panicking()
+}
+
+/// Calls `f` as if on another thread.
+fn apart(f: impl FnOnce()) {
+    dispatch::outside(|| local::leave(f));
 }
 
 /// What others do from outside, between two moves or within one.
@@ -96,11 +101,6 @@ pub(super) fn act_outside(shared: &Arc<Shared>) {
     let _acted = Acted;
     IS_ACTING.set(true);
     act(shared);
-}
-
-/// Whether a worker moves.
-fn is_in_turn(shared: &Shared) -> bool {
-    local::with(shared, |_| ()).is_some()
 }
 
 fn have_others_move(call: &'static str, is_in_init: bool) {

@@ -47,7 +47,7 @@ impl Probe for Simulation {
     }
 
     fn interleave(&self, scheduler: &dyn Scheduler) {
-        interleave::interleave(Shared::of(scheduler), "");
+        interleave::interleave(Shared::of(scheduler));
     }
 
     fn called(&self, scheduler: &dyn Scheduler, call: &'static str) {

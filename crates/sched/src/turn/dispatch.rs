@@ -64,6 +64,12 @@ unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
         .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
 }
 
+/// Whether a handler is on this thread's stack.
+#[cfg(feature = "sim")]
+pub(crate) fn is_inside() -> bool {
+    !CURRENT.get().is_null()
+}
+
 /// Calls `f` as if no handler were on this thread's stack.
 #[cfg(feature = "sim")]
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
