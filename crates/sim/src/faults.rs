@@ -11,8 +11,8 @@ use std::time::Duration;
 ///
 /// # Moves within a move
 /// After such a call, others move as well: see `others_move`. So the step of one process goes on
-/// between two sends of another step, as on threads. Calls of handlers, of `close` and of the test itself
-/// are not interrupted.
+/// between two sends of another step, as on threads. Calls of handlers, of `close` and of the test
+/// itself are not interrupted.
 ///
 /// All of it is on one thread of the machine. **A step or an `init` that holds a lock of its own in
 /// such a call waits for ever** when a process that moves meanwhile takes the same lock. After 30

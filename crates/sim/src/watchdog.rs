@@ -53,9 +53,10 @@ impl Moves {
             .seed
             .map_or(String::new(), |it| format!(" of seed {it}"));
         Some(format!(
-            "ganger-sim: a move within a move{seed} has no end. A step, or an `init`, probably holds \
-             a lock while it calls its context, and a process that moves meanwhile takes the same \
-             lock. Release the lock before the call, or set `Faults::others_move` to 0. aborting"
+            "ganger-sim: a move within a move{seed} has no end. A step, or an `init`, probably \
+             holds a lock while it calls its context, and a process that moves meanwhile takes the \
+             same lock. Release the lock before the call, or set `Faults::others_move` to 0. \
+             aborting"
         ))
     }
 }

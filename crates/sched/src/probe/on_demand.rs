@@ -65,7 +65,12 @@ impl<P: Probe> Probe for OnDemand<P> {
         fn dozing();
         fn initialised(pid: Pid);
         fn withdrawn(pid: Pid);
-        fn shown(pid: Pid, method: Symbol, of: impl Fn() -> &'static str + Copy, events: &impl EventQueue);
+        fn shown(
+            pid: Pid,
+            method: Symbol,
+            of: impl Fn() -> &'static str + Copy,
+            events: &impl EventQueue
+        );
         fn stepped(pid: Pid, left: &impl EventQueue);
         fn upgrading(pid: Pid);
         fn upgraded(pid: Pid);

@@ -104,8 +104,8 @@ pub(super) fn act_outside(shared: &Arc<Shared>) {
 }
 
 fn have_others_move(call: &'static str, is_in_init: bool) {
-    // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That one
-    // has not returned, or it would have put back what was there before.
+    // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That
+    // one has not returned, or it would have put back what was there before.
     if let Some(moves) = unsafe { MOVES.get().as_ref() } {
         moves(call, is_in_init);
     }

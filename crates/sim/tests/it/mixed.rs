@@ -198,7 +198,7 @@ fn mailboxes_and_the_scheduler_may_be_full() {
 #[test]
 fn all_that_can_go_wrong_has_gone_wrong() {
     let mut total = ganger_sched::WorkerStats::default();
-    for seed in 0..200 {
+    for seed in 0..300 {
         let report = Sim::new(seed).workers(2).faults(LIVELY).run(|rt| {
             live(rt, 40);
             rt.settle();

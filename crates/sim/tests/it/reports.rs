@@ -116,7 +116,8 @@ fn a_trace_shows_the_faults_that_happen() {
                 handler_drops: 1_000,
                 ..Faults::default()
             },
-            "(tag 5)\n  fault: oracle of {sim|4294967296} (ask, Asks), tag 5: its completer is dropped\n",
+            "(tag 5)\n  fault: oracle of {sim|4294967296} (ask, Asks), tag 5: its completer is \
+             dropped\n",
         ),
         (
             Faults {
