@@ -6,7 +6,18 @@ use std::time::Duration;
 ///
 /// # Moments
 /// A fault that comes from outside of the scheduler happens before any move, and in the middle of
-/// some: while a process is being submitted, before and after a step, while a process ends.
+/// some: while a process is being submitted, before and after a step, while a process ends. It also
+/// happens in a step and in `init`, after each call of the context, of a handle or of an address.
+///
+/// # Moves within a move
+/// After such a call, others move as well: see `others_move`. So the step of one process goes on
+/// between two sends of another step, as on threads. Calls of handlers, of `close` and of the test
+/// itself are not interrupted.
+///
+/// All of it is on one thread of the machine. **A step or an `init` that holds a lock of its own in
+/// such a call waits for ever** when a process that moves meanwhile takes the same lock. After 30
+/// seconds the simulation says so, and aborts the program. Release the lock before the call, or set
+/// `others_move` to 0.
 ///
 /// ```
 /// use ganger_sim::Faults;
@@ -20,6 +31,10 @@ pub struct Faults {
     /// A worker stands still for up to a hundred moves of others, like a thread that the system has
     /// taken off its processor.
     pub worker_stalls: u32,
+    /// After a call of a step or of an `init`, other workers, the monitor and timers that are due
+    /// make up to [`MOVES`] moves: see [above](Self#moves-within-a-move). The clock stands still
+    /// meanwhile.
+    pub others_move: u32,
     /// The clock jumps forward, by up to [`JUMP`].
     pub clock_jumps: u32,
     /// A step panics before it has done anything.
@@ -69,6 +84,9 @@ pub struct Faults {
     pub shutdown_is_forced: u32,
 }
 
+/// How many moves others make at most at a moment within a move.
+pub const MOVES: usize = 16;
+
 /// How far the clock jumps at most.
 pub const JUMP: Duration = Duration::from_secs(60);
 
@@ -83,6 +101,7 @@ impl Faults {
         Self {
             steal_fails: 50,
             worker_stalls: 10,
+            others_move: 100,
             clock_jumps: 1,
             step_panics: 0,
             step_blocks: 0,

@@ -13,8 +13,9 @@ mod sim;
 mod strategy;
 mod timers;
 mod trace;
+mod watchdog;
 
-pub use faults::{Faults, JUMP, LATE};
+pub use faults::{Faults, JUMP, LATE, MOVES};
 pub use rt::{Rt, TURN};
 pub use sim::{Explored, Report, Sim};
 pub use strategy::Strategy;

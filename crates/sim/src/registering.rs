@@ -39,25 +39,29 @@ impl Rt<'_> {
         &self,
         handle: impl Fn(C, Reply<C::Answer>) -> Result<(), BoxError> + Send + Sync + 'static,
     ) -> Result<(), RegisterError> {
-        let name = Symbol::new(std::any::type_name::<C>());
+        let name = Symbol::intern(&sim::short(std::any::type_name::<C>()));
+        let name = name.unwrap_or(Symbol::new("a command"));
         let faulty = self.faulty(name, typed_handler(handle));
         self.handle().commands().register_for::<C>(Arc::new(faulty))
     }
 
     fn faulty<H: Handler>(&self, name: Symbol, handler: H) -> impl Handler + use<H> {
         let clock = self.clock();
-        let tell = move |what: &str| sim::tell(format!("fault: {name} {what}"));
         move |command: Command, completer: Completer| -> Result<(), BoxError> {
+            let tell = |what: &str| {
+                let to = whose(&completer);
+                sim::tell(format!("fault: {name} of {to}: {what}"));
+            };
             if sim::happens("handler drops") {
-                tell("drops its completer");
+                tell("its completer is dropped");
                 return Ok(());
             }
             if sim::happens("handler fails") {
-                tell("fails");
+                tell("it fails");
                 return Err("a fault of the simulation: the command fails".into());
             }
             if sim::happens("handler answers twice") {
-                tell("fails, and answers as well");
+                tell("it fails, and is answered as well");
                 handler.handle(command, later(&clock, name, completer))?;
                 return Err("a fault of the simulation: the command fails, and is answered".into());
             }
@@ -116,14 +120,20 @@ fn later(clock: &SimClock, name: Symbol, completer: Completer) -> Completer {
     let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
     let delay = Duration::from_micros(sim::pick(micros) as u64);
     let clock = clock.clone();
-    let tag = completer.tag();
-    Completer::from_fn(pid, tag, move |completion| {
+    let to = whose(&completer);
+    Completer::from_fn(pid, completer.tag(), move |completion| {
         sim::tell(format!(
-            "fault: the answer of {name} to {pid} (tag {tag}) comes {delay:?} late"
+            "fault: the answer of {name} to {to}, comes {delay:?} late"
         ));
         clock.after(delay, move || {
-            sim::tell(format!("the late answer of {name} to {pid} (tag {tag})"));
+            sim::tell(format!("the late answer of {name} to {to}"));
             completer.finish(completion.result);
         });
     })
+}
+
+/// Whose command it is, and which of its commands.
+fn whose(completer: &Completer) -> String {
+    let process = completer.pid().map_or(String::new(), sim::describe);
+    format!("{process}, tag {}", completer.tag())
 }

@@ -2,15 +2,15 @@
 
 use crate::choices::Choices;
 use crate::failure::STUCK;
-use crate::faults::{Faults, JUMP};
+use crate::faults::{Faults, JUMP, MOVES};
 use crate::network::Network;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
-use crate::trace::{Actor, Trace};
+use crate::trace::Trace;
+use crate::watchdog;
 use ganger_proc_api::{CommandError, ExitReason};
-use ganger_sched::sim::{self, Did, Machine, Note};
+use ganger_sched::sim::{self, Actor, Did, Machine, Note};
 use ganger_sched::{Call, Handle, ProcessHandle};
-
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
@@ -46,6 +46,7 @@ pub struct Rt<'a> {
     /// For how long processes have waited behind blocking steps since a worker has last moved.
     kept: Cell<Duration>,
     limit: u64,
+    seed: Option<u64>,
     /// Why the simulation has failed the run.
     pub(crate) given_up: RefCell<Option<String>>,
 }
@@ -56,12 +57,12 @@ pub const TURN: Duration = Duration::from_micros(1);
 
 /// A [`Machine`] without its lifetime.
 pub(crate) trait Moves {
-    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>));
+    fn with(&self, f: &mut dyn FnMut(&Machine<'_>));
 }
 
-impl Moves for RefCell<&mut Machine<'_>> {
-    fn with(&self, f: &mut dyn FnMut(&mut Machine<'_>)) {
-        f(&mut self.borrow_mut());
+impl Moves for Machine<'_> {
+    fn with(&self, f: &mut dyn FnMut(&Machine<'_>)) {
+        f(self);
     }
 }
 
@@ -73,6 +74,7 @@ impl<'a> Rt<'a> {
         network: Network,
         faults: Faults,
         limit: u64,
+        seed: Option<u64>,
     ) -> Self {
         let rt = Self {
             handle: handle.clone(),
@@ -88,6 +90,7 @@ impl<'a> Rt<'a> {
             audits: Cell::new(0),
             kept: Cell::default(),
             limit,
+            seed,
             given_up: RefCell::default(),
         };
         let slots = rt.machine(|machine| machine.slots());
@@ -95,7 +98,7 @@ impl<'a> Rt<'a> {
         rt
     }
 
-    pub(crate) fn machine<R>(&self, f: impl FnOnce(&mut Machine<'_>) -> R) -> R {
+    pub(crate) fn machine<R>(&self, f: impl FnOnce(&Machine<'_>) -> R) -> R {
         let (mut f, mut result) = (Some(f), None);
         self.machine.with(&mut |machine| {
             result = f.take().map(|f| f(machine));
@@ -155,18 +158,7 @@ impl<'a> Rt<'a> {
             ));
         }
         self.moves.set(nth + 1);
-        let did = match actor {
-            Actor::Worker(worker) => {
-                self.kept.set(Duration::ZERO);
-                self.machine(|machine| machine.advance(worker))
-            }
-            Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
-            Actor::Timer => {
-                self.clock.fire();
-                Did::Nothing
-            }
-            Actor::Outside => Did::Nothing,
-        };
+        let did = self.advance(actor);
         self.trace.borrow_mut().add(actor, did, sim::noted());
         if let Did::Ran(_) = did {
             self.set_now(self.now().saturating_add(TURN));
@@ -178,6 +170,50 @@ impl<'a> Rt<'a> {
         self.audits.set(self.audits.get() + u64::from(audited));
         self.assert_kept();
         true
+    }
+
+    fn advance(&self, actor: Actor) -> Did {
+        match actor {
+            Actor::Worker(worker) => {
+                self.kept.set(Duration::ZERO);
+                self.machine(|machine| machine.advance(worker))
+            }
+            Actor::Monitor => self.machine(|machine| machine.advance_monitor()),
+            Actor::Timer => {
+                self.clock.fire();
+                Did::Nothing
+            }
+            Actor::Outside => Did::Nothing,
+        }
+    }
+
+    /// Others move in the middle of a move, by chance, after that call of a step, or of an `init`.
+    /// None of this fails the run by a panic, which the running step would contain.
+    pub(crate) fn have_others_move(&self, call: &'static str, is_in_init: bool) {
+        if !self.happens(self.faults.others_move) {
+            return;
+        }
+        for nth in 0..=self.choose(MOVES) {
+            let mut able = self.able();
+            able.retain(|actor| !self.is_stalled(*actor, self.moves.get()));
+            if able.is_empty() || self.moves.get() >= self.limit {
+                return;
+            }
+            if nth == 0 {
+                let place = if is_in_init { " in an `init`" } else { "" };
+                sim::tell(format!("others move after a `{call}`{place}:"));
+            }
+            let actor = able[self.pick(&able)];
+            self.moves.set(self.moves.get() + 1);
+            sim::within(actor, || watchdog::watch(self.seed, || self.advance(actor)));
+            self.machine(|machine| machine.audit());
+        }
+    }
+
+    /// The place of the actor that moves next.
+    fn pick(&self, able: &[Actor]) -> usize {
+        let ids: Vec<_> = able.iter().map(|actor| self.id(*actor)).collect();
+        self.choices.borrow_mut().actor(&ids, self.moves.get())
     }
 
     /// Goes on until no actor can move and no timer is set any more: all live processes wait.
@@ -319,8 +355,7 @@ impl<'a> Rt<'a> {
                 awake = able;
             }
             if !awake.is_empty() {
-                let ids: Vec<_> = awake.iter().map(|actor| self.id(*actor)).collect();
-                let actor = awake[self.choices.borrow_mut().actor(&ids, nth)];
+                let actor = awake[self.pick(&awake)];
                 if let Actor::Worker(worker) = actor
                     && awake.len() > 1
                     && self.happens(self.faults.worker_stalls)

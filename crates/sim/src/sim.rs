@@ -319,6 +319,10 @@ impl Sim {
         source: Source,
         test: impl FnOnce(&Rt<'_>),
     ) -> Outcome {
+        let seed = match source {
+            Source::Seed(seed) => Some(seed),
+            Source::Given(_) | Source::FirstAfter(_) => None,
+        };
         // The workers, the spares, the monitor and the timer.
         let choices = Choices::new(source, self.strategy, self.workers + self.spares + 2);
         let choices = Rc::new(RefCell::new(choices));
@@ -336,20 +340,22 @@ impl Sim {
                 if let Err(error) = network.router.local().add_host(handle.host_name(), host) {
                     unreachable!("there is no other host: {error}");
                 }
-                let machine = RefCell::new(machine);
                 let choices = Rc::clone(&choices);
                 let rt = Rt::new(
                     handle,
-                    &machine,
+                    machine,
                     choices,
                     network,
                     self.faults,
                     self.max_moves,
+                    seed,
                 );
-                let run = catch_unwind(AssertUnwindSafe(|| {
+                let run = || {
                     test(&rt);
                     rt.finish();
-                }));
+                };
+                let others = |call, is_in_init| rt.have_others_move(call, is_in_init);
+                let run = sim::interrupted_by(&others, || catch_unwind(AssertUnwindSafe(run)));
                 failure = run.err().map(|panic| {
                     let why = text(&*panic);
                     let given_up = rt.given_up.take().is_some_and(|own| own == why);

@@ -1,37 +1,19 @@
 //! The moves of a run.
 
-use ganger_sched::sim::{Did, Given, Note};
+use ganger_sched::sim::{Actor, Did, Given, Move, Note};
 use std::fmt;
-
-/// The actor that moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Actor {
-    Worker(usize),
-    Monitor,
-    Timer,
-    /// What acts from outside of the scheduler, at any moment.
-    Outside,
-}
+use std::mem;
 
 /// The moves of a run, in order, each with its notes: faults, the events of a step, the commands
-/// that it yields, the ends of processes.
+/// that it yields, the ends of processes, and the moves of others in the middle of it.
 ///
 /// The same seed gives the same trace: as text, byte for byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trace(Vec<Entry>);
-
-/// A move, or something that happens between two moves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    actor: Actor,
-    did: Did,
-    /// What has happened in it, in order.
-    notes: Vec<Note>,
-}
+pub struct Trace(Vec<Move>);
 
 impl Trace {
     pub(crate) fn add(&mut self, actor: Actor, did: Did, notes: Vec<Note>) {
-        self.0.push(Entry { actor, did, notes });
+        self.0.push(Move { actor, did, notes });
     }
 
     /// Adds what has happened between two moves.
@@ -39,6 +21,7 @@ impl Trace {
         for note in notes {
             match note {
                 Note::Outside(did) => self.add(Actor::Outside, did, Vec::new()),
+                Note::Within(own) => self.0.push(own),
                 note => self.add(Actor::Outside, Did::Nothing, vec![note]),
             }
         }
@@ -56,27 +39,17 @@ impl Trace {
         self.0.is_empty()
     }
 
-    /// The last `moves` entries as text; equal lines in a row become one line.
+    /// The last `moves` entries as text. Equal lines in a row become one line, and so do moves in a
+    /// row of workers, and of the monitor, that have nothing to do.
     #[must_use]
     pub fn last(&self, moves: usize) -> String {
-        let last = Self(self.0[self.len().saturating_sub(moves)..].to_vec());
-        last.folded().concat()
+        folded(&self.0[self.len().saturating_sub(moves)..]).concat()
     }
 
-    /// The last `lines` lines, where equal lines in a row become one line.
+    /// The last `lines` lines, folded as in [`last`](Self::last).
     pub(crate) fn last_lines(&self, lines: usize) -> String {
-        let folded = self.folded();
+        let folded = folded(&self.0);
         folded[folded.len().saturating_sub(lines)..].concat()
-    }
-
-    fn folded(&self) -> Vec<String> {
-        let text = self.to_string();
-        let lines: Vec<_> = text.lines().collect();
-        let fold = |same: &[&str]| match same.len() {
-            1 => format!("{}\n", same[0]),
-            times => format!("{} ({times} times)\n", same[0]),
-        };
-        lines.chunk_by(|a, b| a == b).map(fold).collect()
     }
 
     /// The lines of all faults, and of all acts from outside.
@@ -90,67 +63,162 @@ impl Trace {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|entry| entry.fmt(f))
+        let mut lines = Lines::default();
+        lines.add(&self.0, 0);
+        lines
+            .end()
+            .iter()
+            .try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut notes = self.notes.iter();
-        match self.actor {
-            Actor::Worker(worker) => write!(f, "worker {worker}: {}", Move(self.did))?,
-            Actor::Monitor => write!(f, "monitor: {}", Move(self.did))?,
-            Actor::Outside if self.did != Did::Nothing => write!(f, "outside: {}", Move(self.did))?,
-            Actor::Outside => {
-                for note in notes {
-                    writeln!(f, "{}", Happens(note))?;
-                }
-                return Ok(());
+/// The moves as lines, where moves without work are one line, and equal lines are one line.
+fn folded(moves: &[Move]) -> Vec<String> {
+    let mut lines = Lines {
+        folds: true,
+        ..Lines::default()
+    };
+    lines.add(moves, 0);
+    let fold = |same: &[String]| match same.len() {
+        1 => format!("{}\n", same[0]),
+        times => format!("{} ({times} times)\n", same[0]),
+    };
+    lines.end().chunk_by(|a, b| a == b).map(fold).collect()
+}
+
+/// Moves as text.
+#[derive(Default)]
+struct Lines {
+    done: Vec<String>,
+    folds: bool,
+    /// The last moves in a row without work, as lines of their own, and the actors that made them.
+    idle: Vec<String>,
+    of: Vec<Actor>,
+}
+
+impl Lines {
+    fn add<'a>(&mut self, moves: impl IntoIterator<Item = &'a Move>, depth: usize) {
+        for it in moves {
+            self.add_move(it, depth);
+        }
+    }
+
+    fn add_move(&mut self, it: &Move, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let mut notes = &it.notes[..];
+        let mut line = match it.actor {
+            Actor::Worker(_) | Actor::Monitor => {
+                format!("{indent}{}: {}", name(it.actor), Text(it.did))
             }
-            Actor::Timer => f.write_str("timer")?,
+            Actor::Outside if it.did != Did::Nothing => {
+                format!("{indent}outside: {}", Text(it.did))
+            }
+            Actor::Outside => return self.add_notes(notes, depth),
+            Actor::Timer => format!("{indent}timer"),
+        };
+        if self.folds && is_idle(it) {
+            self.idle.push(line);
+            if !self.of.contains(&it.actor) {
+                self.of.push(it.actor);
+            }
+            return;
         }
-        if let (Did::Ran(_), Some(Note::Steps(method, given))) = (self.did, self.notes.first()) {
-            notes.next();
-            write!(f, " ({method})")?;
-            write_given(f, given)?;
+        if let (Did::Ran(_), [Note::Steps(who, given), rest @ ..]) = (it.did, notes) {
+            notes = rest;
+            line += &format!(" ({who}){}", and(given));
         }
-        f.write_str("\n")?;
+        self.push(line);
+        self.add_notes(notes, depth + 1);
+    }
+
+    fn add_notes(&mut self, notes: &[Note], depth: usize) {
+        let indent = "  ".repeat(depth);
         for note in notes {
-            writeln!(f, "  {}", Happens(note))?;
+            let text = match note {
+                Note::Within(it) => {
+                    self.add_move(it, depth);
+                    continue;
+                }
+                Note::Outside(did) => format!("outside: {}", Text(*did)),
+                Note::Steps(_, given) => format!("steps again{}", and(given)),
+                Note::Yields(command, Some(name), tag) => {
+                    format!("yields command {command}, {name} (tag {tag})")
+                }
+                Note::Yields(command, None, tag) => format!("yields command {command} (tag {tag})"),
+                Note::Told(text) => text.to_string(),
+                other => format!("{other:?}"),
+            };
+            self.push(format!("{indent}{text}"));
         }
-        Ok(())
+        if depth > 0 {
+            self.end_idle();
+        }
+    }
+
+    fn push(&mut self, line: String) {
+        self.end_idle();
+        self.done.push(line);
+    }
+
+    /// One move without work is shown as it is. Several are one line.
+    fn end_idle(&mut self) {
+        let (mut idle, mut of) = (mem::take(&mut self.idle), mem::take(&mut self.of));
+        if idle.len() > 1 {
+            of.sort_by_key(|&actor| match actor {
+                Actor::Worker(worker) => worker,
+                _ => usize::MAX,
+            });
+            let indent: String = idle[0].chars().take_while(|it| *it == ' ').collect();
+            let names: Vec<_> = of.into_iter().map(name).collect();
+            let (names, moves) = (names.join(", "), idle.len());
+            idle = vec![format!("{indent}{names}: no work ({moves} moves)")];
+        }
+        self.done.append(&mut idle);
+    }
+
+    fn end(mut self) -> Vec<String> {
+        self.end_idle();
+        self.done
     }
 }
 
-fn write_given(f: &mut fmt::Formatter<'_>, given: &Given) -> fmt::Result {
+/// Whether nothing has come of the move.
+fn is_idle(it: &Move) -> bool {
+    let is_idle = matches!(
+        it.did,
+        Did::Looked
+            | Did::Announced
+            | Did::Withdrew
+            | Did::FellAsleep
+            | Did::Woke
+            | Did::Watched
+            | Did::Dozed
+            | Did::Roused
+    );
+    is_idle && it.notes.is_empty()
+}
+
+fn name(actor: Actor) -> String {
+    match actor {
+        Actor::Worker(worker) => format!("worker {worker}"),
+        Actor::Monitor => "monitor".to_owned(),
+        Actor::Timer => "timer".to_owned(),
+        Actor::Outside => "outside".to_owned(),
+    }
+}
+
+/// What a step is given, behind a comma, if it is given something.
+fn and(given: &Given) -> String {
     match given.to_string().as_str() {
-        "" => Ok(()),
-        given => write!(f, ", {given}"),
-    }
-}
-
-/// A note, as text.
-struct Happens<'a>(&'a Note);
-
-impl fmt::Display for Happens<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Note::Outside(did) => write!(f, "outside: {}", Move(*did)),
-            Note::Steps(_, given) => {
-                f.write_str("steps again")?;
-                write_given(f, given)
-            }
-            Note::Yields(command, tag) => write!(f, "yields command {command} (tag {tag})"),
-            Note::Told(text) => f.write_str(text),
-            other => write!(f, "{other:?}"),
-        }
+        "" => String::new(),
+        given => format!(", {given}"),
     }
 }
 
 /// A move, as text.
-struct Move(Did);
+struct Text(Did);
 
-impl fmt::Display for Move {
+impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Did::Looked => f.write_str("looks, in vain"),
@@ -185,24 +253,66 @@ impl fmt::Display for Move {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_the_same_several_times_is_one_line() {
+    const WORK: Did = Did::Forced;
+
+    fn trace(moves: &[(usize, Did)]) -> Trace {
         let mut trace = Trace::default();
-        let moves = [
-            Did::Woke,
-            Did::Looked,
-            Did::Looked,
-            Did::Looked,
-            Did::FellAsleep,
-        ];
-        moves
-            .into_iter()
-            .for_each(|did| trace.add(Actor::Worker(1), did, Vec::new()));
-        trace.add(Actor::Timer, Did::Nothing, Vec::new());
-        let expected = "worker 1: looks, in vain (2 times)\nworker 1: sleeps\ntimer\n";
-        assert_eq!(trace.last(4), expected);
-        let expected = "worker 1: looks, in vain (3 times)\nworker 1: sleeps\ntimer\n";
-        assert_eq!(trace.last_lines(3), expected);
+        for &(worker, did) in moves {
+            trace.add(Actor::Worker(worker), did, Vec::new());
+        }
+        trace
+    }
+
+    #[test]
+    fn moves_in_a_row_without_work_are_one_line() {
+        let trace = trace(&[
+            (1, Did::Woke),
+            (1, Did::Looked),
+            (0, WORK),
+            (1, Did::Looked),
+            (0, WORK),
+            (0, WORK),
+            (2, Did::Looked),
+            (1, Did::Announced),
+            (2, Did::Looked),
+            (1, Did::FellAsleep),
+        ]);
+        let work = "worker 0: the deadline of the shutdown passes";
+        let end = "worker 1, worker 2: no work (4 moves)\n";
+        let last = format!("worker 1: looks, in vain\n{work} (2 times)\n{end}");
+        assert_eq!(trace.last(7), last);
+        assert_eq!(trace.last_lines(3), last);
+        let all = format!("worker 1: no work (2 moves)\n{work}\n{last}");
+        assert_eq!(trace.last(99), all);
         assert_eq!(trace.to_string().lines().count(), trace.len());
+    }
+
+    #[test]
+    fn moves_within_a_move_are_under_it() {
+        let idle = |did| {
+            Note::Within(Move {
+                actor: Actor::Worker(1),
+                did,
+                notes: Vec::new(),
+            })
+        };
+        let mut trace = Trace::default();
+        let within = vec![
+            idle(Did::Looked),
+            idle(Did::Looked),
+            Note::Within(Move {
+                actor: Actor::Timer,
+                did: Did::Nothing,
+                notes: vec![Note::Told("fault: deep".into())],
+            }),
+        ];
+        trace.add(Actor::Worker(0), WORK, within);
+        trace.add(Actor::Worker(0), Did::Looked, Vec::new());
+        let expected = "worker 0: the deadline of the shutdown passes\n  \
+                        worker 1: no work (2 moves)\n  timer\n    fault: deep\n\
+                        worker 0: looks, in vain\n";
+        assert_eq!(trace.last(2), expected);
+        assert_eq!(trace.wrong(), ["fault: deep"]);
+        assert_eq!(trace.to_string().lines().count(), 6);
     }
 }

@@ -102,7 +102,13 @@ impl Probe for Accounts {
         self.with_ledger(|ledger| ledger.refused += 1);
     }
 
-    fn shown(&self, pid: Pid, _: Symbol, events: &impl EventQueue) {
+    fn shown(
+        &self,
+        pid: Pid,
+        _: Symbol,
+        _: impl Fn() -> &'static str + Copy,
+        events: &impl EventQueue,
+    ) {
         self.with_account(pid, |account| account.show(entries(events)));
     }
 

@@ -3,6 +3,7 @@
 use crate::blocking;
 use crate::core::cell::ProcessCell;
 use crate::core::local;
+use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     CancelReason, ContextBackend, Kind, MonitorError, NodeName, NotFound, Package, Payloads, Pid,
@@ -11,6 +12,14 @@ use ganger_proc_api::{
 use std::any::Any;
 use std::sync::Arc;
 use std::task::Waker;
+
+impl ProcessCell {
+    /// A call of the process's context, or of an address, is about to return.
+    #[inline(always)]
+    pub(super) fn called(&self, call: &'static str) {
+        self.shared.probe.called(&self.shared, call);
+    }
+}
 
 impl ContextBackend for ProcessCell {
     fn pid(&self) -> Pid {
@@ -30,11 +39,15 @@ impl ContextBackend for ProcessCell {
     }
 
     fn send(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route(package)
+        let result = self.shared.route(package);
+        self.called("send");
+        result
     }
 
     fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route_control(package)
+        let result = self.shared.route_control(package);
+        self.called("send_control");
+        result
     }
 
     fn submit(
@@ -44,7 +57,9 @@ impl ContextBackend for ProcessCell {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::boxed(process);
-        self.shared.submit_detached(process, method, input)
+        let result = self.shared.submit_detached(process, method, input);
+        self.called("submit");
+        result
     }
 
     fn submit_as(
@@ -56,31 +71,45 @@ impl ContextBackend for ProcessCell {
     ) -> Result<Pid, SubmitError> {
         let process = ProcessBox::boxed(process);
         let handle = self.shared.submit(Some(pid), process, method, input)?;
-        Ok(handle.pid())
+        let result = Ok(handle.pid());
+        self.called("submit_as");
+        result
     }
 
     fn monitor(self: Arc<Self>, target: Pid, tag: Tag) -> Result<(), MonitorError> {
-        self.begin_monitor(target, tag)
+        let shared = Arc::clone(&self.shared);
+        let begun = self.begin_monitor(target, tag);
+        shared.probe.called(&shared, "monitor");
+        begun
     }
 
     fn demonitor(&self, target: Pid, tag: Tag) {
         self.end_monitor(target, tag);
+        self.called("demonitor");
     }
 
     fn register_name(self: Arc<Self>, name: &str) -> Result<(), RegisterNameError> {
-        self.shared.register_name(name, &self)
+        let result = self.shared.register_name(name, &self);
+        self.called("register_name");
+        result
     }
 
     fn whereis(&self, name: &str) -> Option<Pid> {
-        self.shared.whereis(name)
+        let result = self.shared.whereis(name);
+        self.called("whereis");
+        result
     }
 
     fn cancel(&self, target: Pid, reason: CancelReason) -> Result<(), NotFound> {
-        self.shared.cancel(target, reason)
+        let result = self.shared.cancel(target, reason);
+        self.called("cancel");
+        result
     }
 
     fn terminate(&self, target: Pid) -> Result<(), NotFound> {
-        self.shared.terminate(target)
+        let result = self.shared.terminate(target);
+        self.called("terminate");
+        result
     }
 
     fn waker(self: Arc<Self>) -> Waker {
@@ -88,7 +117,9 @@ impl ContextBackend for ProcessCell {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.state.is_unwanted()
+        let result = self.state.is_unwanted();
+        self.called("is_cancelled");
+        result
     }
 
     fn block(&self, f: &mut dyn FnMut()) {

@@ -16,7 +16,7 @@ use crate::core::local;
 use crate::core::shared::Shared;
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
-use crate::probe::{Decide, Decider};
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
@@ -38,6 +38,12 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// A call is about to return.
+    #[inline(always)]
+    fn called(&self, call: &'static str) {
+        self.shared.probe.called(&self.shared, call);
+    }
+
     /// The handlers by command id.
     #[must_use]
     pub fn commands(&self) -> &CommandRegistry {
@@ -145,7 +151,9 @@ impl Handle {
     /// # Errors
     /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route(package)
+        let result = self.shared.route(package);
+        self.called("send");
+        result
     }
 
     /// Sends a control message by PID: to a process of this scheduler, or on to its router. Never
@@ -158,7 +166,9 @@ impl Handle {
     /// # Errors
     /// [`SendError`], with the package inside, when it was not accepted.
     pub fn send_control(&self, package: Package) -> Result<(), SendError> {
-        self.shared.route_control(package)
+        let result = self.shared.route_control(package);
+        self.called("send_control");
+        result
     }
 
     /// The address of the live process with that PID, to send to it without further look-ups.
@@ -174,7 +184,9 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn terminate(&self, pid: Pid) -> Result<(), NotFound> {
-        self.shared.terminate(pid)
+        let result = self.shared.terminate(pid);
+        self.called("terminate");
+        result
     }
 
     /// Asks the process to finish: it gets a [cancel event](ganger_proc_api::Event::Cancel), which
@@ -183,7 +195,9 @@ impl Handle {
     /// # Errors
     /// [`NotFound`] when no live process has that PID.
     pub fn cancel(&self, pid: Pid, reason: impl Into<CancelReason>) -> Result<(), NotFound> {
-        self.shared.cancel(pid, reason.into())
+        let result = self.shared.cancel(pid, reason.into());
+        self.called("cancel");
+        result
     }
 
     /// Asks for the process to be replaced by another, after the system events that have arrived so
@@ -208,6 +222,7 @@ impl Handle {
             Some(task) => task.upgrade(request),
             None => Err(request),
         };
+        self.called("upgrade");
         refused.map_err(|request| {
             let kind = UpgradeRefusedKind::NotFound;
             UpgradeRefused {

@@ -67,7 +67,9 @@ impl Address {
         }
         // The message is made in its node, so that it is copied no more.
         let message = self.task.state.single(Item::Event(Event::Message(message)));
-        self.task.deliver_in_node(message)
+        let sent = self.task.deliver_in_node(message);
+        self.task.called("send");
+        sent
     }
 
     /// As [`send`](Self::send), where the type counts. Apart: a message that is looked at is copied
@@ -79,7 +81,9 @@ impl Address {
             return Err(SendError::new(kind, message.to(self.task.pid)));
         }
         let message = self.task.state.single(Item::Event(Event::Message(message)));
-        self.task.deliver_in_node(message)
+        let sent = self.task.deliver_in_node(message);
+        self.task.called("send");
+        sent
     }
 
     /// Sends a control message, which the process gets as [`Event::Control`]. Never blocks. Takes
@@ -96,6 +100,7 @@ impl Address {
     /// [`Event::Control`]: ganger_proc_api::Event::Control
     pub fn send_control(&self, message: Message) -> Result<(), SendError> {
         let delivered = self.task.deliver_control(message);
+        self.task.called("send_control");
         delivered.map_err(|(kind, message)| SendError::new(kind, message.to(self.task.pid)))
     }
 

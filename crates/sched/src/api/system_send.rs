@@ -4,6 +4,7 @@ use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
 use crate::core::cell::Task;
 use crate::core::item::Item;
+use crate::probe::Probe;
 use ganger_proc_api::{Event, ExitNotice, Message, Pid};
 
 /// What [`Handle::send_system`] puts to a process.
@@ -69,6 +70,7 @@ impl Handle {
             Some(task) => send(&task, event),
             None => Err(event),
         };
+        self.shared.probe.called(&self.shared, "send_system");
         refused.map_err(|event| SystemSendError::new(pid, event))
     }
 }
@@ -79,7 +81,9 @@ impl Address {
     /// # Errors
     /// [`SystemSendError`], with the event inside, when the process has ended.
     pub fn send_system(&self, event: SystemEvent) -> Result<(), SystemSendError> {
-        send(&self.task, event).map_err(|event| SystemSendError::new(self.pid(), event))
+        let refused = send(&self.task, event);
+        self.task.called("send_system");
+        refused.map_err(|event| SystemSendError::new(self.pid(), event))
     }
 }
 

@@ -313,5 +313,7 @@ impl<M> fmt::Debug for Recipient<M> {
 pub(crate) fn deliver(task: &Task, message: Message) -> Result<(), SendError> {
     // The message is made in its node, so that it is copied no more.
     let message = task.state.single(Item::Event(Event::Message(message)));
-    task.deliver_in_node(message)
+    let sent = task.deliver_in_node(message);
+    task.called("send");
+    sent
 }

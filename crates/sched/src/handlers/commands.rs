@@ -311,6 +311,15 @@ impl CommandRegistry {
         }
     }
 
+    /// The name of the command, if it is registered.
+    #[cfg(feature = "sim")]
+    pub(crate) fn name(&self, id: CommandId) -> Option<Symbol> {
+        match &*self.lock() {
+            State::Building(entries) => entries.get(&id).map(|entry| entry.name),
+            State::Frozen { names, .. } => names.get(&id).copied(),
+        }
+    }
+
     /// The handlers; none before the registry is frozen, and when they have been given up.
     fn handlers(&self) -> Option<Arc<Handlers>> {
         match &*self.lock() {

@@ -166,9 +166,16 @@ pub(crate) trait Probe: Sized {
     #[inline(always)]
     fn turn_ends(&self, _process: &Self::Process) {}
 
-    /// Before a step, with the events that the step sees.
+    /// Before a step, with the events that the step sees. The closure gives the process's type.
     #[inline(always)]
-    fn shown(&self, _pid: Pid, _method: Symbol, _events: &impl EventQueue) {}
+    fn shown(
+        &self,
+        _pid: Pid,
+        _method: Symbol,
+        _of: impl Fn() -> &'static str + Copy,
+        _events: &impl EventQueue,
+    ) {
+    }
 
     /// After a step, with the events that the step has left.
     #[inline(always)]
@@ -236,6 +243,11 @@ pub(crate) trait Probe: Sized {
     /// and after a step, and at the end of a process. The simulation has them act.
     #[inline(always)]
     fn interleave(&self, _scheduler: &dyn Scheduler) {}
+
+    /// A call of a process's context, of a scheduler's handle, or of an address: what it does is
+    /// done, and it is about to return. In a step, or in `init`, this is such a place too.
+    #[inline(always)]
+    fn called(&self, _scheduler: &dyn Scheduler, _call: &'static str) {}
 }
 
 /// None.

@@ -37,7 +37,12 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         fn dozing();
         fn initialised(pid: Pid);
         fn withdrawn(pid: Pid);
-        fn shown(pid: Pid, method: Symbol, events: &impl EventQueue);
+        fn shown(
+            pid: Pid,
+            method: Symbol,
+            of: impl Fn() -> &'static str + Copy,
+            events: &impl EventQueue
+        );
         fn stepped(pid: Pid, left: &impl EventQueue);
         fn upgrading(pid: Pid);
         fn upgraded(pid: Pid);
@@ -50,6 +55,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         fn answered_inline(pid: Pid, tag: Tag, token: u64);
         fn answer_refused();
         fn interleave(scheduler: &dyn Scheduler);
+        fn called(scheduler: &dyn Scheduler, call: &'static str);
     }
 
     #[inline(always)]

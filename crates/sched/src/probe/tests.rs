@@ -72,8 +72,15 @@ impl Probe for Watcher {
         self.note("turn ends");
     }
 
-    fn shown(&self, _: Pid, method: Symbol, events: &impl EventQueue) {
-        self.note(format!("{method} is shown {}", events.len()));
+    fn shown(
+        &self,
+        _: Pid,
+        method: Symbol,
+        of: impl Fn() -> &'static str + Copy,
+        events: &impl EventQueue,
+    ) {
+        let is_asker = of().ends_with("Asker");
+        self.note(format!("{method} is shown {}: {is_asker}", events.len()));
     }
 
     fn stepped(&self, _: Pid, left: &impl EventQueue) {
@@ -119,16 +126,21 @@ impl Probe for Watcher {
     fn interleave(&self, _: &dyn Scheduler) {
         self.note("interleave");
     }
+
+    fn called(&self, _: &dyn Scheduler, call: &'static str) {
+        self.note(format!("called {call}"));
+    }
 }
 
 /// Asks once, and ends with the answer.
 struct Asker;
 
 impl Process for Asker {
-    fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
         if events.any(|event| matches!(event, Event::Completion(_))) {
             out.done(());
         } else {
+            assert_eq!(ctx.whereis("nobody"), None);
             out.yield_command(Command::new(ASK, ()), 7);
         }
         Ok(())
@@ -162,16 +174,18 @@ fn a_probe_sees_the_life_of_a_process_in_order() {
         "pushing Global behind 0",
         "pushed",
         "accepted 1",
+        "called send",
         "picked by 0",
         "turn begins",
-        "main is shown 1",
+        "main is shown 1: true",
         "interleave",
+        "called whereis",
         "stepped and left 0",
         "interleave",
         "yielded 264, 7, 1",
         "answered",
         "answered inline, 7, 1",
-        "main is shown 1",
+        "main is shown 1: true",
         "interleave",
         "stepped and left 0",
         "interleave",

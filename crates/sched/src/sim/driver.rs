@@ -1,6 +1,7 @@
 //! The driver decides, on this thread, what the scheduler leaves to chance.
 
 use super::{Simulation, interleave};
+use crate::core::local;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::probe::{Decide, Scheduler};
@@ -149,7 +150,9 @@ pub fn pick(of: usize) -> usize {
 #[inline(never)]
 fn step_in_a_simulation() {
     if happens("step panics") {
-        super::tell("fault: the step panics");
+        let process = local::own_process().map(|task| super::describe(task.pid));
+        let of = process.map_or(String::new(), |process| format!(" of {process}"));
+        super::tell(format!("fault: the step{of} panics"));
         panic!("a fault of the simulation: the step panics");
     }
 }

@@ -1,29 +1,38 @@
 //! What other threads do in the middle of a move.
 //!
-//! A move is interrupted at a few places only. At these, another thread may do something from
-//! outside of any worker, and the simulation's thread stands in for it.
+//! A move is interrupted at a few places only: those that the scheduler names, and the end of each
+//! call that a step or an `init` makes. There, another thread may do something from outside of any
+//! worker, and the simulation's thread stands in for it. After a call, other workers may move, too.
 
 use super::note::{Note, note};
 use super::{Did, Simulation, happens};
 use crate::base::clock::Deadline;
+use crate::base::frames;
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::probe::Decide;
 use crate::stop;
+use crate::turn::dispatch;
 use ganger_proc_api::{CancelReason, UpgradeRequest};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{ptr, thread};
 
 type Request = Rc<dyn Fn() -> UpgradeRequest>;
 type Act = Rc<dyn Fn()>;
+type Moves = dyn Fn(&'static str, bool);
 
 thread_local! {
     /// The deadline that a process, or the test, has asked for since the last look.
     static DEADLINE: Cell<Option<Duration>> = const { Cell::new(None) };
     static UPGRADES: RefCell<Vec<Request>> = const { RefCell::new(Vec::new()) };
     static ACTS: RefCell<Vec<Act>> = const { RefCell::new(Vec::new()) };
+    /// Another thread acts. Its acts are not interrupted.
+    static IS_ACTING: Cell<bool> = const { Cell::new(false) };
+    /// What has others move, by the innermost [`interrupted_by`] on this thread's stack, or null.
+    static MOVES: Cell<*const &'static Moves> = const { Cell::new(ptr::null()) };
 }
 
 /// Lets processes be upgraded in this way at any moment, from now on.
@@ -36,10 +45,69 @@ pub fn offer_act(act: impl Fn() + 'static) {
     ACTS.with_borrow_mut(|acts| acts.push(Rc::new(act)));
 }
 
-/// A place at which a move may be interrupted.
+/// Calls `f`. After each call that a step or an `init` makes, `moves` is called as well, which may
+/// have others move. It is told the name of the call, and whether an `init` has made it.
+pub fn interrupted_by<R>(moves: &dyn Fn(&'static str, bool), f: impl FnOnce() -> R) -> R {
+    struct PutBack(*const &'static Moves);
+    impl Drop for PutBack {
+        fn drop(&mut self) {
+            MOVES.set(self.0);
+        }
+    }
+    let place = (&raw const moves).cast();
+    let _put_back = PutBack(MOVES.replace(place));
+    f()
+}
+
+/// A place at which other threads may act.
 pub(super) fn interleave(shared: &Arc<Shared>) {
-    if Simulation::is_driven() {
-        local::leave(|| act(shared));
+    if may_interrupt() {
+        apart(|| act_outside(shared));
+    }
+}
+
+/// The end of a call. Where a step or an `init` has made it, others may move as well. A test's own
+/// calls are no such places, and neither are those of handlers and of `close`.
+pub(super) fn called(shared: &Arc<Shared>, call: &'static str) {
+    if !may_interrupt() || dispatch::is_inside() {
+        return;
+    }
+    let is_in_init = frames::is_inside(&**shared);
+    if is_in_init || local::own_process().is_some_and(|task| !task.state.is_closed()) {
+        apart(|| {
+            act_outside(shared);
+            have_others_move(call, is_in_init);
+        });
+    }
+}
+
+fn may_interrupt() -> bool {
+    Simulation::is_driven() && !IS_ACTING.get() && !thread::panicking()
+}
+
+/// Calls `f` as if on another thread.
+fn apart(f: impl FnOnce()) {
+    dispatch::outside(|| local::leave(f));
+}
+
+/// What others do from outside, between two moves or within one.
+pub(super) fn act_outside(shared: &Arc<Shared>) {
+    struct Acted;
+    impl Drop for Acted {
+        fn drop(&mut self) {
+            IS_ACTING.set(false);
+        }
+    }
+    let _acted = Acted;
+    IS_ACTING.set(true);
+    act(shared);
+}
+
+fn have_others_move(call: &'static str, is_in_init: bool) {
+    // SAFETY: null, or what an `interrupted_by` further out on this thread's stack borrows. That
+    // one has not returned, or it would have put back what was there before.
+    if let Some(moves) = unsafe { MOVES.get().as_ref() } {
+        moves(call, is_in_init);
     }
 }
 

@@ -9,11 +9,13 @@ mod driver;
 mod interleave;
 mod note;
 mod points;
+mod who;
 
 pub use driver::{Driver, drive, happens, pick, violation};
-pub use interleave::{offer_act, offer_upgrade};
-pub use note::{Given, Note, noted, tell};
+pub use interleave::{interrupted_by, offer_act, offer_upgrade};
+pub use note::{Actor, Given, Move, Note, noted, tell, within};
 pub(crate) use points::Simulation;
+pub use who::{Who, describe, short};
 
 use crate::accounts::Accounts;
 use crate::api::handle::Handle;
@@ -22,14 +24,14 @@ use crate::base::clock::Clock;
 use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::blocking::monitor;
 use crate::check;
-use crate::core::local::LocalQueue;
+use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::progress::report::StopReport;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -103,19 +105,23 @@ impl Clock for SetClock {
 }
 
 /// The workers and the monitor of a scheduler, and its shutdown, move by move.
+///
+/// A move may have others move within it: see [`interrupted_by`]. An actor that is in the middle of
+/// a move has no further one until then.
 pub struct Machine<'a> {
     shared: &'a Arc<Shared>,
     /// The queues of the workers, and of the spares that have ever been needed.
     queues: &'a [OnceCell<LocalQueue>],
-    workers: Vec<Simulated<'a>>,
-    monitor: monitor::simulated::Simulated<'a, SetClock>,
+    /// One for each queue. Borrowed while it moves.
+    workers: Box<[RefCell<Option<Simulated<'a>>>]>,
+    monitor: RefCell<monitor::simulated::Simulated<'a, SetClock>>,
     clock: SetClock,
 }
 
 impl fmt::Debug for Machine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
-            .field("workers", &self.workers.len())
+            .field("workers", &self.workers())
             .field("now", &self.now())
             .finish_non_exhaustive()
     }
@@ -132,7 +138,7 @@ impl fmt::Debug for Machine<'_> {
 /// When it does not check its promises: see `Builder::check_promises`.
 pub fn run<R>(
     scheduler: &Scheduler,
-    f: impl FnOnce(&Handle, &mut Machine<'_>) -> R,
+    f: impl FnOnce(&Handle, &Machine<'_>) -> R,
 ) -> Result<R, StartError> {
     let handle: &Handle = scheduler;
     let shared = &handle.shared;
@@ -166,46 +172,54 @@ fn work_without_threads<R>(
     handle: &Handle,
     queues: &[OnceCell<LocalQueue>],
     deques: Vec<(usize, Deque<Token>)>,
-    f: impl FnOnce(&Handle, &mut Machine<'_>) -> R,
+    f: impl FnOnce(&Handle, &Machine<'_>) -> R,
 ) -> R {
     let shared = &handle.shared;
     let clock = SetClock::default();
     driver::set_time(clock.now());
-    let mut machine = Machine {
+    who::begin(shared);
+    let monitor = monitor::simulated::Simulated::new(shared, clock.clone());
+    let machine = Machine {
         shared,
         queues,
-        workers: Vec::new(),
-        monitor: monitor::simulated::Simulated::new(shared, clock.clone()),
+        workers: queues.iter().map(|_| RefCell::new(None)).collect(),
+        monitor: RefCell::new(monitor),
         clock,
     };
     for (index, deque) in deques {
         machine.put_to_work(index, deque);
     }
     shared.begin_to_serve();
-    let result = f(handle, &mut machine);
-    for worker in machine.workers {
-        worker.leave();
-    }
+    let result = f(handle, &machine);
+    let workers = machine.workers.into_iter();
+    let workers = workers.filter_map(RefCell::into_inner);
+    workers.for_each(Simulated::leave);
     result
 }
 
 impl Machine<'_> {
     /// In a slot whose last thread has ended it goes on with the deque that is there.
-    fn put_to_work(&mut self, index: usize, deque: Deque<Token>) {
+    fn put_to_work(&self, index: usize, deque: Deque<Token>) {
         let queue = || LocalQueue::new(Arc::clone(self.shared), index, deque);
         let queue = self.queues[index].get_or_init(queue);
         let worker = Simulated::new(queue, self.clock.clone());
-        match self.workers.get_mut(index) {
-            Some(before) => {
-                debug_assert!(before.is_gone(), "the slot is another's");
-                std::mem::replace(before, worker).leave();
-            }
-            None => self.workers.push(worker),
+        if let Some(before) = self.workers[index].replace(Some(worker)) {
+            debug_assert!(before.is_gone(), "the slot is another's");
+            before.leave();
         }
     }
 
+    /// What `f` says of the workers that are in no move.
+    fn of_still<'b, R>(
+        &'b self,
+        f: impl Fn(&Simulated<'_>) -> Option<R> + 'b,
+    ) -> impl Iterator<Item = R> + 'b {
+        let still = self.workers.iter().filter_map(|it| it.try_borrow().ok());
+        still.filter_map(move |worker| f(worker.as_ref()?))
+    }
+
     /// Puts those to work whose threads would have been started.
-    fn put_hired_to_work(&mut self) {
+    fn put_hired_to_work(&self) {
         for (index, deque) in driver::hired() {
             self.put_to_work(index, deque);
         }
@@ -220,21 +234,29 @@ impl Machine<'_> {
     /// How many workers there are, with the spares that have ever been needed.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.workers.len()
+        let is_there =
+            |worker: &RefCell<Option<_>>| worker.try_borrow().map_or(true, |it| it.is_some());
+        self.workers.iter().filter(|it| is_there(it)).count()
     }
 
     /// Whether the worker has a move.
     #[must_use]
     pub fn can_move(&self, worker: usize) -> bool {
-        self.workers[worker].can_move()
+        let worker = self.workers[worker].try_borrow();
+        worker.is_ok_and(|it| it.as_ref().is_some_and(|it| it.can_move()))
     }
 
     /// The worker's next move. With the first one the command registry is frozen.
-    pub fn advance(&mut self, worker: usize) -> Did {
+    ///
+    /// # Panics
+    /// When the worker is in the middle of a move.
+    pub fn advance(&self, worker: usize) -> Did {
         if !self.shared.commands.is_frozen() {
             self.shared.commands.freeze();
         }
-        let did = self.workers[worker].advance();
+        let mut worker = self.workers[worker].borrow_mut();
+        let did = worker.as_mut().map_or(Did::Nothing, Simulated::advance);
+        drop(worker);
         self.put_hired_to_work();
         did
     }
@@ -242,12 +264,15 @@ impl Machine<'_> {
     /// Whether the monitor has a move at this time.
     #[must_use]
     pub fn monitor_can_move(&self) -> bool {
-        self.monitor.can_move()
+        self.monitor.try_borrow().is_ok_and(|it| it.can_move())
     }
 
     /// The monitor's next move.
-    pub fn advance_monitor(&mut self) -> Did {
-        let did = self.monitor.advance();
+    ///
+    /// # Panics
+    /// When the monitor is in the middle of a move.
+    pub fn advance_monitor(&self) -> Did {
+        let did = self.monitor.borrow_mut().advance();
         self.put_hired_to_work();
         did
     }
@@ -256,8 +281,9 @@ impl Machine<'_> {
     /// of an unneeded spare. None if the monitor waits for a wake-up, and nothing else is due.
     #[must_use]
     pub fn next_due(&self) -> Option<Duration> {
-        let workers = self.workers.iter().filter_map(Simulated::next_due);
-        workers.chain(self.monitor.next_look()).min()
+        let workers = self.of_still(|it| it.next_due());
+        let look = self.monitor.try_borrow().ok().and_then(|it| it.next_look());
+        workers.chain(look).min()
     }
 
     /// How long processes without a free worker may wait until a spare takes the place of a worker
@@ -279,7 +305,7 @@ impl Machine<'_> {
     }
 
     /// Sets the time, which never goes back.
-    pub fn set_now(&mut self, now: Duration) {
+    pub fn set_now(&self, now: Duration) {
         self.clock.0.set(self.now().max(now));
         driver::set_time(self.now());
     }
@@ -303,8 +329,8 @@ impl Machine<'_> {
     }
 
     /// Whatever others do between two moves, by chance: see [`noted`].
-    pub fn interfere(&mut self) {
-        interleave::interleave(self.shared);
+    pub fn interfere(&self) {
+        local::leave(|| interleave::act_outside(self.shared));
     }
 
     /// Whether a shutdown has begun, here or in the middle of a move.
@@ -320,23 +346,23 @@ impl Machine<'_> {
     }
 
     /// Shutdown, first part: submits are refused, and every process gets a cancel event.
-    pub fn begin_stop(&mut self) {
+    pub fn begin_stop(&self) {
         interleave::tell_of_stop(self.shared);
     }
 
     /// The deadline that `begin_stop` has been given since the last call of this.
     #[must_use]
-    pub fn take_deadline(&mut self) -> Option<Duration> {
+    pub fn take_deadline(&self) -> Option<Duration> {
         interleave::take_deadline()
     }
 
     /// Second part: the deadline has passed. What is left ends at its next step boundary.
-    pub fn force(&mut self) {
+    pub fn force(&self) {
         interleave::force(self.shared);
     }
 
     /// Third part: the workers leave when nothing is queued.
-    pub fn halt(&mut self) {
+    pub fn halt(&self) {
         self.shared.shutdown.halt();
         self.shared.idle.notify_all();
         self.shared.idle.end_monitor_wait();
@@ -345,7 +371,8 @@ impl Machine<'_> {
     /// Whether all workers have left.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.workers.iter().all(Simulated::is_gone)
+        self.of_still(|it| Some(it.is_gone()))
+            .all(|is_gone| is_gone)
     }
 
     /// What became of the processes that were alive when it was stopped.

@@ -1,8 +1,9 @@
 //! What happens within a move, and between two, for the code that shows a run.
 
+use super::who::{self, Who, short};
 use super::{Did, Simulation};
 use crate::probe::Decide;
-use ganger_proc_api::{CommandId, Event, EventQueue, Symbol, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, Message, Symbol, Tag};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -10,8 +11,32 @@ thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Of how many messages a note has the topics, and of how many answers the tags.
+/// Of how many messages a note has the names, and of how many answers the tags.
 const SHOWN: usize = 8;
+
+/// The actor that moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Actor {
+    /// The worker, or spare, with that number.
+    Worker(usize),
+    /// The monitor.
+    Monitor,
+    /// A timer of the simulation.
+    Timer,
+    /// What acts from outside of the scheduler, at any moment.
+    Outside,
+}
+
+/// A move, or something that happens between two moves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// The actor that has moved.
+    pub actor: Actor,
+    /// What the move was.
+    pub did: Did,
+    /// What has happened in it, in order.
+    pub notes: Vec<Note>,
+}
 
 /// Something that has happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,10 +44,12 @@ const SHOWN: usize = 8;
 pub enum Note {
     /// Another thread has done this, from outside of any worker.
     Outside(Did),
-    /// A step of a process that was submitted with that method is about to see these events.
-    Steps(Symbol, Given),
-    /// A step has yielded such a command, with that tag.
-    Yields(CommandId, Tag),
+    /// Another actor has moved meanwhile.
+    Within(Move),
+    /// A step of such a process is about to see these events.
+    Steps(Who, Given),
+    /// A step has yielded such a command, with the name under which it is registered, and a tag.
+    Yields(CommandId, Option<Symbol>, Tag),
     /// Something rarer, in words.
     Told(Box<str>),
 }
@@ -32,9 +59,10 @@ pub enum Note {
 pub struct Given {
     cancels: usize,
     exits: usize,
-    /// Messages and control messages, and the topics of the first ones.
+    /// Messages and control messages, and the topics of the first ones. Where there is no topic:
+    /// the type.
     messages: usize,
-    topics: Vec<Symbol>,
+    names: Vec<&'static str>,
     answers: usize,
     tags: Vec<Tag>,
 }
@@ -55,17 +83,20 @@ impl Given {
                     self.tags.push(completion.tag);
                 }
             }
-            Event::Message(message) => self.add_message(message.topic),
-            Event::Control(message) => self.add_message(message.topic),
+            Event::Message(message) => self.add_message(message),
+            Event::Control(message) => self.add_message(message),
             Event::Exit(_) => self.exits += 1,
             _ => {}
         }
     }
 
-    fn add_message(&mut self, topic: Symbol) {
+    fn add_message(&mut self, message: &Message) {
         self.messages += 1;
         if self.messages <= SHOWN {
-            self.topics.push(topic);
+            self.names.push(match message.topic.as_str() {
+                "" => message.payloads.type_name(),
+                topic => topic,
+            });
         }
     }
 }
@@ -75,7 +106,11 @@ impl fmt::Display for Given {
         let kinds = [
             (self.cancels, "cancellation", Vec::new()),
             (self.exits, "exit notice", Vec::new()),
-            (self.messages, "message", texts(&self.topics)),
+            (
+                self.messages,
+                "message",
+                self.names.iter().map(|it| short(it)).collect(),
+            ),
             (self.answers, "answer", texts(&self.tags)),
         ];
         let mut is_first = true;
@@ -104,6 +139,21 @@ pub fn noted() -> Vec<Note> {
     NOTES.take()
 }
 
+/// Another actor moves in the middle of a move. What happens meanwhile is noted as a part of that.
+pub fn within(actor: Actor, advance: impl FnOnce() -> Did) -> Did {
+    let before = NOTES.take();
+    let did = advance();
+    NOTES.with_borrow_mut(|notes| {
+        let own = std::mem::replace(notes, before);
+        notes.push(Note::Within(Move {
+            actor,
+            did,
+            notes: own,
+        }));
+    });
+    did
+}
+
 /// Notes something in words.
 pub fn tell(text: impl Into<Box<str>>) {
     note(|| Note::Told(text.into()));
@@ -120,4 +170,5 @@ pub(super) fn note(what: impl FnOnce() -> Note) {
 /// Forgets all notes, so that another simulation may follow.
 pub(super) fn forget() {
     NOTES.take();
+    who::forget();
 }

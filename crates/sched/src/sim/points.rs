@@ -1,7 +1,7 @@
 //! The simulation as a probe: what it notes, and where it has others act.
 
-use super::interleave;
 use super::note::{Given, Note, note};
+use super::{interleave, who};
 use crate::base::config::Config;
 use crate::base::contain::text_of;
 use crate::core::shared::Shared;
@@ -21,20 +21,36 @@ impl Probe for Simulation {
         Self
     }
 
-    fn shown(&self, _: Pid, method: Symbol, events: &impl EventQueue) {
-        note(|| Note::Steps(method, Given::of(events)));
+    fn shown(
+        &self,
+        pid: Pid,
+        method: Symbol,
+        of: impl Fn() -> &'static str + Copy,
+        events: &impl EventQueue,
+    ) {
+        note(|| Note::Steps(who::see(pid, method, of()), Given::of(events)));
     }
 
     fn yielded(&self, _: Pid, command: CommandId, tag: Tag, _: u64) {
-        note(|| Note::Yields(command, tag));
+        note(|| Note::Yields(command, who::command(command), tag));
     }
 
     fn ended(&self, pid: Pid, method: Symbol, reason: &ExitReason) {
-        let text = || format!("{pid} ({method}) ended: {}", text_of(reason));
+        let text = || {
+            format!(
+                "{} ended: {}",
+                who::describe_ended(pid, method),
+                text_of(reason)
+            )
+        };
         note(|| Note::Told(text().into()));
     }
 
     fn interleave(&self, scheduler: &dyn Scheduler) {
         interleave::interleave(Shared::of(scheduler));
+    }
+
+    fn called(&self, scheduler: &dyn Scheduler, call: &'static str) {
+        interleave::called(Shared::of(scheduler), call);
     }
 }

@@ -64,6 +64,25 @@ unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
         .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
 }
 
+/// Whether a handler is on this thread's stack.
+#[cfg(feature = "sim")]
+pub(crate) fn is_inside() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Calls `f` as if no handler were on this thread's stack.
+#[cfg(feature = "sim")]
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    struct Return(*const Call);
+    impl Drop for Return {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+        }
+    }
+    let _return = Return(CURRENT.replace(ptr::null()));
+    f()
+}
+
 impl CompletionSink for ProcessCell {
     /// Keeps the completion when it belongs to the handler that is on this thread's stack.
     /// Otherwise the completion goes through the mailbox. So does a late answer, behind the items

@@ -7,7 +7,7 @@
 
 mod catch_up;
 mod conclude;
-mod dispatch;
+pub(crate) mod dispatch;
 pub(crate) mod finish;
 pub(crate) mod run;
 mod steps;

@@ -229,7 +229,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             self.end(ExitReason::Terminated);
             return false;
         };
-        shared.probe.shown(task.pid, task.method, &events);
+        let of = || task.about.type_name();
+        shared.probe.shown(task.pid, task.method, of, &events);
         shared.probe.interleave(&task.shared);
         let ctx = LentContext::new(task);
         let stepped = contain(|| {

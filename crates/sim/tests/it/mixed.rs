@@ -16,6 +16,7 @@ use std::time::Duration;
 const LIVELY: Faults = Faults {
     steal_fails: 100,
     worker_stalls: 20,
+    others_move: 50,
     clock_jumps: 2,
     step_panics: 3,
     step_blocks: 0,
@@ -197,7 +198,7 @@ fn mailboxes_and_the_scheduler_may_be_full() {
 #[test]
 fn all_that_can_go_wrong_has_gone_wrong() {
     let mut total = ganger_sched::WorkerStats::default();
-    for seed in 0..200 {
+    for seed in 0..300 {
         let report = Sim::new(seed).workers(2).faults(LIVELY).run(|rt| {
             live(rt, 40);
             rt.settle();
@@ -242,7 +243,11 @@ fn a_trace_shows_what_others_have_done() {
         "fault: there disappears for a while",
         "fault: the factory panics",
         "fault: a package for ",
-        "fault: echo fails",
+        "fault: echo of {sim|",
+        ": its completer is dropped",
+        ": it fails",
+        ": it fails, and is answered as well",
+        "  others move after a `send`:\n  worker ",
         "outside: a shutdown begins",
         "outside: the deadline of the shutdown passes",
         ": blocks in a step of {sim|",

@@ -99,10 +99,10 @@ fn asked(faults: Faults) -> String {
 fn a_trace_shows_what_steps_see_and_yield_and_how_processes_end() {
     let trace = asked(Faults::default());
     for line in [
-        "runs {sim|4294967296} (ask)\n  yields command 264 (tag 5)\n",
-        "1 answer: 5\n  {sim|4294967296} (ask) ended: done\n",
-        "runs {sim|4294967297} (fail), 2 messages: get, put\n  \
-         {sim|4294967297} (fail) ended: failed: it was told to\n",
+        "runs {sim|4294967296} (ask, Asks)\n  yields command 264, oracle (tag 5)\n",
+        "1 answer: 5\n  {sim|4294967296} (ask, Asks) ended: done\n",
+        "runs {sim|4294967297} (fail, Asks), 2 messages: get, put\n  \
+         {sim|4294967297} (fail, Asks) ended: failed: it was told to\n",
     ] {
         assert!(trace.contains(line), "{line}\nis not in\n{trace}");
     }
@@ -116,21 +116,22 @@ fn a_trace_shows_the_faults_that_happen() {
                 handler_drops: 1_000,
                 ..Faults::default()
             },
-            "  yields command 264 (tag 5)\n  fault: oracle drops its completer\n",
+            "(tag 5)\n  fault: oracle of {sim|4294967296} (ask, Asks), tag 5: its completer is \
+             dropped\n",
         ),
         (
             Faults {
                 handler_fails: 1_000,
                 ..Faults::default()
             },
-            "fault: oracle fails\n",
+            "fault: oracle of {sim|4294967296} (ask, Asks), tag 5: it fails\n",
         ),
         (
             Faults {
                 handler_answers_twice: 1_000,
                 ..Faults::default()
             },
-            "fault: oracle fails, and answers as well\n",
+            "(ask, Asks), tag 5: it fails, and is answered as well\n",
         ),
         (
             Faults {
@@ -144,15 +145,15 @@ fn a_trace_shows_the_faults_that_happen() {
                 handler_is_late: 1_000,
                 ..Faults::default()
             },
-            "timer\n  the late answer of oracle to {sim|4294967296} (tag 5)\n",
+            "timer\n  the late answer of oracle to {sim|4294967296} (ask, Asks), tag 5\n",
         ),
         (
             Faults {
                 step_panics: 1_000,
                 ..Faults::default()
             },
-            "  fault: the step panics\n  \
-             {sim|4294967296} (ask) ended: panicked: a fault of the simulation",
+            "  fault: the step of {sim|4294967296} (ask, Asks) panics\n  \
+             {sim|4294967296} (ask, Asks) ended: panicked: a fault of the simulation",
         ),
         (
             Faults {

@@ -93,7 +93,7 @@ impl Process for Actor {
 
 /// A mix under way.
 struct Run<'a, 'b> {
-    machine: &'a mut Machine<'b>,
+    machine: &'a Machine<'b>,
     world: Arc<World>,
     numbers: HashMap<Pid, usize>,
     random: fastrand::Rng,

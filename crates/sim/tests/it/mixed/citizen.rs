@@ -1,13 +1,15 @@
 //! A process that does a bit of everything.
 
 use ganger_proc_api::{
-    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, Message,
-    NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput, StepResult, UpgradeRequest,
+    BoxError, CancelReason, Command, CommandId, Completer, Context, Event, Events, ExitCause,
+    ExitNotice, Message, NodeName, Outcome, Package, Payloads, Pid, Process, StepOutput,
+    StepResult, UpgradeRequest,
 };
 use ganger_relay::{PackageReceiver, receiver_fn};
-use ganger_sim::Rt;
+use ganger_sched::{SystemEvent, WeakHandle};
+use ganger_sim::{Rt, SimClock};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Answered at once.
@@ -22,9 +24,9 @@ const UNKNOWN: CommandId = CommandId::new(264);
 /// How many processes there are at most, so that a run has an end.
 const MOST: usize = 30;
 
-/// All processes that have ever lived there.
+/// All processes that have ever lived there, their scheduler, and its clock.
 #[derive(Default)]
-pub(crate) struct Town(Mutex<Vec<Pid>>);
+pub(crate) struct Town(Mutex<Vec<Pid>>, OnceLock<(WeakHandle, SimClock)>);
 
 impl Town {
     pub(crate) fn move_in(&self, pid: Pid) {
@@ -47,6 +49,23 @@ impl Town {
                 drop(scheduler.send(Message::new("number", number % 20).to(pid)));
             }
         });
+    }
+
+    /// Has the process woken some time later. It may have ended by then.
+    fn wake_later(&self, ctx: &Context) {
+        if let Some((_, clock)) = self.1.get() {
+            let waker = ctx.waker();
+            clock.after(Duration::from_millis(1), move || waker.wake());
+        }
+    }
+
+    /// Puts a system event to some process.
+    fn send_system(&self, number: u64, event: SystemEvent) {
+        let scheduler = self.1.get().and_then(|(scheduler, _)| scheduler.upgrade());
+        if let (Some(scheduler), Some(pid)) = (scheduler, self.somebody(number)) {
+            // It may have ended.
+            drop(scheduler.send_system(pid, event));
+        }
     }
 
     fn somebody(&self, number: u64) -> Option<Pid> {
@@ -97,6 +116,19 @@ impl Citizen {
             // The package may come back at once.
             drop(ctx.send(far_away(), "far", number));
         }
+        match number % 11 {
+            2 => out.cancel(1),
+            3 => self.town.wake_later(ctx),
+            5 => {
+                let notice = ExitNotice::new(far_away(), number, ExitCause::Done);
+                self.town.send_system(number, SystemEvent::Exit(notice));
+            }
+            7 => {
+                let control = Message::new("control", 0_u64);
+                self.town.send_system(number, SystemEvent::Control(control));
+            }
+            _ => {}
+        }
         let id = [ASK, SLEEP, ECHO, UNKNOWN][(number % 4) as usize];
         match number % 9 {
             0 => out.done(number),
@@ -111,6 +143,7 @@ impl Citizen {
                     self.town.move_in(pid);
                 }
             }
+            6 if number.is_multiple_of(2) => out.give_way(),
             6 => out.go_on(),
             7 if number.is_multiple_of(2) => {
                 let next = Self::new(&self.town);
@@ -124,8 +157,17 @@ impl Citizen {
 }
 
 impl Process for Citizen {
-    fn init(&mut self, _: &Context, _: &str, input: Payloads) -> Result<(), BoxError> {
-        match input.first().and_then(|input| input.as_u64()) {
+    fn init(&mut self, ctx: &Context, _: &str, input: Payloads) -> Result<(), BoxError> {
+        let number = input.first().and_then(|input| input.as_u64());
+        // Some talk before they fail, to others and to themselves.
+        if let Some(number) = number.filter(|number| number % 4 == 1) {
+            let other = self.town.somebody(number).unwrap_or(ctx.pid());
+            for pid in [other, ctx.pid()] {
+                // The mailbox may be closed or full.
+                drop(ctx.send(pid, "number", number / 2));
+            }
+        }
+        match number {
             Some(13) => return Err("not today".into()),
             Some(17) => panic!("on purpose"),
             _ => {}
@@ -196,6 +238,7 @@ fn number_of(message: Message) -> u64 {
 }
 
 pub(crate) fn register(rt: &Rt<'_>, town: &Arc<Town>) {
+    assert!(town.1.set((rt.downgrade(), rt.clock())).is_ok());
     rt.register(ASK, "ask", |command: Command, completer: Completer| {
         match command.payloads.into_first().as_u64() {
             Some(n) if n % 7 == 3 => completer.fail("no luck"),
