@@ -65,6 +65,8 @@ impl Probe for Accounts {
         Self(OnceLock::new())
     }
 
+    fn process(&self) {}
+
     fn sending<'a>(&self, items: impl Iterator<Item = Arrival<'a>> + Clone) -> Vec<Entry> {
         let is_kept = self.0.get().is_some();
         let items = items.take_while(|_| is_kept);

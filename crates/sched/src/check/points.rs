@@ -29,6 +29,10 @@ impl Probe for Checks {
         Self(Checker::new(config, slots))
     }
 
+    fn process(&self) -> Marks {
+        Marks::default()
+    }
+
     fn looking(&self, worker: usize) {
         self.0.slots[worker].begin();
     }

@@ -126,6 +126,7 @@ impl ProcessCell {
         process: ProcessBox,
         parent: u64,
     ) -> Arc<Self> {
+        let probe = shared.probe.process();
         Arc::new(Self {
             pid,
             method,
@@ -136,7 +137,7 @@ impl ProcessCell {
             about: About::new(process.namer(), parent),
             shared,
             core: OwnedCore::new(process),
-            probe: <Active as Probe>::Process::default(),
+            probe,
         })
     }
 

@@ -75,7 +75,7 @@ pub(crate) enum Arrival<'a> {
 /// An argument that takes work to find is a closure, which a probe calls if it wants to know.
 pub(crate) trait Probe: Sized {
     /// What is kept of each process, in its cell. A cell that is used again keeps it.
-    type Process: Default;
+    type Process;
     /// What [`sending`](Self::sending) has seen.
     type Sent: Default;
     /// What [`observe`](Self::observe) has seen.
@@ -87,6 +87,9 @@ pub(crate) trait Probe: Sized {
 
     /// For a scheduler that has so many workers and spares.
     fn new(config: &Config, slots: usize) -> Self;
+
+    /// What is kept of a process at first.
+    fn process(&self) -> Self::Process;
 
     // Queues and sleepers.
 
@@ -258,4 +261,6 @@ impl Probe for () {
     type Guard<'a> = ();
 
     fn new(_: &Config, _: usize) -> Self {}
+
+    fn process(&self) {}
 }

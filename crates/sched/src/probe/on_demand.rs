@@ -3,7 +3,6 @@
 use super::{Arrival, Probe, Push, Scheduler, Theft};
 use crate::base::config::Config;
 use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
-use std::sync::OnceLock;
 
 /// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point
 /// is one look at a field that never changes.
@@ -43,7 +42,7 @@ macro_rules! tell {
 }
 
 impl<P: Probe> Probe for OnDemand<P> {
-    type Process = OnceLock<P::Process>;
+    type Process = Option<Box<P::Process>>;
     type Sent = Option<P::Sent>;
     type Observed = Option<P::Observed>;
     type Guard<'a>
@@ -54,6 +53,10 @@ impl<P: Probe> Probe for OnDemand<P> {
     fn new(config: &Config, slots: usize) -> Self {
         let new = || Box::new(P::new(config, slots));
         Self(config.is_checked.then(new))
+    }
+
+    fn process(&self) -> Self::Process {
+        self.get().map(|probe| Box::new(probe.process()))
     }
 
     tell! {
@@ -98,12 +101,12 @@ impl<P: Probe> Probe for OnDemand<P> {
         push: Push,
         before: impl Fn() -> usize + Copy,
     ) -> Self::Guard<'_> {
-        self.look(move |probe| Some(probe.pushing(of(process), push, before)))
+        self.look(move |probe| Some(probe.pushing(process.as_deref()?, push, before)))
     }
 
     #[inline(always)]
     fn picked(&self, worker: usize, process: &Self::Process) {
-        self.look(move |probe| probe.picked(worker, of(process)));
+        self.look(move |probe| process.iter().for_each(|it| probe.picked(worker, it)));
     }
 
     #[inline(always)]
@@ -118,12 +121,12 @@ impl<P: Probe> Probe for OnDemand<P> {
 
     #[inline(always)]
     fn turn_begins(&self, process: &Self::Process) {
-        self.look(move |probe| probe.turn_begins(of(process)));
+        self.look(move |probe| process.iter().for_each(|it| probe.turn_begins(it)));
     }
 
     #[inline(always)]
     fn turn_ends(&self, process: &Self::Process) {
-        self.look(move |probe| probe.turn_ends(of(process)));
+        self.look(move |probe| process.iter().for_each(|it| probe.turn_ends(it)));
     }
 
     #[inline(always)]
@@ -140,9 +143,4 @@ impl<P: Probe> Probe for OnDemand<P> {
     fn accepted(&self, pid: Pid, sent: Self::Sent) {
         self.look(move |probe| probe.accepted(pid, sent.unwrap_or_default()));
     }
-}
-
-/// What the probe keeps of that process, from the first time that it asks.
-fn of<P: Default>(process: &OnceLock<P>) -> &P {
-    process.get_or_init(P::default)
 }

@@ -28,6 +28,10 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         (A::new(config, slots), B::new(config, slots))
     }
 
+    fn process(&self) -> Self::Process {
+        (self.0.process(), self.1.process())
+    }
+
     tell_both! {
         fn looking(worker: usize);
         fn settled(worker: usize);

@@ -51,6 +51,8 @@ impl Probe for Watcher {
         Self(Mutex::new(None))
     }
 
+    fn process(&self) {}
+
     fn pushing(&self, (): &(), push: Push, before: impl Fn() -> usize + Copy) -> Pushed<'_> {
         self.note(format!("pushing {push:?} behind {}", before()));
         Pushed(Some(self))

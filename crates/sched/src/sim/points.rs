@@ -21,6 +21,8 @@ impl Probe for Simulation {
         Self
     }
 
+    fn process(&self) {}
+
     fn shown(
         &self,
         pid: Pid,
