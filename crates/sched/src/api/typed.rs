@@ -6,8 +6,8 @@ use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, SendError, SubmitError,
-    SubmitErrorKind, Symbol,
+    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, Process, SendError,
+    SubmitError, SubmitErrorKind, Symbol,
 };
 use std::any::{Any, type_name};
 use std::fmt;
@@ -62,6 +62,22 @@ impl Handle {
             .submit(None, process, METHOD, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
+
+    /// Starts a process that stays at its address for life, and takes messages of type `M` if its
+    /// `init` says so: for crates above the scheduler.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    #[doc(hidden)]
+    pub fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<ProcessHandle<M>, SubmitError> {
+        self.shared
+            .submit(None, ProcessBox::boxed(process), method, Payloads::new())
+            .map(ProcessHandle::with_messages)
+    }
 }
 
 /// What this crate adds to the context of a process.
@@ -79,6 +95,17 @@ pub trait ContextExt {
     /// # Errors
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
+
+    /// Starts a process in the same scheduler: see [`Handle::spawn_boxed`].
+    ///
+    /// # Errors
+    /// As for [`Handle::submit`].
+    #[doc(hidden)]
+    fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<Address<M>, SubmitError>;
 }
 
 impl ContextExt for Context {
@@ -90,14 +117,29 @@ impl ContextExt for Context {
     }
 
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess(actor));
-        let Some(task) = self.backend::<ProcessCell>() else {
-            let error = SubmitError::new(SubmitErrorKind::Stopping);
-            return Err(error.with_process(process.into_box(), Payloads::new()));
-        };
-        let child = task.shared.submit(None, process, METHOD, Payloads::new())?;
-        Ok(Address::from(&child.with_messages()))
+        start(self, ProcessBox::new(ActorProcess(actor)), METHOD)
     }
+
+    fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<Address<M>, SubmitError> {
+        start(self, ProcessBox::boxed(process), method)
+    }
+}
+
+fn start<M: ?Sized>(
+    ctx: &Context,
+    process: ProcessBox,
+    method: Symbol,
+) -> Result<Address<M>, SubmitError> {
+    let Some(task) = ctx.backend::<ProcessCell>() else {
+        let error = SubmitError::new(SubmitErrorKind::Stopping);
+        return Err(error.with_process(process.into_box(), Payloads::new()));
+    };
+    let child = task.shared.submit(None, process, method, Payloads::new())?;
+    Ok(Address::from(&child.with_messages()))
 }
 
 /// An address of a process that takes messages of another type was asked for.
