@@ -15,6 +15,8 @@ pub use ganger_sched::{
     Address, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState,
     Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
 };
+#[cfg(feature = "task")]
+pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, WaitError};
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 pub use crate::runtime::Runtime;

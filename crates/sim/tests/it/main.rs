@@ -8,4 +8,5 @@ mod retry;
 mod runs;
 mod senders;
 mod spares;
+mod tasks;
 mod waits;

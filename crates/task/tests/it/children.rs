@@ -215,6 +215,27 @@ fn a_cancellation_of_the_parent_cancels_the_children_and_waits_for_them() {
     assert_eq!(live(&scheduler), 0);
 }
 
+// pins: A5, A7
+#[test]
+fn a_child_that_is_started_after_the_cancellation_is_cancelled_too() {
+    let scheduler = start(2);
+    let log = Log::default();
+    let its_log = log.clone();
+    let task = scheduler.spawn_task(async move |cx: Cx<u64>| {
+        let log = its_log;
+        cx.scope(async |scope| {
+            cx.cancelled().await;
+            spawn_stays(&scope, &log, "late")?;
+            Ok(7_u64)
+        })
+        .await
+    });
+    let task = task.unwrap();
+    scheduler.cancel(task.pid(), "enough").unwrap();
+    assert_eq!(number(task), 7);
+    assert_eq!(log.lines(), ["late"]);
+}
+
 // pins: A7
 #[test]
 fn a_scope_that_is_dropped_or_terminated_cancels_its_children() {
@@ -305,4 +326,26 @@ fn a_child_that_is_terminated_is_lost_and_ends_the_scope() {
         Ok(1_u64)
     });
     assert_eq!(number(task.unwrap()), 1);
+}
+
+/// Nothing but the line of each scope wakes it.
+// pins: A7, A8
+#[test]
+fn scopes_work_inside_of_combinators() {
+    let scheduler = start(2);
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        let scope = || {
+            cx.scope(async |scope| {
+                drop(scope.spawn(async |cx: Cx| {
+                    cx.yield_now().await;
+                    Ok(())
+                })?);
+                Ok(1_u64)
+            })
+        };
+        let all = futures_util::future::join_all((0..40).map(|_| scope())).await;
+        let all: Result<Vec<_>, BoxError> = all.into_iter().collect();
+        Ok(all?.into_iter().sum::<u64>())
+    });
+    assert_eq!(number(task.unwrap()), 40);
 }

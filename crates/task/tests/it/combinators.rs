@@ -92,16 +92,23 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
             cx.monitor(pid).await?;
             Ok(1)
         };
+        let never = async {
+            match cx.call(Command::new(NEVER, ())).await {
+                Err(error) if error.is_cancelled() => Ok(1),
+                other => Err(format!("{other:?}").into()),
+            }
+        };
         let cancelled = async {
             cx.cancelled().await;
             Ok(1)
         };
         let mut all = FuturesUnordered::new();
-        let boxed: [futures_util::future::BoxFuture<'_, Result<u64, BoxError>>; 4] = [
+        let boxed: [futures_util::future::BoxFuture<'_, Result<u64, BoxError>>; 5] = [
             messages.boxed(),
             sleeps.boxed(),
             monitors.boxed(),
             cancelled.boxed(),
+            never.boxed(),
         ];
         all.extend(boxed);
         let mut sum = 0;
@@ -121,7 +128,7 @@ fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
         taken.load(Ordering::SeqCst) == 1_000
     });
     scheduler.cancel(task.pid(), "enough").unwrap();
-    assert_eq!(number(task), 1_003);
+    assert_eq!(number(task), 1_004);
 }
 
 // pins: A4, A8

@@ -163,6 +163,27 @@ fn a_command_that_was_never_polled_is_not_yielded() {
     assert_eq!(stepped.cancelled.len(), 1);
 }
 
+// pins: A4
+#[test]
+fn an_answer_to_a_wait_that_is_over_is_not_another_s() {
+    let mut task = ByHand::new(process(async |cx: Cx| {
+        let mut first = cx.call(Command::new(LATER, ()));
+        assert!(futures_util::poll!(&mut first).is_pending());
+        cx.recv().await;
+        drop(first);
+        let second = cx.call(Command::new(LATER, ())).await?;
+        Ok(second)
+    }));
+    let first = task.step().unwrap().yields[0];
+    task.send(());
+    let second = task.step().unwrap().yields[0];
+    task.answer(first, 1_u64);
+    assert!(matches!(task.step().unwrap().outcome, Outcome::Wait));
+    task.answer(second, 2_u64);
+    let outcome = task.step().unwrap().outcome;
+    assert!(matches!(outcome, Outcome::Done(it) if it.as_u64() == Some(2)));
+}
+
 // pins: A3
 #[test]
 fn a_sleep_ends_with_its_time_and_a_timeout_before_its_future() {

@@ -8,6 +8,7 @@ mod children;
 mod combinators;
 mod commands;
 mod conformance;
+mod examples;
 mod messages;
 mod model;
 mod pinning;

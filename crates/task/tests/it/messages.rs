@@ -1,6 +1,6 @@
 //! Messages and results.
 
-use crate::support::{ByHand, exit, number, start};
+use crate::support::{ByHand, exit, number, start, until};
 use ganger_proc_api::{
     BoxError, Event, ExitReason, Message, Outcome, Package, Payload, SendErrorKind, UpgradeRequest,
 };
@@ -97,21 +97,20 @@ fn a_selective_receive_leaves_the_others_in_order() {
 // pins: A2
 #[test]
 fn a_selective_receive_sees_what_came_while_it_was_not_polled() {
-    let mut task = ByHand::new(process(async |cx: Cx<u64>| {
+    let scheduler = start(1);
+    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
         let mut nine = cx.recv_where(|it| *it == 9);
         assert!(futures_util::poll!(&mut nine).is_pending());
         let five = cx.recv_where(|it| *it == 5).await;
         assert_eq!(five, Some(5));
         Ok(nine.await.unwrap_or(0))
-    }));
-    task.send(1_u64);
-    assert!(matches!(task.step().unwrap().outcome, Outcome::Wait));
-    task.send(9_u64);
-    assert!(matches!(task.step().unwrap().outcome, Outcome::Wait));
-    task.send(5_u64);
-    let outcome = task.step().unwrap().outcome;
-    assert!(matches!(outcome, Outcome::Done(it) if it.as_u64() == Some(9)));
-    assert_eq!(task.events.len(), 1);
+    });
+    let task = task.unwrap();
+    for (steps, message) in [(1, 1), (2, 9), (3, 5)] {
+        until("it has stepped", || scheduler.stats().total.steps == steps);
+        task.send(message).unwrap();
+    }
+    assert_eq!(number(task), 9);
 }
 
 // pins: A1
