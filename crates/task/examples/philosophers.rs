@@ -1,6 +1,6 @@
-//! Philosophers at a round table, who think, take the forks beside them, and eat. A fork is a process
-//! that is lent to one philosopher after the other. The last philosopher takes the forks in the other
-//! order, so that they never wait in a circle.
+//! Philosophers at a round table think, take the forks beside them, and eat. A fork is a process
+//! that is lent to one philosopher after the other. The last philosopher takes the forks in the
+//! other order, so that they never wait in a circle.
 //!
 //! `cargo run -p ganger-task --example philosophers`
 
@@ -20,7 +20,8 @@ enum Fork {
 /// What a philosopher is told: that a fork is there.
 struct Yours;
 
-/// Lends itself until it is cancelled. Who waits stays in its mailbox until then.
+/// Lends itself until it is cancelled. The request of a philosopher that waits stays in its
+/// mailbox.
 async fn fork(cx: Cx<Fork>) -> Result<(), BoxError> {
     while let Some(Fork::Take(to)) = cx.recv_where(|it| matches!(it, Fork::Take(_))).await {
         cx.send(to, Yours)?;

@@ -20,8 +20,8 @@ use std::time::Duration;
 /// of type `M`, and a plain `Cx` any [`Message`].
 ///
 /// Its waits work inside of the task alone, with any combinators; elsewhere they panic. Each is
-/// cancel-safe: one that is dropped leaves no trace, and has taken nothing. A wait begins when it is
-/// first polled, but for [`monitor`](Self::monitor).
+/// cancel-safe: one that is dropped leaves no trace, and has taken nothing. A wait begins when it
+/// is first polled, but for [`monitor`](Self::monitor).
 ///
 /// **Cancellation.** When the process is asked to finish, the wait that the task is in ends, and so
 /// does each one after it: [`recv`](Self::recv) with `None`, others with [`WaitError::Cancelled`].
@@ -263,8 +263,8 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Waits for a future, but no longer than that: a [`sleep`](Self::sleep) runs beside it.
     ///
     /// # Errors
-    /// [`WaitError::TimedOut`] when the time is over first, and the error of the sleep when that has
-    /// one: `Cancelled` when the task is asked to finish.
+    /// [`WaitError::TimedOut`] when the time is over first, and the error of the sleep when that
+    /// has one: `Cancelled` when the task is asked to finish.
     pub async fn timeout<F: Future>(
         &self,
         duration: Duration,
@@ -283,8 +283,8 @@ impl<M: Messages + ?Sized> Cx<M> {
     }
 
     /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
-    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Each step begins with another one, so
-    /// that none is always behind.
+    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Each step begins with another one,
+    /// so that none is always behind.
     ///
     /// ```
     /// # use ganger_proc_api::BoxError;

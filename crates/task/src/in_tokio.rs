@@ -9,8 +9,8 @@ use tokio::runtime::Handle;
 #[error("the tokio runtime has been shut down")]
 pub struct RuntimeGone;
 
-/// Polls `future` inside of a tokio runtime, so that it finds that runtime's timers and sockets. The
-/// task stays a process of its scheduler.
+/// Polls `future` inside of a tokio runtime, so that it finds that runtime's timers and sockets.
+/// The task stays a process of its scheduler.
 ///
 /// The runtime is driven by threads of its own: a multi-thread runtime, or one that a thread has in
 /// `block_on`. The future begins when the runtime has shown that it runs tasks. Where none drives

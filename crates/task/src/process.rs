@@ -3,8 +3,8 @@
 //! **Problem.** A future may refer to itself, so it must not move once it has been polled.
 //! Schedulers may move processes.
 //!
-//! **Protocol.** The process is made in a box, as a `dyn Process`, and its type is known here alone.
-//! So no other code can move it out of the box, and it stays where it is until it is dropped. The
+//! **Protocol.** The process is made in a box, as a `dyn Process`, and its type is known here
+//! alone. So no other code can move it out of the box, and it stays where it is until it is dropped. The
 //! box is the one allocation of a task.
 
 use crate::cx::Cx;

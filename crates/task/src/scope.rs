@@ -79,8 +79,8 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Calls `body` with a [`Scope`], in which it starts children, and waits for it and for all of
     /// these. None of them outlives the scope.
     ///
-    /// The first child that does not finish by itself ends the scope with a [`ChildError`]: the body
-    /// is dropped, and the other children are cancelled and waited for. So they are when the body
+    /// The first child that does not finish by itself ends the scope with a [`ChildError`]: the
+    /// body is dropped, and the other children are cancelled and waited for. So they are when the body
     /// returns an error. They are cancelled as well when the task is asked to finish, and when the
     /// scope is dropped, which waits for none. Children that go on after a cancellation are waited
     /// for as long as they do.
@@ -104,8 +104,8 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// ```
     ///
     /// # Errors
-    /// The error of the body, [`ChildError`], or [`WaitError::Cancelled`] when the task was asked to
-    /// finish and a child has ended therefore.
+    /// The error of the body, [`ChildError`], or [`WaitError::Cancelled`] when the task was asked
+    /// to finish and a child has ended therefore.
     pub async fn scope<R, F, Fut>(&self, body: F) -> Result<R, BoxError>
     where
         F: FnOnce(Scope) -> Fut,

@@ -65,7 +65,8 @@ union Block<T> {
 
 // SAFETY: the value is `Send`: `Opaque::new` takes no other.
 unsafe impl Send for Opaque {}
-// SAFETY: a shared opaque gives out what is known of the type, and a value only where that is `Sync`.
+// SAFETY: a shared opaque gives out what is known of the type, and a value only where that is
+// `Sync`.
 unsafe impl Sync for Opaque {}
 
 impl Kind {
