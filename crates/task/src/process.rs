@@ -4,8 +4,8 @@
 //! Schedulers may move processes.
 //!
 //! **Protocol.** The process is made in a box, as a `dyn Process`, and its type is known here
-//! alone. So no other code can move it out of the box, and it stays where it is until it is dropped. The
-//! box is the one allocation of a task.
+//! alone. So no other code can move it out of the box, and it stays where it is
+//! until it is dropped. The box is the one allocation of a task.
 
 use crate::cx::Cx;
 use crate::error::is_cancelled;

@@ -80,10 +80,10 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// these. None of them outlives the scope.
     ///
     /// The first child that does not finish by itself ends the scope with a [`ChildError`]: the
-    /// body is dropped, and the other children are cancelled and waited for. So they are when the body
-    /// returns an error. They are cancelled as well when the task is asked to finish, and when the
-    /// scope is dropped, which waits for none. Children that go on after a cancellation are waited
-    /// for as long as they do.
+    /// body is dropped, and the other children are cancelled and waited for. So they are when the
+    /// body returns an error. They are cancelled as well when the task is asked to finish, and when
+    /// the scope is dropped, which waits for none. Children that go on after a cancellation are
+    /// waited for as long as they do.
     ///
     /// ```
     /// # use ganger_proc_api::ExitReason;
