@@ -117,7 +117,7 @@ fn a_task_is_one_allocation_and_what_it_waits_for_is_none() {
                 .spawn_task(async |_: Cx<u64>| Ok(()))
                 .unwrap()
                 .wait(),
-        )
+        );
     };
     let [machines, tasks] = [&machine as &dyn Fn(), &task].map(|spawn| {
         (0..MANY).for_each(|_| spawn());
