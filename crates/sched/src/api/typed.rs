@@ -214,8 +214,8 @@ impl<M: Send + 'static> Address<M> {
         deliver(&self.task, Message::of(message))
     }
 
-    /// Sends a message that overtakes others: see the untyped
-    /// [`send_control`](Address::<dyn Any>::send_control). Never blocks.
+    /// Sends a message that overtakes others: see
+    /// `send_control` of a plain `Address`. Never blocks.
     ///
     /// # Errors
     /// As there.
