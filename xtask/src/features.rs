@@ -9,7 +9,13 @@ use std::fs;
 const MANIFEST: &str = "crates/ganger/Cargo.toml";
 
 /// The crates below the facade that have features by default.
-const LOWER: [&str; 4] = ["ganger-sync", "ganger-deque", "ganger-mpsc", "ganger-sched"];
+const LOWER: [&str; 5] = [
+    "ganger-sync",
+    "ganger-deque",
+    "ganger-mpsc",
+    "ganger-sched",
+    "ganger-task",
+];
 
 /// Only the libraries, because `pairs` has the tests.
 pub(crate) fn run() -> Result<(), Failure> {

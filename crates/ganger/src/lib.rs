@@ -49,6 +49,8 @@ pub use ganger_mpsc as mpsc;
 #[cfg(feature = "sim")]
 #[doc(inline)]
 pub use ganger_sim as sim;
+#[cfg(feature = "task")]
+pub use ganger_task as task;
 
 pub mod prelude;
 

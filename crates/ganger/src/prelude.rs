@@ -19,6 +19,9 @@ pub use crate::{
 #[doc(no_inline)]
 #[cfg(feature = "relay")]
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
+#[doc(no_inline)]
+#[cfg(feature = "task")]
+pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, WaitError};
 
 #[doc(no_inline)]
 #[cfg(all(feature = "sched", feature = "relay"))]

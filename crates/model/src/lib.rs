@@ -37,6 +37,8 @@ mod guide {
     struct Asking;
     #[doc = include_str!("../../../docs/guide/commands.md")]
     struct Commands;
+    #[doc = include_str!("../../../docs/guide/async.md")]
+    struct Async;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]

@@ -67,6 +67,10 @@ impl CommandId {
     /// The first id of [typed commands](TypedCommand), which get theirs by themselves.
     pub const FIRST_TYPED: u16 = 32_768;
 
+    /// Sleep, one of Ganger's own: its value is a number of nanoseconds, as a `u64`, and it is
+    /// answered with `()` when these are over, never before.
+    pub const SLEEP: Self = Self::new(10);
+
     /// The id of a typed command: the same each time in one run of a program. O(1).
     #[must_use]
     #[inline]

@@ -57,6 +57,13 @@ pub trait EventQueue {
     /// Takes the first event for which `wanted` holds. The others keep their order.
     fn take_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event>;
 
+    /// As [`take_where`](Self::take_where), without the messages and completions that earlier steps
+    /// have left, and without system events. A queue that does not tell them apart looks at all.
+    #[doc(hidden)]
+    fn take_new_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
+        self.take_where(wanted)
+    }
+
     /// Calls `visit` with each event, in order.
     fn visit(&self, visit: &mut dyn FnMut(&Event));
 }
@@ -131,6 +138,13 @@ impl<'a> Events<'a> {
     /// Takes the first event for which `wanted` holds. The others keep their order. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
         self.queue.take_where(&mut wanted)
+    }
+
+    /// As [`take_where`](Self::take_where), among the new messages and completions at the least:
+    /// for crates whose earlier steps have looked at the others. O(new events).
+    #[doc(hidden)]
+    pub fn take_new_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
+        self.queue.take_new_where(&mut wanted)
     }
 }
 

@@ -148,6 +148,20 @@ impl Context {
             .submit(Box::new(process), method.into(), input.into())
     }
 
+    /// As [`submit`](Self::submit), with a process that is in a box, in which it stays.
+    ///
+    /// # Errors
+    /// [`SubmitError`], with the process inside if it can be submitted again.
+    #[doc(hidden)]
+    pub fn submit_boxed(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<Pid, SubmitError> {
+        self.backend.submit(process, method, input)
+    }
+
     /// As [`submit`](Self::submit), with a PID that the caller chooses. It is a PID of the same
     /// scheduler, with an id below 2^32, that no live process has.
     ///

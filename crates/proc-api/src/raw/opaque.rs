@@ -65,7 +65,8 @@ union Block<T> {
 
 // SAFETY: the value is `Send`: `Opaque::new` takes no other.
 unsafe impl Send for Opaque {}
-// SAFETY: a shared opaque gives out what is known of the type, and no access to the value.
+// SAFETY: a shared opaque gives out what is known of the type, and a value only where that is
+// `Sync`.
 unsafe impl Sync for Opaque {}
 
 impl Kind {
@@ -187,6 +188,19 @@ impl Opaque {
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The value, if it is a `T`.
+    pub(crate) fn get<T: Sync + 'static>(&self) -> Option<&T> {
+        if !self.kind.is::<T>() {
+            return None;
+        }
+        if const { is_inline::<T>() } {
+            // SAFETY: `new` has put a `T` there, which is borrowed like the opaque.
+            return Some(unsafe { &*self.place.as_ptr().cast() });
+        }
+        // SAFETY: as above; a value that is not inline is behind a pointer, at its beginning.
+        Some(unsafe { self.place.assume_init().cast().as_ref() })
     }
 
     /// The value, if it is a `T`.

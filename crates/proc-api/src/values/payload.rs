@@ -241,6 +241,20 @@ impl Payload {
 
     /// A reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
     ///
+    /// ```
+    /// use ganger_proc_api::Payload;
+    /// assert_eq!(Payload::any(vec![1, 2]).downcast_ref(), Some(&vec![1, 2]));
+    /// ```
+    #[must_use]
+    pub fn downcast_ref<T: Any + Sync>(&self) -> Option<&T> {
+        match &self.0 {
+            Repr::Any(value) => value.get(),
+            _ => None,
+        }
+    }
+
+    /// A reference to the value inside, if it was made by [`any`](Self::any) from a `T`.
+    ///
     /// The reference is unique, because payloads are `Sync` and the value need not be.
     pub fn downcast_mut<T: Any>(&mut self) -> Option<&mut T> {
         match &mut self.0 {

@@ -200,7 +200,7 @@ impl<M: ?Sized> ProcessHandle<M> {
 
 impl ProcessHandle {
     /// The handle of the same process, which takes messages of type `M`.
-    pub(crate) fn with_messages<M>(self) -> ProcessHandle<M> {
+    pub(crate) fn with_messages<M: ?Sized>(self) -> ProcessHandle<M> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the address is not used again: this handle is not dropped.
         let address = unsafe { ManuallyDrop::take(&mut this.address) };

@@ -8,8 +8,8 @@ use crate::core::item::Item;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, SendError, SubmitError,
-    SubmitErrorKind, Symbol,
+    Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, Process, SendError,
+    SubmitError, SubmitErrorKind, Symbol,
 };
 use std::any::{Any, type_name};
 use std::fmt;
@@ -64,6 +64,22 @@ impl Handle {
             .submit(None, process, METHOD, Payloads::new())
             .map(ProcessHandle::with_messages)
     }
+
+    /// Starts a process that stays at its address for life, and takes messages of type `M` if its
+    /// `init` says so: for crates above the scheduler.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    #[doc(hidden)]
+    pub fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<ProcessHandle<M>, SubmitError> {
+        self.shared
+            .submit(None, ProcessBox::boxed(process), method, Payloads::new())
+            .map(ProcessHandle::with_messages)
+    }
 }
 
 /// What this crate adds to the context of a process.
@@ -89,6 +105,17 @@ pub trait ContextExt {
     /// [`ExitActionError`], with the action inside, when the process has ended, or has no
     /// scheduler.
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError>;
+
+    /// Starts a process in the same scheduler: see [`Handle::spawn_boxed`].
+    ///
+    /// # Errors
+    /// As for [`Handle::submit`].
+    #[doc(hidden)]
+    fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<Address<M>, SubmitError>;
 }
 
 impl ContextExt for Context {
@@ -100,13 +127,7 @@ impl ContextExt for Context {
     }
 
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess(actor));
-        let Some(task) = self.backend::<ProcessCell>() else {
-            let error = SubmitError::new(SubmitErrorKind::Stopping);
-            return Err(error.with_process(process.into_box(), Payloads::new()));
-        };
-        let child = task.shared.submit(None, process, METHOD, Payloads::new())?;
-        Ok(Address::from(&child.with_messages()))
+        start(self, ProcessBox::new(ActorProcess(actor)), METHOD)
     }
 
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
@@ -115,6 +136,27 @@ impl ContextExt for Context {
             None => Err(ExitActionError::new(self.pid(), action)),
         }
     }
+
+    fn spawn_boxed<M: ?Sized>(
+        &self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<Address<M>, SubmitError> {
+        start(self, ProcessBox::boxed(process), method)
+    }
+}
+
+fn start<M: ?Sized>(
+    ctx: &Context,
+    process: ProcessBox,
+    method: Symbol,
+) -> Result<Address<M>, SubmitError> {
+    let Some(task) = ctx.backend::<ProcessCell>() else {
+        let error = SubmitError::new(SubmitErrorKind::Stopping);
+        return Err(error.with_process(process.into_box(), Payloads::new()));
+    };
+    let child = task.shared.submit(None, process, method, Payloads::new())?;
+    Ok(Address::from(&child.with_messages()))
 }
 
 /// An address of a process that takes messages of another type was asked for.
@@ -189,8 +231,8 @@ impl<M: Send + 'static> Address<M> {
         deliver(&self.task, Message::of(message))
     }
 
-    /// Sends a message that overtakes others: see `send_control`
-    /// of an untyped address. Never blocks.
+    /// Sends a message that overtakes others: see
+    /// `send_control` of a plain `Address`. Never blocks.
     ///
     /// # Errors
     /// As there.

@@ -159,6 +159,10 @@ impl EventQueue for StepEvents<'_> {
         if let Some(event) = self.take_left(wanted) {
             return Some(event);
         }
+        self.take_new_where(wanted)
+    }
+
+    fn take_new_where(&mut self, wanted: &mut dyn FnMut(&Event) -> bool) -> Option<Event> {
         let events = self.count_and_settle();
         let mut pending = self.pending.iter().take(events);
         let index = pending.position(is_event(wanted))?;

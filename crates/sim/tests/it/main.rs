@@ -10,4 +10,5 @@ mod retry;
 mod runs;
 mod senders;
 mod spares;
+mod tasks;
 mod waits;

@@ -104,3 +104,15 @@ fn each_value_has_a_name() {
     );
     assert_eq!(Payloads::new().type_name(), "()");
 }
+
+#[test]
+fn a_value_is_looked_at_as_its_own_type_alone() {
+    let (word, block) = (Payload::any(7_u8), Payload::any([7_u64; 20]));
+    assert_eq!(word.downcast_ref(), Some(&7_u8));
+    assert_eq!(block.downcast_ref(), Some(&[7_u64; 20]));
+    assert_eq!(
+        (word.downcast_ref::<i8>(), block.downcast_ref::<u8>()),
+        (None, None)
+    );
+    assert_eq!(Payload::from(7_u64).downcast_ref::<u64>(), None);
+}

@@ -1,0 +1,368 @@
+//! What a task may ask for.
+
+use crate::error::WaitError;
+use crate::messages::Messages;
+use crate::step::{self, Then};
+use crate::wait::{self, Answer, Monitor, Recv};
+use crate::{Join, Select};
+use ganger_proc_api::{
+    CancelReason, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
+};
+use std::any::Any;
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+/// A task's own view of its process: what its async function is given. A `Cx<M>` receives messages
+/// of type `M`, and a plain `Cx` any [`Message`].
+///
+/// Its waits work inside of the task alone, with any combinators; elsewhere they panic. Each is
+/// cancel-safe: one that is dropped leaves no trace, and has taken nothing. A wait begins when it
+/// is first polled, but for [`monitor`](Self::monitor).
+///
+/// **Cancellation.** When the process is asked to finish, the wait that the task is in ends, and so
+/// does each one after it: [`recv`](Self::recv) with `None`, others with [`WaitError::Cancelled`].
+/// [`shield`](Self::shield) keeps that from the waits inside of it. A future that is none of these
+/// waits goes on, unless [`until_cancelled`](Self::until_cancelled) is around it.
+///
+/// **Budget.** After 128 waits that were ready in one step, the next one lets others run first.
+pub struct Cx<M: ?Sized = dyn Any> {
+    ctx: Context,
+    /// The address of the task.
+    task: usize,
+    takes: PhantomData<fn(&M)>,
+}
+
+impl<M: Messages + ?Sized> Cx<M> {
+    pub(crate) fn new(ctx: Context, task: usize) -> Self {
+        let takes = PhantomData;
+        Self { ctx, task, takes }
+    }
+
+    /// The next message; `None` when the task is asked to finish, even if messages wait.
+    ///
+    /// A message that is not of type `M` is dropped. One can be there only if it came before the
+    /// task's `init`.
+    ///
+    /// ```
+    /// # use ganger_proc_api::ExitReason;
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let sum = scheduler.spawn_task(async |cx: Cx<u64>| {
+    ///     let mut sum = 0;
+    ///     while sum < 42
+    ///         && let Some(number) = cx.recv().await
+    ///     {
+    ///         sum += number;
+    ///     }
+    ///     Ok(sum)
+    /// })?;
+    /// sum.send(40)?;
+    /// sum.send(2)?;
+    /// assert!(matches!(sum.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    pub fn recv(&self) -> Recv<M, wait::Any> {
+        Recv::new(self.task, wait::Any)
+    }
+
+    /// The first message for which `wanted` holds. The others stay, in order. As
+    /// [`recv`](Self::recv) otherwise. O(messages) at first, then O(new messages).
+    ///
+    /// A message that is a scalar, text or byte string of its own, and was not made by
+    /// `Payload::any` or an `Address`, is not looked at, unless this is a plain `Cx`.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{ExitReason, Message};
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let reply = scheduler.spawn_task(async |cx: Cx| {
+    ///     let reply = cx.recv_where(|it| it.topic == "reply").await.ok_or("cancelled")?;
+    ///     Ok(reply.payloads.into_first())
+    /// })?;
+    /// reply.send(Message::new("noise", 1))?;
+    /// reply.send(Message::new("reply", 2))?;
+    /// assert!(matches!(reply.wait(), ExitReason::Done(it) if it.as_u64() == Some(2)));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    pub fn recv_where<P>(&self, wanted: P) -> Recv<M, P>
+    where
+        M::Item: Sync,
+        P: FnMut(&M::Item) -> bool,
+    {
+        Recv::new(self.task, wanted)
+    }
+
+    /// The next message, if one is there, also after the task was asked to finish.
+    ///
+    /// # Panics
+    /// Outside of the task.
+    #[must_use]
+    pub fn try_recv(&self) -> Option<M::Item> {
+        step::poll_with(self.task, |step| wait::next::<M>(step.events))
+    }
+
+    /// Has a typed command carried out, and waits for the answer. Dropping the wait takes the
+    /// command back, as [`StepOutput::cancel`](ganger_proc_api::StepOutput::cancel) does.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, ExitReason, TypedCommand};
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// struct Double(u64);
+    /// impl TypedCommand for Double {
+    ///     type Answer = u64;
+    /// }
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// scheduler.register_for(|Double(number), completer| {
+    ///     completer.complete(2 * number);
+    ///     Ok(())
+    /// })?;
+    /// scheduler.start()?;
+    /// let eight = scheduler.spawn_task(async |cx: Cx| {
+    ///     let four = cx.command(Double(2)).await?;
+    ///     Ok(cx.command(Double(four)).await?)
+    /// })?;
+    /// assert!(matches!(eight.wait(), ExitReason::Done(it) if it.as_u64() == Some(8)));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn command<C: TypedCommand>(&self, command: C) -> Answer<C::Answer> {
+        let command = Command::new(CommandId::of::<C>(), Payload::any(command));
+        Answer::new(self.task, command, Payload::take)
+    }
+
+    /// Has a command carried out, and waits for the answer. As [`command`](Self::command), without
+    /// types.
+    pub fn call(&self, command: Command) -> Answer<Payload> {
+        Answer::new(self.task, command, Ok)
+    }
+
+    /// Waits for a while, never for less. It is the command [`CommandId::SLEEP`], which a scheduler
+    /// with timers carries out.
+    pub fn sleep(&self, duration: Duration) -> Answer<()> {
+        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let command = Command::new(CommandId::SLEEP, nanoseconds);
+        Answer::new(self.task, command, |_| Ok(()))
+    }
+
+    /// Waits for the end of another process of the scheduler. The monitor begins at once, and ends
+    /// when the wait is dropped.
+    ///
+    /// # Panics
+    /// Outside of the task.
+    pub fn monitor(&self, target: Pid) -> Monitor {
+        Monitor::begin(&self.ctx, self.task, target)
+    }
+
+    /// Lets the other processes that are ready run first.
+    pub async fn yield_now(&self) {
+        let mut since = None;
+        poll_fn(|context| {
+            step::poll_with(self.task, |step| {
+                let now = step.waits.step;
+                if since.is_some_and(|since| since < now) {
+                    return Poll::Ready(());
+                }
+                since = Some(now);
+                step.step_again(Then::GiveWay, context.waker());
+                Poll::Pending
+            })
+        })
+        .await;
+    }
+
+    /// Counts as a wait that was ready, for a loop whose own futures are always ready: after 128
+    /// of them, or when the step has used up its share of time, others run first.
+    pub async fn consume_budget(&self) {
+        poll_fn(|context| {
+            let is_late = self.ctx.should_yield();
+            step::poll_with(self.task, |step| {
+                if is_late {
+                    step.budget = 0;
+                }
+                if step.is_spent(context.waker()) {
+                    return Poll::Pending;
+                }
+                step.spend();
+                Poll::Ready(())
+            })
+        })
+        .await;
+    }
+
+    /// Waits until the task is asked to finish.
+    pub async fn cancelled(&self) -> CancelReason {
+        poll_fn(|context| {
+            step::poll_with(self.task, |step| match step.cancelled() {
+                Some(reason) => Poll::Ready(reason),
+                None => {
+                    step.watch(context.waker());
+                    Poll::Pending
+                }
+            })
+        })
+        .await
+    }
+
+    /// Waits for a future of any kind, but no longer than the task is wanted.
+    ///
+    /// # Errors
+    /// [`WaitError::Cancelled`] when the task is asked to finish first.
+    pub async fn until_cancelled<F: Future>(&self, future: F) -> Result<F::Output, WaitError> {
+        let mut future = pin!(future);
+        let mut cancelled = pin!(self.cancelled());
+        poll_fn(|context| {
+            if step::poll_with(self.task, |step| step.is_spent(context.waker())) {
+                return Poll::Pending;
+            }
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                step::poll_with(self.task, |step| step.spend());
+                return Poll::Ready(Ok(result));
+            }
+            let cancelled = cancelled.as_mut().poll(context);
+            cancelled.map(|reason| Err(WaitError::Cancelled(reason)))
+        })
+        .await
+    }
+
+    /// Keeps a cancellation from the waits inside of `future`: for what has to be done also then.
+    /// The waits after it end at once.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, TypedCommand};
+    /// # use ganger_task::Cx;
+    /// # struct Save;
+    /// # impl TypedCommand for Save {
+    /// #     type Answer = ();
+    /// # }
+    /// # async fn save(cx: Cx<u64>) -> Result<(), BoxError> {
+    /// while let Some(_number) = cx.recv().await { /* … */ }
+    /// cx.shield(cx.command(Save)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn shield<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            step::poll_with(self.task, |step| step.shields += 1);
+            let _shield = Shield(self.task);
+            future.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Waits for a future, but no longer than that: a [`sleep`](Self::sleep) runs beside it.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`] when the time is over first, and the error of the sleep when that
+    /// has one: `Cancelled` when the task is asked to finish.
+    pub async fn timeout<F: Future>(
+        &self,
+        duration: Duration,
+        future: F,
+    ) -> Result<F::Output, WaitError> {
+        let mut future = pin!(future);
+        let mut sleep = self.sleep(duration);
+        poll_fn(|context| {
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                return Poll::Ready(Ok(result));
+            }
+            let sleep = Pin::new(&mut sleep).poll(context);
+            sleep.map(|slept| Err(slept.err().unwrap_or(WaitError::TimedOut)))
+        })
+        .await
+    }
+
+    /// Waits for the first of several futures, and drops the others: a tuple of two to four gives
+    /// [`OneOf2`](crate::OneOf2) to [`OneOf4`](crate::OneOf4). Each step begins with another one,
+    /// so that none is always behind.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use std::time::Duration;
+    /// use ganger_task::{Cx, OneOf2};
+    ///
+    /// # async fn body(cx: Cx<u64>) -> Result<(), BoxError> {
+    /// match cx.select((cx.recv(), cx.sleep(Duration::from_millis(5)))).await {
+    ///     OneOf2::A(message) => println!("{message:?}"),
+    ///     OneOf2::B(slept) => slept?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn select<S: Select>(&self, futures: S) -> S::Output {
+        let start = || step::poll_with(self.task, |step| step.waits.step);
+        futures.select(start).await
+    }
+
+    /// Waits for all of several futures: a tuple of two to four gives a tuple of their results.
+    pub async fn join<J: Join>(&self, futures: J) -> J::Output {
+        futures.join().await
+    }
+
+    /// Whether the task is asked to finish.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.ctx.is_cancelled()
+    }
+
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.ctx.pid()
+    }
+
+    /// Sends a message of one value by PID: what a process takes that takes messages of type `N`.
+    /// Never blocks.
+    ///
+    /// # Errors
+    /// [`SendError`], with the message inside, when it was refused.
+    pub fn send<N: Send + 'static>(&self, target: Pid, message: N) -> Result<(), SendError> {
+        let message = Message::of(message).from_pid(self.pid());
+        self.ctx.send_package(message.to(target))
+    }
+
+    /// What every process may ask of its scheduler. A monitor that is set up by it gives no notice:
+    /// see [`monitor`](Self::monitor).
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    pub(crate) fn task(&self) -> usize {
+        self.task
+    }
+}
+
+/// The wait is inside of a shield until this is dropped.
+struct Shield(usize);
+
+impl Drop for Shield {
+    fn drop(&mut self) {
+        step::with(self.0, |step| step.shields -= 1);
+    }
+}
+
+impl<M: ?Sized> Clone for Cx<M> {
+    fn clone(&self) -> Self {
+        Self {
+            ctx: self.ctx.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<M: ?Sized> fmt::Debug for Cx<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cx").field(&self.ctx.pid()).finish()
+    }
+}

@@ -1,0 +1,31 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod combine;
+mod cx;
+mod error;
+#[cfg(feature = "tokio")]
+mod in_tokio;
+mod messages;
+#[allow(unsafe_code, reason = "a future is pinned in its process")]
+mod process;
+mod scope;
+#[cfg(feature = "sched")]
+mod spawn;
+#[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
+mod step;
+mod wait;
+mod waits;
+
+pub use combine::{Join, OneOf2, OneOf3, OneOf4, Select};
+pub use cx::Cx;
+pub use error::{ChildError, ChildLost, WaitError};
+#[cfg(feature = "tokio")]
+pub use in_tokio::{RuntimeGone, in_tokio};
+pub use messages::Messages;
+pub use process::process;
+pub use scope::{Child, Group, Scope};
+#[cfg(feature = "sched")]
+pub use spawn::{SpawnTask, SpawnTaskExt};
+pub use wait::{Answer, Any, Monitor, Recv, Wanted};

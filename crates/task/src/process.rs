@@ -1,0 +1,144 @@
+//! A task as a process.
+//!
+//! **Problem.** A future may refer to itself, so it must not move once it has been polled.
+//! Schedulers may move processes.
+//!
+//! **Protocol.** The process is made in a box, as a `dyn Process`, and its type is known here
+//! alone. So no other code can move it out of the box, and it stays where it is
+//! until it is dropped. The box is the one allocation of a task.
+
+use crate::cx::Cx;
+use crate::error::is_cancelled;
+use crate::messages::Messages;
+use crate::step::{self, BUDGET, Step, Then};
+use crate::waits::Waits;
+use ganger_proc_api::{
+    BoxError, Context, Events, Payload, Payloads, Process, StepOutput, StepResult,
+};
+use std::any::type_name;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr;
+use std::task::{self, Poll, Waker};
+
+/// An async function as a process: for whatever takes a `Box<dyn Process>`, such as a factory of an
+/// upgrade. Mostly `spawn_task` is called, which needs none.
+///
+/// `body` is called in the process's `init`, and its future is polled in steps. `Ok` ends the
+/// process with [`ExitReason::Done`](ganger_proc_api::ExitReason::Done), an error with `Failed`,
+/// and the error of a wait that was cancelled with `Cancelled`.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Process};
+/// use ganger_task::{Cx, process};
+///
+/// let sum: Box<dyn Process> = process(async |cx: Cx<u64>| {
+///     let mut sum = 0;
+///     while let Some(number) = cx.recv().await {
+///         sum += number;
+///     }
+///     Ok(sum)
+/// });
+/// ```
+pub fn process<M, R, F, Fut>(body: F) -> Box<dyn Process>
+where
+    M: Messages + ?Sized,
+    R: Into<Payload> + 'static,
+    F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+{
+    Box::new(Task {
+        body: Body::New(body),
+        waits: Waits::default(),
+        waker: None,
+        takes: PhantomData,
+    })
+}
+
+struct Task<M: ?Sized, F, Fut> {
+    body: Body<F, Fut>,
+    waits: Waits,
+    /// The process's own waker. It is lent to each poll.
+    waker: Option<Waker>,
+    takes: PhantomData<fn(&M)>,
+}
+
+enum Body<F, Fut> {
+    New(F),
+    /// `init` calls the function, or has failed in that.
+    Begun,
+    /// It is pinned from its first poll on.
+    Runs(Fut),
+}
+
+impl<M, R, F, Fut> Process for Task<M, F, Fut>
+where
+    M: Messages + ?Sized,
+    R: Into<Payload> + 'static,
+    F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+{
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if !matches!(self.body, Body::New(_)) {
+            return Err("a task starts once".into());
+        }
+        M::accept(ctx);
+        let address = ptr::from_ref(self).addr();
+        // What is replaced has not been polled: it is a function.
+        if let Body::New(body) = std::mem::replace(&mut self.body, Body::Begun) {
+            self.body = Body::Runs(body(Cx::new(ctx.clone(), address)));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        // The task is told by its waits, and ends by itself.
+        out.defer_cancel();
+        self.waits.begin(events);
+        let task = ptr::from_ref(self).addr();
+        let Body::Runs(future) = &mut self.body else {
+            return Err("a task steps after its `init`".into());
+        };
+        // SAFETY: the task is in the box that `process` has made, and its type is known to this
+        // module alone, which does not move the future once it is here.
+        let future = unsafe { Pin::new_unchecked(future) };
+        let waker = self.waker.get_or_insert_with(|| ctx.waker());
+        let mut step = Step {
+            task,
+            events,
+            out,
+            waits: &mut self.waits,
+            waker,
+            then: Then::Wait,
+            budget: BUDGET,
+            shields: 0,
+        };
+        let mut context = task::Context::from_waker(waker);
+        let polled = step::enter(&mut step, || future.poll(&mut context));
+        let Step {
+            events,
+            out,
+            waits,
+            then,
+            ..
+        } = step;
+        waits.end(events);
+        match polled {
+            Poll::Pending => match then {
+                Then::Wait => {}
+                Then::GoOn => out.go_on(),
+                Then::GiveWay => out.give_way(),
+            },
+            Poll::Ready(Ok(result)) => out.done(result),
+            Poll::Ready(Err(error)) => match waits.cancel.take() {
+                Some(reason) if is_cancelled(&error) => out.show_cancel(reason),
+                _ => return Err(error),
+            },
+        }
+        Ok(())
+    }
+
+    fn namer(&self) -> fn() -> &'static str {
+        type_name::<F>
+    }
+}

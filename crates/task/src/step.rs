@@ -1,0 +1,138 @@
+//! The step in which a task is polled, for the waits inside of it.
+//!
+//! **Problem.** A wait takes an event, or yields a command. The events and the output belong to the
+//! step, and the poll of a future passes nothing on but a waker.
+//!
+//! **Rejected.** A queue in each task, into which a step puts its events: a message would be moved
+//! twice, and the limit of the mailbox would not count it any more.
+//!
+//! **Protocol**
+//! 1. [`enter`] keeps a pointer to the step in a thread-local variable while the future is polled.
+//! 2. [`with`] takes the pointer out, lends the step to a closure if the task is the wait's own,
+//!    and puts the pointer back. So a wait inside of that closure finds none.
+
+use crate::waits::Waits;
+use ganger_proc_api::{CancelReason, Events, StepOutput};
+use std::cell::Cell;
+use std::ptr;
+use std::task::Waker;
+
+/// How many waits of a step may be ready before the task lets others run.
+pub(crate) const BUDGET: u32 = 128;
+
+/// What a task wants after a step in which it was not ready; the greatest of several counts.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Then {
+    #[default]
+    Wait,
+    GoOn,
+    GiveWay,
+}
+
+/// A step of a task.
+pub(crate) struct Step<'a, 'b> {
+    /// The task, by its address, which stays the same for life.
+    pub(crate) task: usize,
+    pub(crate) events: &'a mut Events<'b>,
+    pub(crate) out: &'a mut StepOutput,
+    pub(crate) waits: &'a mut Waits,
+    /// The task's own waker, which its future is polled with.
+    pub(crate) waker: &'a Waker,
+    pub(crate) then: Then,
+    /// How many more waits may be ready.
+    pub(crate) budget: u32,
+    /// How many shields the wait is inside of.
+    pub(crate) shields: u32,
+}
+
+impl Step<'_, '_> {
+    /// Why the task is asked to finish, unless a shield keeps that from the wait.
+    pub(crate) fn cancelled(&self) -> Option<CancelReason> {
+        match self.shields {
+            0 => self.waits.cancel.clone(),
+            _ => None,
+        }
+    }
+
+    /// Whether no more waits may be ready in this step. Then the task steps again.
+    pub(crate) fn is_spent(&mut self, waker: &Waker) -> bool {
+        let is_spent = self.budget == 0;
+        if is_spent {
+            self.step_again(Then::GoOn, waker);
+        }
+        is_spent
+    }
+
+    /// A wait is ready.
+    pub(crate) fn spend(&mut self) {
+        self.budget = self.budget.saturating_sub(1);
+    }
+
+    /// The task is to step again, and to poll the future that is polled with `waker`.
+    pub(crate) fn step_again(&mut self, then: Then, waker: &Waker) {
+        self.then = self.then.max(then);
+        if let Some(waker) = self.foreign(waker) {
+            waker.wake();
+        }
+    }
+
+    /// The waker, unless it is the task's own, which needs no call: the step polls anyway.
+    pub(crate) fn foreign(&self, waker: &Waker) -> Option<Waker> {
+        (!waker.will_wake(self.waker)).then(|| waker.clone())
+    }
+
+    /// The future that is polled with `waker` is to be polled when a message or a cancellation has
+    /// come.
+    pub(crate) fn watch(&mut self, waker: &Waker) {
+        if let Some(waker) = self.foreign(waker) {
+            self.waits.watch(waker);
+        }
+    }
+}
+
+thread_local! {
+    /// The innermost step of a task on this thread's stack, or null. Without a destructor: those of
+    /// other thread-locals may drop waits.
+    static CURRENT: Cell<*mut ()> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Puts a pointer back when it is dropped, also by a panic.
+struct PutBack(*mut ());
+
+impl Drop for PutBack {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}
+
+/// Calls `poll`, in which [`with`] finds the step.
+pub(crate) fn enter<R>(step: &mut Step<'_, '_>, poll: impl FnOnce() -> R) -> R {
+    let _back = PutBack(CURRENT.replace(ptr::from_mut(step).cast()));
+    poll()
+}
+
+/// Calls `f` with the step of the task, if the caller is inside of that.
+pub(crate) fn with<R>(task: usize, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
+    let current = CURRENT.replace(ptr::null_mut());
+    let _back = PutBack(current);
+    // SAFETY: `enter` has made the pointer of a unique borrow, which lasts until `enter` returns
+    // and has put another pointer there. It has been taken out, so this is its only use. The
+    // lifetimes of what is inside are any that `f` is given, and nothing of it leaves `f`.
+    let step = unsafe { current.cast::<Step<'_, '_>>().as_mut() }?;
+    (step.task == task).then(|| f(step))
+}
+
+/// As [`with`], for the poll of a wait.
+///
+/// # Panics
+/// When the caller is not inside of the task's step.
+#[track_caller]
+pub(crate) fn poll_with<R>(task: usize, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
+    match with(task, f) {
+        Some(result) => result,
+        None => panic!(
+            "a wait of a task is used outside of that task: await it in the async function that \
+             was given the `Cx`, not on another thread, in another task or in a predicate"
+        ),
+    }
+}

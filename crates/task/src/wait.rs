@@ -1,0 +1,290 @@
+//! The waits of a task for one thing each, as futures.
+
+use crate::error::WaitError;
+use crate::messages::Messages;
+use crate::step::{self, Step};
+use crate::waits;
+use ganger_proc_api::{
+    Command, Context, Event, Events, ExitCause, MonitorError, Payload, Pid, Tag, WrongType,
+};
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::pin::Pin;
+use std::task::{self, Poll};
+
+/// Takes the next message of the type.
+pub(crate) fn next<M: Messages + ?Sized>(events: &mut Events<'_>) -> Option<M::Item> {
+    events.find_map(|it| M::take(it.into_message().ok()?).ok())
+}
+
+/// Waits for a message: see [`Cx::recv`](crate::Cx::recv) and
+/// [`Cx::recv_where`](crate::Cx::recv_where).
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Recv<M: ?Sized, P> {
+    task: usize,
+    wanted: P,
+    /// The last step in which it has looked.
+    looked: u64,
+    takes: PhantomData<fn(&M)>,
+}
+
+/// Any message is wanted.
+#[derive(Debug)]
+pub struct Any;
+
+impl<M: ?Sized, P> Recv<M, P> {
+    pub(crate) fn new(task: usize, wanted: P) -> Self {
+        Self {
+            task,
+            wanted,
+            looked: 0,
+            takes: PhantomData,
+        }
+    }
+}
+
+impl<M: ?Sized, P> Unpin for Recv<M, P> {}
+
+/// What a receive takes out of the events.
+pub trait Wanted<M: Messages + ?Sized> {
+    #[doc(hidden)]
+    fn take(&mut self, events: &mut Events<'_>, only_new: bool) -> Option<M::Item>;
+}
+
+impl<M: Messages + ?Sized> Wanted<M> for Any {
+    fn take(&mut self, events: &mut Events<'_>, _: bool) -> Option<M::Item> {
+        next::<M>(events)
+    }
+}
+
+impl<M, P> Wanted<M> for P
+where
+    M: Messages + ?Sized,
+    M::Item: Sync,
+    P: FnMut(&M::Item) -> bool,
+{
+    fn take(&mut self, events: &mut Events<'_>, only_new: bool) -> Option<M::Item> {
+        let is_wanted = |event: &Event| {
+            let message = event.message();
+            message.and_then(M::look).is_some_and(&mut *self)
+        };
+        let event = match events.peek() {
+            Some(Event::Message(_)) if only_new => events.take_new_where(is_wanted),
+            _ => events.take_where(is_wanted),
+        };
+        M::take(event?.into_message().ok()?).ok()
+    }
+}
+
+impl<M, P> Future for Recv<M, P>
+where
+    M: Messages + ?Sized,
+    P: Wanted<M>,
+{
+    type Output = Option<M::Item>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        step::poll_with(this.task, |step| {
+            if step.is_spent(context.waker()) {
+                return Poll::Pending;
+            }
+            if step.cancelled().is_some() {
+                step.spend();
+                return Poll::Ready(None);
+            }
+            let now = step.waits.step;
+            let only_new = this.looked + 1 == now;
+            this.looked = now;
+            let message = this.wanted.take(step.events, only_new);
+            if message.is_some() {
+                step.spend();
+                return Poll::Ready(message);
+            }
+            step.watch(context.waker());
+            Poll::Pending
+        })
+    }
+}
+
+impl<M: ?Sized, P> fmt::Debug for Recv<M, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recv").finish_non_exhaustive()
+    }
+}
+
+/// Waits for the answer to a command: see [`Cx::command`](crate::Cx::command). Dropping it takes
+/// the command back.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Answer<T> {
+    task: usize,
+    state: Asked,
+    take: fn(Payload) -> Result<T, WrongType>,
+}
+
+enum Asked {
+    Not(Command),
+    Yielded(Tag),
+    Over,
+}
+
+impl<T> Answer<T> {
+    pub(crate) fn new(
+        task: usize,
+        command: Command,
+        take: fn(Payload) -> Result<T, WrongType>,
+    ) -> Self {
+        let state = Asked::Not(command);
+        Self { task, state, take }
+    }
+}
+
+impl<T> Unpin for Answer<T> {}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl<T> Future for Answer<T> {
+    type Output = Result<T, WaitError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let polled = step::poll_with(this.task, |step| this.state.poll(step, context));
+        polled.map(|answer| Ok((this.take)(answer?)?))
+    }
+}
+
+impl Asked {
+    fn poll(
+        &mut self,
+        step: &mut Step<'_, '_>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<Result<Payload, WaitError>> {
+        if step.is_spent(context.waker()) {
+            return Poll::Pending;
+        }
+        let waker = step.foreign(context.waker());
+        if let Self::Yielded(tag) = *self
+            && let Some(answer) = step.waits.take(tag, waker.clone())
+        {
+            *self = Self::Over;
+            step.spend();
+            return Poll::Ready(match answer {
+                waits::Answer::Completion(result) => result.map_err(WaitError::Command),
+                waits::Answer::Exit(_) => unreachable!("a command has no end"),
+            });
+        }
+        if let Some(reason) = step.cancelled() {
+            self.abandon(step);
+            step.spend();
+            return Poll::Ready(Err(WaitError::Cancelled(reason)));
+        }
+        match mem::replace(self, Self::Over) {
+            Self::Not(command) => {
+                let tag = step.waits.open(waker);
+                step.out.yield_command(command, tag);
+                *self = Self::Yielded(tag);
+            }
+            Self::Yielded(tag) => *self = Self::Yielded(tag),
+            Self::Over => panic!("the answer has been taken: a future is polled until it is ready"),
+        }
+        Poll::Pending
+    }
+
+    /// Takes the command back, if it has been yielded and is not answered.
+    fn abandon(&mut self, step: &mut Step<'_, '_>) {
+        if let Self::Yielded(tag) = mem::replace(self, Self::Over)
+            && step.waits.close(tag)
+        {
+            step.out.cancel(tag);
+        }
+    }
+}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        if let Asked::Yielded(_) = self.state {
+            // Outside of its task's step, the task is ending, or the wait has left it.
+            step::with(self.task, |step| self.state.abandon(step));
+        }
+    }
+}
+
+impl<T> fmt::Debug for Answer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}
+
+/// Waits for the end of a process: see [`Cx::monitor`](crate::Cx::monitor).
+#[must_use = "the monitor ends when it is dropped"]
+pub struct Monitor {
+    ctx: Context,
+    task: usize,
+    target: Pid,
+    state: Result<Option<Tag>, MonitorError>,
+}
+
+impl Monitor {
+    #[track_caller]
+    pub(crate) fn begin(ctx: &Context, task: usize, target: Pid) -> Self {
+        let tag = step::poll_with(task, |step| step.waits.open(None));
+        let state = ctx.monitor(target, tag);
+        if state.is_err() {
+            step::with(task, |step| step.waits.close(tag));
+        }
+        Self {
+            ctx: ctx.clone(),
+            task,
+            target,
+            state: state.map(|()| Some(tag)),
+        }
+    }
+}
+
+/// # Panics
+/// Polling it again after it was ready panics.
+impl Future for Monitor {
+    type Output = Result<ExitCause, WaitError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let tag = match this.state {
+            Ok(Some(tag)) => tag,
+            Ok(None) => panic!("the monitor is over: a future is polled until it is ready"),
+            Err(error) => return Poll::Ready(Err(WaitError::Monitor(error))),
+        };
+        step::poll_with(this.task, |step| {
+            if step.is_spent(context.waker()) {
+                return Poll::Pending;
+            }
+            let waker = step.foreign(context.waker());
+            let result = match (step.waits.take(tag, waker), step.cancelled()) {
+                (Some(waits::Answer::Exit(cause)), _) => {
+                    this.state = Ok(None);
+                    Ok(cause)
+                }
+                (_, Some(reason)) => Err(WaitError::Cancelled(reason)),
+                _ => return Poll::Pending,
+            };
+            step.spend();
+            Poll::Ready(result)
+        })
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        if let Ok(Some(tag)) = self.state
+            && step::with(self.task, |step| step.waits.close(tag)) == Some(true)
+        {
+            self.ctx.demonitor(self.target, tag);
+        }
+    }
+}
+
+impl fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Monitor").field(&self.target).finish()
+    }
+}

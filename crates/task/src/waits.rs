@@ -1,0 +1,239 @@
+//! What a task waits for: answers to its commands, and ends of the processes that it monitors.
+//!
+//! Each wait has a place in a table, and a tag that says where. A place is used again, with another
+//! tag: a notice that comes for a wait that is over finds none.
+
+use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Tag};
+use std::collections::VecDeque;
+use std::mem;
+use std::task::Waker;
+
+/// What ends a wait.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Completion(Result<Payload, CommandError>),
+    Exit(ExitCause),
+}
+
+/// A child of a scope has ended.
+pub(crate) type Ended = (usize, ExitCause);
+
+/// The waits of one task.
+#[derive(Default)]
+pub(crate) struct Waits {
+    places: Vec<Place>,
+    /// The places that are free.
+    free: Vec<u32>,
+    /// How many waits want a completion or a notice.
+    open: usize,
+    /// What to wake when a message or a cancellation has come.
+    watchers: Vec<Waker>,
+    /// Why the task is asked to finish.
+    pub(crate) cancel: Option<CancelReason>,
+    /// How many events the last step has left.
+    left: usize,
+    /// How many steps there have been.
+    pub(crate) step: u64,
+}
+
+struct Place {
+    /// How many waits have had it.
+    turn: u32,
+    holds: Holds,
+}
+
+enum Holds {
+    Nothing,
+    /// A wait. The waker is not the task's own.
+    Wait(Option<Waker>),
+    Answer(Answer),
+    /// The end of a child, which goes into the line of its scope.
+    Child {
+        line: Tag,
+        number: usize,
+    },
+    /// The ends of children of a scope that it has not looked at.
+    Line {
+        ended: VecDeque<Ended>,
+        waker: Option<Waker>,
+    },
+}
+
+fn tag(turn: u32, index: u32) -> Tag {
+    u64::from(turn) << 32 | u64::from(index)
+}
+
+/// The place that a tag says.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the upper half is the turn"
+)]
+fn index(tag: Tag) -> u32 {
+    tag as u32
+}
+
+impl Waits {
+    /// A step begins: takes all its events but messages.
+    pub(crate) fn begin(&mut self, events: &mut Events<'_>) {
+        self.step += 1;
+        let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
+        loop {
+            let event = match events.peek() {
+                Some(Event::Cancel(_) | Event::Exit(_) | Event::Completion(_)) => events.next(),
+                // Control messages that were left may be in front of other system events.
+                Some(Event::Control(_)) => {
+                    events.take_where(|it| matches!(it, Event::Cancel(_) | Event::Exit(_)))
+                }
+                _ => None,
+            };
+            match event {
+                Some(Event::Cancel(reason)) => {
+                    self.cancel(reason);
+                    must_wake = true;
+                }
+                Some(Event::Exit(notice)) => self.settle(notice.tag, Answer::Exit(notice.cause)),
+                Some(Event::Completion(it)) => self.settle(it.tag, Answer::Completion(it.result)),
+                _ => break,
+            }
+        }
+        while self.open > 0
+            && let Some(Event::Completion(it)) =
+                events.take_new_where(|it| matches!(it, Event::Completion(_)))
+        {
+            self.settle(it.tag, Answer::Completion(it.result));
+        }
+        if must_wake {
+            mem::take(&mut self.watchers)
+                .into_iter()
+                .for_each(Waker::wake);
+        }
+    }
+
+    /// The step is over.
+    pub(crate) fn end(&mut self, events: &Events<'_>) {
+        self.left = events.len();
+    }
+
+    /// The task is asked to finish: each wait is to look. The first reason counts.
+    fn cancel(&mut self, reason: CancelReason) {
+        self.cancel.get_or_insert(reason);
+        for place in &mut self.places {
+            if let Holds::Wait(waker) | Holds::Line { waker, .. } = &mut place.holds
+                && let Some(waker) = waker.take()
+            {
+                waker.wake();
+            }
+        }
+    }
+
+    fn place(&mut self, wanted: Tag) -> Option<&mut Holds> {
+        let index = index(wanted);
+        let place = self.places.get_mut(index as usize)?;
+        (tag(place.turn, index) == wanted).then_some(&mut place.holds)
+    }
+
+    /// A wait is over. A tag of an earlier wait is none.
+    fn settle(&mut self, tag: Tag, answer: Answer) {
+        let Some(holds) = self.place(tag) else { return };
+        let waker = match holds {
+            Holds::Wait(waker) => {
+                let waker = waker.take();
+                *holds = Holds::Answer(answer);
+                self.open -= 1;
+                waker
+            }
+            &mut Holds::Child { line, number } => {
+                self.close(tag);
+                match (self.place(line), answer) {
+                    (Some(Holds::Line { ended, waker }), Answer::Exit(cause)) => {
+                        ended.push_back((number, cause));
+                        waker.take()
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn insert(&mut self, holds: Holds) -> Tag {
+        self.open += usize::from(matches!(holds, Holds::Wait(_) | Holds::Child { .. }));
+        if let Some(index) = self.free.pop() {
+            let place = &mut self.places[index as usize];
+            place.holds = holds;
+            return tag(place.turn, index);
+        }
+        let Ok(index) = u32::try_from(self.places.len()) else {
+            panic!("a task waits for at most 2^32 things at a time");
+        };
+        self.places.push(Place { turn: 0, holds });
+        tag(0, index)
+    }
+
+    /// A new wait.
+    pub(crate) fn open(&mut self, waker: Option<Waker>) -> Tag {
+        self.insert(Holds::Wait(waker))
+    }
+
+    /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
+    pub(crate) fn take(&mut self, tag: Tag, waker: Option<Waker>) -> Option<Answer> {
+        let holds = self.place(tag)?;
+        if let Holds::Wait(its) = holds {
+            *its = waker;
+            return None;
+        }
+        let holds = mem::replace(holds, Holds::Nothing);
+        self.close(tag);
+        match holds {
+            Holds::Answer(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// The place is free. Says whether it still waited.
+    pub(crate) fn close(&mut self, tag: Tag) -> bool {
+        let Some(holds) = self.place(tag) else {
+            return false;
+        };
+        let waited = matches!(holds, Holds::Wait(_) | Holds::Child { .. });
+        *holds = Holds::Nothing;
+        self.open -= usize::from(waited);
+        let index = index(tag);
+        let place = &mut self.places[index as usize];
+        place.turn = place.turn.wrapping_add(1);
+        self.free.push(index);
+        waited
+    }
+
+    /// A line for the ends of children.
+    pub(crate) fn open_line(&mut self) -> Tag {
+        let (ended, waker) = (VecDeque::new(), None);
+        self.insert(Holds::Line { ended, waker })
+    }
+
+    /// A wait for the end of a child, which goes into that line.
+    pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
+        self.insert(Holds::Child { line, number })
+    }
+
+    /// The first in the line; otherwise `waker` is to be woken with it.
+    pub(crate) fn next_ended(&mut self, line: Tag, with: Option<Waker>) -> Option<Ended> {
+        let Some(Holds::Line { ended, waker }) = self.place(line) else {
+            return None;
+        };
+        let first = ended.pop_front();
+        if first.is_none() {
+            *waker = with;
+        }
+        first
+    }
+
+    pub(crate) fn watch(&mut self, waker: Waker) {
+        if !self.watchers.iter().any(|it| it.will_wake(&waker)) {
+            self.watchers.push(waker);
+        }
+    }
+}

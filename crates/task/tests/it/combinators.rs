@@ -1,0 +1,184 @@
+//! Futures and combinators of other crates.
+
+use crate::support::{Clock, number, start, until};
+use futures_util::future::{Either, join_all, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::{FutureExt, select_biased};
+use ganger_proc_api::{BoxError, Command, CommandId, Reply, TypedCommand};
+use ganger_sched::Scheduler;
+use ganger_task::{Cx, OneOf3, SpawnTask};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const NEVER: CommandId = CommandId::new(300);
+
+struct Double(u64);
+
+impl TypedCommand for Double {
+    type Answer = u64;
+}
+
+fn world() -> (Scheduler, Clock) {
+    let scheduler = Scheduler::builder().workers(2).build().unwrap();
+    let clock = Clock::default();
+    clock.register(&scheduler);
+    // Answers on another thread.
+    let double = |Double(number), completer: Reply<<Double as TypedCommand>::Answer>| {
+        std::thread::spawn(move || completer.complete(2 * number));
+        Ok(())
+    };
+    scheduler.register_for(double).unwrap();
+    let keep = |_: Command, completer| {
+        std::mem::forget(completer);
+        Ok(())
+    };
+    scheduler.register(NEVER, "never", keep).unwrap();
+    scheduler.start().unwrap();
+    (scheduler, clock)
+}
+
+// pins: A3, A8
+#[test]
+fn commands_work_inside_of_combinators_with_their_own_wakers() {
+    let (scheduler, _) = world();
+    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+        let mut all: FuturesUnordered<_> = (1..=50).map(|it| cx.command(Double(it))).collect();
+        let mut sum = 0;
+        while let Some(double) = all.next().await {
+            sum += double?;
+        }
+        for double in join_all((1..=50).map(|it| cx.command(Double(it)))).await {
+            sum += double?;
+        }
+        Ok(sum)
+    });
+    assert_eq!(number(task.unwrap()), 2 * 50 * 51);
+}
+
+/// Messages, cancellations, monitors and budgets reach a wait whose own waker has to be woken.
+// pins: A1, A5, A6, A8
+#[test]
+fn every_kind_of_wait_wakes_the_waker_that_it_was_polled_with() {
+    let (scheduler, clock) = world();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let its_taken = Arc::clone(&taken);
+    let task = scheduler.spawn_task(async move |cx: Cx<u64>| -> Result<u64, BoxError> {
+        let cx = &cx;
+        let messages = async {
+            let mut count = 0;
+            for _ in 0..1_000 {
+                count += cx.recv().await.ok_or("cancelled")?;
+                // Ordering: SeqCst: as below.
+                its_taken.fetch_add(1, Ordering::SeqCst);
+                if count == 1 {
+                    cx.yield_now().await;
+                }
+            }
+            assert_eq!(cx.recv().await, None);
+            Ok(count)
+        };
+        let sleeps = async {
+            cx.sleep(Duration::from_secs(1)).await?;
+            Ok(1)
+        };
+        let monitors = async {
+            let own = ganger_proc_api::process_fn(|_, _, out| {
+                out.done(());
+                Ok(())
+            });
+            let pid = cx.context().submit(own, "main", ())?;
+            cx.monitor(pid).await?;
+            Ok(1)
+        };
+        let never = async {
+            match cx.call(Command::new(NEVER, ())).await {
+                Err(error) if error.is_cancelled() => Ok(1),
+                other => Err(format!("{other:?}").into()),
+            }
+        };
+        let cancelled = async {
+            cx.cancelled().await;
+            Ok(1)
+        };
+        let mut all = FuturesUnordered::new();
+        let boxed: [futures_util::future::BoxFuture<'_, Result<u64, BoxError>>; 5] = [
+            messages.boxed(),
+            sleeps.boxed(),
+            monitors.boxed(),
+            cancelled.boxed(),
+            never.boxed(),
+        ];
+        all.extend(boxed);
+        let mut sum = 0;
+        while let Some(number) = all.next().await {
+            sum += number?;
+        }
+        Ok(sum)
+    });
+    let task = task.unwrap();
+    for _ in 0..1_000 {
+        task.send(1).unwrap();
+    }
+    until("it sleeps", || clock.sleepers() == 1);
+    clock.advance(Duration::from_secs(1));
+    until("it has taken the messages", || {
+        // Ordering: SeqCst: the test waits for it.
+        taken.load(Ordering::SeqCst) == 1_000
+    });
+    scheduler.cancel(task.pid(), "enough").unwrap();
+    assert_eq!(number(task), 1_004);
+}
+
+// pins: A4, A8
+#[test]
+fn a_select_of_any_kind_loses_no_message() {
+    let (scheduler, _) = world();
+    let task = scheduler.spawn_task(async |cx: Cx<u64>| {
+        let mut sum = 0;
+        for turn in 0..300 {
+            let never = || cx.call(Command::new(NEVER, ()));
+            sum += match turn % 3 {
+                0 => match select(pin!(cx.recv()), pin!(never())).await {
+                    Either::Left((message, _)) => message.unwrap_or(0),
+                    Either::Right(_) => 0,
+                },
+                1 => select_biased! {
+                    _ = never().fuse() => 0,
+                    message = cx.recv().fuse() => message.unwrap_or(0),
+                },
+                _ => match cx.select((cx.recv(), cx.recv(), never())).await {
+                    OneOf3::A(message) | OneOf3::B(message) => message.unwrap_or(0),
+                    OneOf3::C(_) => 0,
+                },
+            };
+        }
+        Ok(sum)
+    });
+    let task = task.unwrap();
+    (1..=300).for_each(|it| task.send(it).unwrap());
+    assert_eq!(number(task), 300 * 301 / 2);
+}
+
+// pins: A8
+#[test]
+fn a_channel_from_another_thread_wakes_a_task() {
+    let scheduler = start(2);
+    let (numbers, receiver) = async_channel::bounded(4);
+    let (answers, results) = async_channel::bounded(1);
+    let task = scheduler.spawn_task(async move |_: Cx| {
+        let mut sum = 0;
+        while let Ok(number) = receiver.recv().await {
+            sum += number;
+        }
+        answers.send(sum).await?;
+        Ok(())
+    });
+    for number in 1..=1_000_u64 {
+        numbers.send_blocking(number).unwrap();
+    }
+    drop(numbers);
+    assert_eq!(results.recv_blocking(), Ok(500_500));
+    drop(task);
+}

@@ -1,0 +1,16 @@
+//! What tasks promise, as their users see it.
+
+mod support;
+
+mod budget;
+mod cancelling;
+mod children;
+mod combinators;
+mod commands;
+mod conformance;
+mod examples;
+mod messages;
+mod model;
+mod pinning;
+#[cfg(feature = "tokio")]
+mod tokio_runtime;

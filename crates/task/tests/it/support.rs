@@ -1,0 +1,144 @@
+//! A scheduler, a clock that the test turns, and tasks that the test steps by hand.
+
+use ganger_proc_api::{
+    BoxError, Command, CommandId, Completer, Context, Event, Events, ExitReason, Handler, Outcome,
+    Payload, Payloads, Process, StepOutput, Tag,
+};
+use ganger_sched::{ProcessHandle, Scheduler};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a test waits for what is bound to happen before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) fn start(workers: usize) -> Scheduler {
+    let scheduler = Scheduler::builder().workers(workers).build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+pub(crate) fn exit<M: ?Sized>(handle: ProcessHandle<M>) -> ExitReason {
+    match handle.wait_timeout(PATIENCE) {
+        Ok(reason) => reason,
+        Err(handle) => panic!("{} has not ended", handle.pid()),
+    }
+}
+
+#[track_caller]
+pub(crate) fn number<M: ?Sized>(handle: ProcessHandle<M>) -> u64 {
+    match exit(handle) {
+        ExitReason::Done(it) => it.as_u64().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until it holds.
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Carries out sleeps in a time that the test turns on.
+#[derive(Clone, Default)]
+pub(crate) struct Clock(Arc<Mutex<Turned>>);
+
+#[derive(Default)]
+struct Turned {
+    now: u64,
+    sleepers: Vec<(u64, Completer)>,
+}
+
+impl Clock {
+    pub(crate) fn register(&self, scheduler: &Scheduler) {
+        let commands = scheduler.commands();
+        let clock = Arc::new(self.clone());
+        commands
+            .register_any(CommandId::SLEEP, "sleep", clock)
+            .unwrap();
+    }
+
+    /// How many sleeps are under way that are still wanted.
+    pub(crate) fn sleepers(&self) -> usize {
+        let turned = self.0.lock().unwrap();
+        turned
+            .sleepers
+            .iter()
+            .filter(|(_, it)| !it.is_cancelled())
+            .count()
+    }
+
+    pub(crate) fn advance(&self, duration: Duration) {
+        let mut turned = self.0.lock().unwrap();
+        turned.now += u64::try_from(duration.as_nanos()).unwrap();
+        let now = turned.now;
+        let due: Vec<_> = turned
+            .sleepers
+            .extract_if(.., |(at, _)| *at <= now)
+            .collect();
+        drop(turned);
+        due.into_iter()
+            .for_each(|(_, completer)| completer.complete(()));
+    }
+}
+
+impl Handler for Clock {
+    fn handle(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        let nanoseconds: u64 = command.payloads.take()?;
+        let mut turned = self.0.lock().unwrap();
+        let at = turned.now + nanoseconds;
+        turned.sleepers.push((at, completer));
+        Ok(())
+    }
+}
+
+/// A task without a scheduler.
+pub(crate) struct ByHand {
+    process: Box<dyn Process>,
+    ctx: Context,
+    pub(crate) events: VecDeque<Event>,
+}
+
+/// What a step by hand has come to.
+#[derive(Debug)]
+pub(crate) struct Stepped {
+    pub(crate) outcome: Outcome,
+    pub(crate) yields: Vec<Tag>,
+    pub(crate) cancelled: Vec<Tag>,
+}
+
+impl ByHand {
+    pub(crate) fn new(mut process: Box<dyn Process>) -> Self {
+        let ctx = Context::detached("{test|1}".parse().unwrap());
+        process.init(&ctx, "task", Payloads::new()).unwrap();
+        Self {
+            process,
+            ctx,
+            events: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn step(&mut self) -> Result<Stepped, BoxError> {
+        let mut out = StepOutput::new();
+        let mut events = Events::new(&mut self.events);
+        self.process.step(&self.ctx, &mut events, &mut out)?;
+        Ok(Stepped {
+            yields: out.yields().iter().map(|it| it.tag).collect(),
+            cancelled: out.cancelled().to_vec(),
+            outcome: out.take_outcome(),
+        })
+    }
+
+    pub(crate) fn send<M: Send + 'static>(&mut self, message: M) {
+        let message = ganger_proc_api::Message::of(message);
+        self.events.push_back(Event::Message(message));
+    }
+
+    pub(crate) fn answer(&mut self, tag: Tag, result: impl Into<Payload>) {
+        let completion = ganger_proc_api::Completion::new(tag, Ok(result.into()));
+        self.events.push_back(Event::Completion(completion));
+    }
+}
