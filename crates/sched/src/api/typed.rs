@@ -4,6 +4,7 @@ use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
+use crate::core::sources::Source;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, SendError, SubmitError,
@@ -79,6 +80,9 @@ pub trait ContextExt {
     /// # Errors
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
+
+    /// The scheduler's source of that type: see [`Handle::source`].
+    fn source<S: Source>(&self) -> Option<Arc<S>>;
 }
 
 impl ContextExt for Context {
@@ -97,6 +101,10 @@ impl ContextExt for Context {
         };
         let child = task.shared.submit(None, process, METHOD, Payloads::new())?;
         Ok(Address::from(&child.with_messages()))
+    }
+
+    fn source<S: Source>(&self) -> Option<Arc<S>> {
+        self.backend::<ProcessCell>()?.shared.source()
     }
 }
 

@@ -54,6 +54,9 @@ impl Worker<'_> {
     /// The first rung, which is passed over after so many picks, unless there is nothing else.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
+        if self.shared.time.nanos() >= self.slot.alert() {
+            self.serve();
+        }
         let first = if self.urgent_streak < URGENT_STREAK {
             self.take_urgent()
         } else {
@@ -80,6 +83,9 @@ impl Worker<'_> {
     #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
         let now = self.shared.time.nanos();
+        if now >= self.slot.alert() {
+            self.serve();
+        }
         if self.rotation.is_due(now)
             && let Some(token) = self.take_due(now)
         {
@@ -130,6 +136,7 @@ impl Worker<'_> {
 
     pub(super) fn rotate(&mut self, now: u64) -> Option<Token> {
         self.counters.rotations.bump();
+        self.serve_late(now);
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();

@@ -12,8 +12,10 @@ mod balance;
 pub(crate) mod ladder;
 mod retire;
 mod rotation;
+mod serve;
 
 use self::rotation::Rotation;
+use self::serve::Pacing;
 use crate::base::contain::or_abort;
 use crate::base::stats::Counters;
 use crate::core::local::{self, LocalQueue};
@@ -79,6 +81,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         handlers.leave(counters);
         if is_halted {
             shared.commands.give_up(counters);
+            shared.detach_sources();
         }
     }
 }
@@ -109,6 +112,7 @@ struct Worker<'a> {
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
     rotation: Rotation,
+    pacing: Pacing,
     /// When it last compared itself with another worker, see `worker/balance.rs`.
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
@@ -126,6 +130,7 @@ impl<'a> Worker<'a> {
             counters: shared.counters.of(Some(queue.index)),
             slot: shared.worker_slots.slot(queue.index),
             rotation: Rotation::new(&shared.config, shared.time.nanos()),
+            pacing: Pacing::default(),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
@@ -188,7 +193,7 @@ impl<'a> Worker<'a> {
         }
         if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
-                self.shared.idle.end_search(|| self.shared.has_work());
+                self.shared.idle.end_search(|| self.shared.owes_a_look());
             }
             if self.retire() == Next::Leave {
                 self.has_left = true;
@@ -209,6 +214,11 @@ impl<'a> Worker<'a> {
             return self.take_off(token);
         }
         self.look_on();
+        if self.serve_all()
+            && let Some(token) = self.look()
+        {
+            return self.take_off(token);
+        }
         if self.shared.shutdown.is_halted() {
             // What has been queued since, before the halt.
             fence_after_halt();
@@ -232,6 +242,7 @@ impl<'a> Worker<'a> {
             self.shared
                 .worker_slots
                 .set_looking(self.queue.index, false);
+            self.leave_the_watch();
         }
         self.shared
             .probe
@@ -265,20 +276,25 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn end_search(&mut self) {
         self.searching = false;
-        self.shared.idle.end_search(|| self.shared.has_work());
+        self.shared.idle.end_search(|| self.shared.owes_a_look());
     }
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
         let searching = mem::take(&mut self.searching);
+        let mut kept = None;
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
             || self.shared.has_work(),
-            || self.fall_asleep(),
+            || {
+                kept = self.keep_watch();
+                self.fall_asleep();
+                kept.map(|until| self.time_until(until))
+            },
         );
-        self.wake_up(woken);
+        self.wake_up(woken, kept);
     }
 
     /// It is about to block, and sends nothing for a while.
@@ -299,7 +315,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn wake_up(&mut self, woken: Woken) {
+    fn wake_up(&mut self, woken: Woken, kept: Option<u64>) {
+        if let Some(until) = kept {
+            self.shared.keeper.release(until);
+        }
         self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
@@ -308,6 +327,7 @@ impl<'a> Worker<'a> {
             Woken::Withdrawn => self.shared.idle.begin_search(),
         };
         self.rotation.restart(self.shared.time.nanos());
+        self.serve_all();
     }
 }
 

@@ -39,6 +39,7 @@ mod routing;
 mod scheduling;
 mod send_all;
 mod shutdown;
+mod sources;
 mod spares;
 mod start;
 mod stopping;

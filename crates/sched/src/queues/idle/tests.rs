@@ -35,7 +35,7 @@ fn a_sleeper_that_finds_work_withdraws() {
     let idle = Idle::new(2, 2);
     assert!(idle.begin_search());
     assert_eq!(
-        idle.sleep(0, true, || false, || true, || ()),
+        idle.sleep(0, true, || false, || true, || None),
         Woken::Withdrawn
     );
     assert_eq!(idle.snapshot(), all_awake(0));
@@ -47,7 +47,7 @@ fn a_searcher_is_enough() {
     let idle = std::sync::Arc::new(Idle::new(2, 2));
     let sleeper = {
         let idle = std::sync::Arc::clone(&idle);
-        std::thread::spawn(move || idle.sleep(1, false, || false, || false, || ()))
+        std::thread::spawn(move || idle.sleep(1, false, || false, || false, || None))
     };
     while idle.snapshot().sleeping == 0 {
         std::thread::yield_now();
