@@ -24,6 +24,7 @@ use crate::core::local::LocalQueue;
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::progress::report::StopReport;
+use crate::queues::keeper::NEVER;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
@@ -246,6 +247,19 @@ impl Machine<'_> {
     pub fn next_due(&self) -> Option<Duration> {
         let workers = self.workers.iter().filter_map(Simulated::next_due);
         workers.chain(self.monitor.next_look()).min()
+    }
+
+    /// When a source has something due next; none when it has nothing.
+    #[must_use]
+    pub fn source_due(&self) -> Option<Duration> {
+        let due = self.shared.keeper.dues.earliest(self.shared.seats());
+        (due != NEVER).then(|| Duration::from_nanos(due))
+    }
+
+    /// Whether all workers sleep, and none has a move.
+    #[must_use]
+    pub fn sleeps(&self) -> bool {
+        self.workers.iter().all(Simulated::sleeps)
     }
 
     /// How long processes without a free worker may wait until a spare takes the place of a worker

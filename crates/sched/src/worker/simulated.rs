@@ -93,6 +93,14 @@ impl<'a> Simulated<'a> {
         }
     }
 
+    /// Whether it sleeps, is a spare that is not needed, or has left.
+    pub(crate) fn sleeps(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Sleeps(_) | Phase::OffDuty(_) | Phase::Gone
+        )
+    }
+
     /// Whether that time has come.
     fn is_over(&self, until: Option<u64>) -> bool {
         until.is_some_and(|until| Duration::from_nanos(until) <= self.clock.now())
