@@ -12,6 +12,8 @@ pub use ganger_relay as relay;
 pub use ganger_sched as sched;
 #[cfg(feature = "sim")]
 pub use ganger_sim as sim;
+#[cfg(feature = "time")]
+pub use ganger_time as time;
 
 pub mod prelude;
 

@@ -15,6 +15,11 @@ pub use ganger_sched::{
     Address, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo, ProcessState,
     Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle, WorkerStats,
 };
+#[cfg(feature = "time")]
+pub use ganger_time::{
+    Every, KeyedTimers, Missed, Moment, ReceiveTimeout, StateTimeout, Timer, TimerContext,
+    TimerOutput, Timers,
+};
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 pub use crate::runtime::Runtime;

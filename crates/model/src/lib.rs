@@ -33,4 +33,6 @@ mod guide {
     struct Messages;
     #[doc = include_str!("../../../docs/guide/commands.md")]
     struct Commands;
+    #[doc = include_str!("../../../docs/guide/timers.md")]
+    struct Timers;
 }

@@ -36,7 +36,7 @@ impl TimerContext for Context {
         match self.source() {
             Some(timers) => timers,
             None => panic!(
-                "the scheduler of {} has no timers: build it with `.source(Arc::new(Timers::new()))`",
+                "the scheduler of {} has no timers: give its builder `.source(Timers)`",
                 self.pid()
             ),
         }

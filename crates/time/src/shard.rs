@@ -3,8 +3,8 @@
 //! **Problem.** A worker arms and cancels timers at each step, and other workers carry them out
 //! when it is inside a long step.
 //!
-//! **Rejected.** A wheel that its worker alone touches, with a queue of cancellations: the timers of
-//! a worker in a long step wait, and what is cancelled keeps its memory until the worker looks.
+//! **Rejected.** A wheel that its worker alone touches, with a queue of cancellations: the timers
+//! of a worker in a long step wait, and what is cancelled keeps its memory until the worker looks.
 //! One wheel for all: its lock would be the busiest of the scheduler.
 //!
 //! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken

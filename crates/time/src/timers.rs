@@ -56,8 +56,8 @@ pub struct TimerStats {
     pub armed: u64,
     /// Those that were due.
     pub fired: u64,
-    /// Those that were taken away: cancelled, set anew, of processes that have ended, and those that
-    /// were there when the scheduler halted.
+    /// Those that were taken away: cancelled, set anew, of processes that have ended, and those
+    /// that were there when the scheduler halted.
     pub cancelled: u64,
     /// Packages that were refused when they were due, because the process was gone or its mailbox
     /// full.

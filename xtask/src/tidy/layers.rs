@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -21,7 +21,11 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
         ],
     ),
-    ("ganger", &["deque", "mpsc", "proc-api", "relay", "sched"]),
+    ("time", &["sync", "wheel", "proc-api", "sched"]),
+    (
+        "ganger",
+        &["deque", "mpsc", "proc-api", "relay", "sched", "time"],
+    ),
     ("soak-sched", &["soak"]),
 ];
 

@@ -5,7 +5,13 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 4] = [('P', 1, 15), ('G', 1, 8), ('R', 1, 5), ('D', 1, 4)];
+const PROMISES: [(char, u32, u32); 5] = [
+    ('P', 1, 15),
+    ('G', 1, 8),
+    ('T', 1, 8),
+    ('R', 1, 5),
+    ('D', 1, 4),
+];
 
 /// Promises that need no test to pin them; one may.
 const OPTIONAL: [&str; 1] = ["G6"];

@@ -8,6 +8,7 @@ use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::Receiver;
+use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -288,12 +289,19 @@ impl Builder {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
-    /// What makes processes ready from outside, at moments that it names: the timers of
-    /// `ganger-time`, for example. Sources are asked for by their types
+    /// What makes processes ready from outside, at moments that it names: timers, for example.
+    /// Sources are asked for by their types
     /// ([`Handle::source`](crate::Handle::source)), so one of each type makes sense. Default: none.
     pub fn source(mut self, source: Arc<dyn Source>) -> Self {
         self.sources.push(source);
         self
+    }
+
+    /// Whether it has been given a source of that type.
+    #[must_use]
+    pub fn has_source<S: Source>(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|it| (&**it as &dyn Any).is::<S>())
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
@@ -335,8 +343,7 @@ impl Builder {
         });
         Ok(Scheduler::new(Shared::new(
             workers,
-            host,
-            node.transpose()?,
+            (host, node.transpose()?),
             self.config,
             self.sources,
             pins,

@@ -98,8 +98,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         workers: usize,
-        host: HostName,
-        node: Option<NodeName>,
+        (host, node): (HostName, Option<NodeName>),
         config: Config,
         sources: Vec<Arc<dyn Source>>,
         pins: Option<Pins>,

@@ -14,10 +14,10 @@
 //!    This takes out what is due, says under the lock when the next is, and wakes processes without
 //!    the lock.
 //!
-//! Who calls: a worker for its own seat between two turns; a worker for all seats when it finds no
-//! process, and when it has slept until then (`queues/keeper.rs`); a worker at a rotation for what
-//! is late at other seats; the monitor for what is later still. So a worker that does not come out
-//! of a step delays nothing for long.
+//! A worker calls for its own seat between two turns, and for all seats when it finds no process,
+//! or has slept until then (`queues/keeper.rs`). At a rotation it calls for what is late at other
+//! seats, and the monitor calls for what is later still. So a worker that does not come out of a
+//! step delays nothing for long.
 
 use crate::base::clock::{Clock, Moment, MonotonicClock, nanos};
 use crate::base::contain::contain_and_report;
@@ -274,9 +274,11 @@ impl Shared {
         if self.keeper.dues.earliest(seats) > by {
             return false;
         }
-        (0..seats).fold(false, |was_due, seat| {
-            self.keeper.dues.at(seat) <= by && self.deliver_at(Seat(seat), by) || was_due
-        })
+        let mut was_due = false;
+        for seat in 0..seats {
+            was_due |= self.keeper.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
+        }
+        was_due
     }
 
     fn contain_source(&self, f: impl FnOnce()) {

@@ -2,8 +2,8 @@
 //! for it.
 //!
 //! Time stands still until a worker sleeps until [`DUE`] or earlier; then it is over at once. A
-//! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment that no
-//! thread waits for is a wait for ever, which loom reports.
+//! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment that
+//! no thread waits for is a wait for ever, which loom reports.
 
 use crate::queues::idle::{Idle, Snapshot, Woken};
 use crate::queues::keeper::{Keeper, NEVER};

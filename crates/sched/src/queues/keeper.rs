@@ -1,4 +1,4 @@
-//! Who waits until something is due.
+//! Which thread waits until something is due.
 //!
 //! **Problem.** Timers are due at moments that the machine does not announce. A thread has to wait
 //! until the earliest of them, while all others sleep for as long as they like. It has to wait no

@@ -9,8 +9,8 @@
 //!
 //! **Protocol.** A worker compares the coarse time with its *alert*, which is a little before the
 //! earliest moment at its seat. From then on it reads the clock, each time that picks for about
-//! [`PACE`] have passed. What it delivers goes where a step's wake-ups go: to its deque. So it has a
-//! slice of the time, and others may steal it (`worker/rotation.rs`).
+//! [`PACE`] have passed. What it delivers goes where a step's wake-ups go: to its deque. So it has
+//! a slice of the time, and others may steal it (`worker/rotation.rs`).
 
 use super::Worker;
 use crate::core::sources::{NEAR, Seat};

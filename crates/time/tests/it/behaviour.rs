@@ -1,7 +1,7 @@
 //! One timer at a time, in virtual time.
 
 use crate::support::{ms, sim};
-use ganger_proc_api::{Command, CommandError, Event, ExitReason, Package, process_fn};
+use ganger_proc_api::{Command, CommandError, Event, ExitReason, Package, Pid, process_fn};
 use ganger_sim::Rt;
 use ganger_time::{
     Every, KeyedTimers, Missed, Moment, ReceiveTimeout, SLEEP, StateTimeout, TICKER, TimerContext,
@@ -172,8 +172,11 @@ fn the_timers_of_a_process_that_is_terminated_or_fails_end_with_it() {
     });
 }
 
+/// What came when.
+type Received = Arc<Mutex<Vec<(Duration, u64)>>>;
+
 /// Takes messages, and says when they came and what was in them.
-fn collects(rt: &Rt<'_>) -> (ganger_proc_api::Pid, Arc<Mutex<Vec<(Duration, u64)>>>) {
+fn collects(rt: &Rt<'_>) -> (Pid, Received) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let (own, clock) = (Arc::clone(&all), rt.clock());
     let process = rt.spawn(process_fn(move |_, events, _| {

@@ -65,3 +65,44 @@ fn a_searcher_is_enough() {
     assert_eq!(sleeper.join().unwrap(), Woken::Notified);
     assert_eq!(idle.snapshot(), all_awake(1));
 }
+
+// pins: T1
+#[test]
+fn a_sleeper_whose_time_is_over_counts_as_searching_and_leaves_no_token() {
+    let idle = Idle::new(2, 2);
+    let asleep = |idle: &Idle| {
+        let Snapshot {
+            searching,
+            sleeping,
+            ..
+        } = idle.snapshot();
+        (searching, sleeping, idle.parkers[0].has_token())
+    };
+    idle.announce(0, false);
+    idle.wake_oneself(0);
+    assert_eq!(asleep(&idle), (1, 0, false));
+    idle.end_search(|| false);
+    // Another thread wakes it at the same time.
+    idle.announce(0, false);
+    assert!(idle.notify_from_outside());
+    assert_eq!(asleep(&idle), (1, 0, true));
+    idle.wake_oneself(0);
+    assert_eq!(asleep(&idle), (1, 0, false));
+}
+
+// pins: T5
+#[test]
+fn the_keeper_is_woken_after_the_others() {
+    let idle = Idle::new(3, 3);
+    for worker in [2, 0, 1] {
+        idle.announce(worker, false);
+    }
+    idle.wake_last(1);
+    let mut woken = Vec::new();
+    for _ in 0..3 {
+        assert!(idle.notify_from_outside());
+        woken.extend((0..3).filter(|&it| idle.parkers[it].park_timeout(Duration::ZERO)));
+        idle.end_search(|| false);
+    }
+    assert_eq!(woken, [0, 2, 1]);
+}
