@@ -51,7 +51,7 @@ impl Timer {
     pub fn reset_at(&mut self, at: Moment) -> bool {
         match self.take() {
             Some((_, entry)) => {
-                *self = Inner::arm(&self.timers, at, entry);
+                *self = Inner::arm(&self.timers, self.timers.now(), at, entry);
                 true
             }
             None => false,

@@ -106,13 +106,15 @@ impl Timers {
     ///
     /// A delay of zero sends it at once. One that is too long for the clock is never over.
     pub fn send_after(&self, delay: Duration, package: Package) -> Timer {
-        self.send_at(self.now().after(delay), package)
+        let now = self.now();
+        let entry = Entry::Send(Box::new(package));
+        Inner::arm(&self.inner, now, now.after(delay), entry)
     }
 
     /// Has the package sent at that moment: see [`send_after`](Self::send_after).
     pub fn send_at(&self, at: Moment, package: Package) -> Timer {
         let entry = Entry::Send(Box::new(package));
-        Inner::arm(&self.inner, at, entry)
+        Inner::arm(&self.inner, self.now(), at, entry)
     }
 
     /// What has become of all timers so far. O(workers).
@@ -197,9 +199,9 @@ impl Inner {
     }
 
     /// Arms a timer at the seat of this thread.
-    pub(crate) fn arm(this: &Arc<Self>, at: Moment, entry: Entry) -> Timer {
+    pub(crate) fn arm(this: &Arc<Self>, now: Moment, at: Moment, entry: Entry) -> Timer {
         let Attached { alarm, shards } = this.attached();
-        let (seat, now) = (alarm.seat(), alarm.now());
+        let seat = alarm.seat();
         if at <= now {
             if !entry.fire(alarm) {
                 this.count_refused();

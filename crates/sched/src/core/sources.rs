@@ -195,15 +195,12 @@ enum Ring {
 fn ring_here(queue: &LocalQueue, at: u64, ring: Ring) {
     let shared = &queue.shared;
     let slot = shared.worker_slots.slot(queue.index);
-    let alert = at.saturating_sub(NEAR);
-    if alert < slot.alert() {
-        slot.set_alert(alert);
-    }
+    slot.alert_from(at.saturating_sub(NEAR));
     if shared.idle.is_unwatched_behind_write() && shared.keeper.is_uncovered(at) {
         match ring {
             Ring::Now => shared.idle.wake_monitor(),
             // See `Worker::serve`.
-            Ring::BeforeNextTurn => slot.set_alert(0),
+            Ring::BeforeNextTurn => slot.alert_from(0),
         }
     }
 }

@@ -124,12 +124,19 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(queue: &'a LocalQueue) -> Self {
         let shared = &*queue.shared;
+        let slot = shared.worker_slots.slot(queue.index);
+        let rotation = Rotation::new(&shared.config, shared.time.nanos());
+        if shared.keeper.is_used() {
+            // What the last worker in this slot has left.
+            slot.set_sources(1);
+        }
+        slot.set_alert(rotation.due());
         Self {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            slot: shared.worker_slots.slot(queue.index),
-            rotation: Rotation::new(&shared.config, shared.time.nanos()),
+            slot,
+            rotation,
             pacing: Pacing::default(),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),

@@ -7,10 +7,11 @@
 //! **Rejected.** The clock at each pick. A lane of its own for what is delivered: another look at
 //! each pick, for all programs. The urgent lane: what a system event wakes would wait behind it.
 //!
-//! **Protocol.** A worker compares the coarse time with its *alert*, which is a little before the
-//! earliest moment at its seat. From then on it reads the clock, each time that picks for about
-//! [`PACE`] have passed. What it delivers goes where a step's wake-ups go: to its deque. So it has
-//! a slice of the time, and others may steal it (`worker/rotation.rs`).
+//! **Protocol.** A worker compares the coarse time with its *alert*, which is no later than its next
+//! rotation, and a little before the earliest moment at its seat. From the latter on it reads the
+//! clock, each time that picks for about [`PACE`] have passed. What it delivers goes where a step's
+//! wake-ups go: to its deque. So it has a slice of the time, and others may steal it
+//! (`worker/rotation.rs`).
 
 use super::Worker;
 use crate::core::sources::{NEAR, Seat};
@@ -47,11 +48,11 @@ impl Pacing {
 }
 
 impl Worker<'_> {
-    /// The alert is over: delivers what is due at the own seat.
+    /// The time for it has come: delivers what is due at the own seat.
     #[cold]
     #[inline(never)]
     pub(super) fn serve(&mut self) {
-        if self.slot.alert() == 0 {
+        if self.slot.sources() == 0 {
             // A handler has left it to this worker to see to it that the moment is covered, if
             // there is another turn: see `leave_the_watch`.
             self.look_on();
@@ -68,7 +69,7 @@ impl Worker<'_> {
         let seat = Seat::of_worker(self.queue.index);
         self.shared.deliver_at(seat, now);
         let due = self.shared.keeper.dues.at(seat.number());
-        self.slot.set_alert(due.saturating_sub(NEAR).max(1));
+        self.slot.set_sources(due.saturating_sub(NEAR).max(1));
     }
 
     /// A rotation: delivers what is late at other seats, whose workers are in long steps, or which
