@@ -7,7 +7,7 @@
 //! **Rejected.** The clock at each pick. A lane of its own for what is delivered: another look at
 //! each pick, for all programs. The urgent lane: what a system event wakes would wait behind it.
 //!
-//! **Protocol.** A worker compares the coarse time with its *alert*, which is no later than its next
+//! **Protocol.** A worker compares the coarse time with its *alert*: no later than its next
 //! rotation, and a little before the earliest moment at its seat. From the latter on it reads the
 //! clock, each time that picks for about [`PACE`] have passed. What it delivers goes where a step's
 //! wake-ups go: to its deque. So it has a slice of the time, and others may steal it
