@@ -181,7 +181,7 @@ impl<M: Send + 'static> Address<M> {
     }
 
     /// Sends a message that overtakes others: see the untyped
-    /// [`send_control`](Address::<dyn Any>::send_control). Never blocks.
+    /// `send_control`. Never blocks.
     ///
     /// # Errors
     /// As there.

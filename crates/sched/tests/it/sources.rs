@@ -12,11 +12,14 @@ use std::time::{Duration, Instant};
 
 type Call = Box<dyn FnOnce(Moment) + Send>;
 
+/// By their moments, and by numbers.
+type Waiting = Mutex<BTreeMap<(u64, usize), Call>>;
+
 /// Calls at moments, with the time at which it is called. One map a seat.
 #[derive(Default)]
 struct Calls {
     alarm: OnceLock<Alarm>,
-    seats: OnceLock<Vec<Mutex<BTreeMap<(u64, usize), Call>>>>,
+    seats: OnceLock<Vec<Waiting>>,
     count: AtomicUsize,
     is_detached: AtomicBool,
 }
@@ -199,7 +202,7 @@ fn what_is_woken_beside_stuck_workers_runs() {
                     let waker = waker.clone();
                     calls.after(Duration::from_millis(30), move |_| waker.wake());
                 }
-                let _it = receiver.lock().unwrap().recv_timeout(PATIENCE)?;
+                receiver.lock().unwrap().recv_timeout(PATIENCE)?;
                 out.done(());
                 Ok(())
             });
