@@ -49,8 +49,14 @@ pub use ganger_mpsc as mpsc;
 #[cfg(feature = "sim")]
 #[doc(inline)]
 pub use ganger_sim as sim;
+/// Processes that are async functions.
 #[cfg(feature = "task")]
+#[doc(inline)]
 pub use ganger_task as task;
+/// Timers.
+#[cfg(feature = "time")]
+#[doc(inline)]
+pub use ganger_time as time;
 
 pub mod prelude;
 

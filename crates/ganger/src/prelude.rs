@@ -22,6 +22,12 @@ pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
 #[cfg(feature = "task")]
 pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, WaitError};
+#[doc(no_inline)]
+#[cfg(feature = "time")]
+pub use ganger_time::{
+    Every, KeyedTimers, Missed, Moment, ReceiveTimeout, StateTimeout, Timer, TimerContext,
+    TimerOutput, Timers,
+};
 
 #[doc(no_inline)]
 #[cfg(all(feature = "sched", feature = "relay"))]

@@ -13,6 +13,8 @@ const OUTSIDE: &str = "outside";
 /// A scheduler on a named node, with a router to other hosts and nodes, and inboxes for
 /// code outside of any process. Needs the features `sched` and `relay`.
 ///
+/// With the feature `time` its scheduler has timers: `Timers::of(&runtime)` is the handle to them.
+///
 /// It dereferences to the scheduler's [`Handle`]. Dropping it stops the scheduler.
 ///
 /// ```
@@ -174,8 +176,11 @@ impl RuntimeBuilder {
         })?;
         let node = Arc::new(Node::new(name));
         let router = Arc::new(Router::new(Arc::clone(&node)));
-        let scheduler = self
-            .scheduler
+        #[cfg(feature = "time")]
+        let scheduler = with_timers(self.scheduler);
+        #[cfg(not(feature = "time"))]
+        let scheduler = self.scheduler;
+        let scheduler = scheduler
             .node(self.node)
             .router(Arc::clone(&router) as _)
             .build()?;
@@ -192,6 +197,16 @@ impl RuntimeBuilder {
             router,
             outside,
         })
+    }
+}
+
+/// With timers, if it has none.
+#[cfg(feature = "time")]
+fn with_timers(builder: ganger_sched::Builder) -> ganger_sched::Builder {
+    if builder.has_source::<ganger_time::Timers>() {
+        builder
+    } else {
+        builder.source(Arc::new(ganger_time::Timers::new()))
     }
 }
 

@@ -377,7 +377,9 @@ impl<'a> Rt<'a> {
                 self.clock.next_due(),
                 self.machine(|machine| machine.next_due()),
             ];
-            let Some(due) = due.into_iter().flatten().min() else {
+            let due = due.into_iter().flatten().min();
+            self.assert_watched(due);
+            let Some(due) = due else {
                 let has_work = self.machine(|machine| machine.has_work());
                 if has_work {
                     self.fail("G2 is broken: processes are ready, and everybody sleeps".into());
@@ -386,6 +388,23 @@ impl<'a> Rt<'a> {
             };
             self.keep_waiting(due.saturating_sub(self.now()));
             self.set_now(due);
+        }
+    }
+
+    /// No actor can move before that time.
+    ///
+    /// # Panics
+    /// When a source has something due before, and all workers sleep longer.
+    #[track_caller]
+    fn assert_watched(&self, due: Option<Duration>) {
+        let (sleeps, source) = self.machine(|machine| (machine.sleeps(), machine.source_due()));
+        if let Some(source) = source
+            && sleeps
+            && due.is_none_or(|due| due > source.max(self.now()))
+        {
+            self.fail(format!(
+                "T1 is broken: something is due at {source:?}, and all workers sleep until {due:?}"
+            ));
         }
     }
 

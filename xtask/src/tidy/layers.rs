@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -22,9 +22,12 @@ const LAYERS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("task", &["proc-api", "sched"]),
+    ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "ganger",
-        &["deque", "mpsc", "proc-api", "relay", "sched", "task"],
+        &[
+            "deque", "mpsc", "proc-api", "relay", "sched", "task", "time",
+        ],
     ),
     ("soak-sched", &["soak"]),
 ];

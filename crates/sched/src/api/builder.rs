@@ -3,10 +3,12 @@
 use crate::api::scheduler::Scheduler;
 use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
 use crate::core::shared::Shared;
+use crate::core::sources::Source;
 use crate::stop;
 use ganger_os::{Pinning, Pins, backtraces};
 use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::PackageReceiver;
+use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub struct Builder {
     host: String,
     node: Option<String>,
     config: Config,
+    sources: Vec<Arc<dyn Source>>,
 }
 
 impl Default for Builder {
@@ -43,6 +46,7 @@ impl Default for Builder {
             host: "main".to_owned(),
             node: None,
             config: Config::default(),
+            sources: Vec::new(),
         }
     }
 }
@@ -285,6 +289,21 @@ impl Builder {
         self.with(|config| config.routes_unknown = routes_unknown)
     }
 
+    /// What makes processes ready from outside, at moments that it names: timers, for example.
+    /// Sources are asked for by their types
+    /// ([`Handle::source`](crate::Handle::source)), so one of each type makes sense. Default: none.
+    pub fn source(mut self, source: Arc<dyn Source>) -> Self {
+        self.sources.push(source);
+        self
+    }
+
+    /// Whether it has been given a source of that type.
+    #[must_use]
+    pub fn has_source<S: Source>(&self) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|it| (&**it as &dyn Any).is::<S>())
+    }
+
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
     /// [`check`](crate::check).
     #[cfg(feature = "check")]
@@ -324,9 +343,9 @@ impl Builder {
         });
         Ok(Scheduler::new(Shared::new(
             workers,
-            host,
-            node.transpose()?,
+            (host, node.transpose()?),
             self.config,
+            self.sources,
             pins,
             backtraces.transpose()?,
             stop::end_after_halt,

@@ -14,6 +14,7 @@ use crate::base::stats::{Stats, WorkerStats};
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::local;
 use crate::core::shared::Shared;
+use crate::core::sources::{Alarm, Source};
 use crate::handlers::commands::{CommandRegistry, RegisterError};
 use crate::handlers::factories::FactoryError;
 use crate::probe::{Decide, Decider, Probe};
@@ -48,6 +49,13 @@ impl Handle {
     #[must_use]
     pub fn commands(&self) -> &CommandRegistry {
         &self.shared.commands
+    }
+
+    /// The source of that type, if the builder was given one: see
+    /// [`Builder::source`](crate::Builder::source). O(sources).
+    #[must_use]
+    pub fn source<S: Source>(&self) -> Option<Arc<S>> {
+        self.shared.source()
     }
 
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is
@@ -403,6 +411,15 @@ impl Handle {
     /// ```
     pub fn begin_stop(&self, deadline: Duration) {
         self.shared.begin_stop(deadline);
+    }
+}
+
+impl Alarm {
+    /// The scheduler, unless it is gone. The last handle of a scheduler may drop what its users
+    /// have left, so a source holds no lock when it drops this one.
+    #[must_use]
+    pub fn handle(&self) -> Option<Handle> {
+        self.shared().map(|shared| Handle { shared })
     }
 }
 

@@ -5,6 +5,7 @@ use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
+use crate::core::sources::Source;
 use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
@@ -116,6 +117,9 @@ pub trait ContextExt {
         process: Box<dyn Process>,
         method: Symbol,
     ) -> Result<Address<M>, SubmitError>;
+
+    /// The scheduler's source of that type: see [`Handle::source`].
+    fn source<S: Source>(&self) -> Option<Arc<S>>;
 }
 
 impl ContextExt for Context {
@@ -143,6 +147,10 @@ impl ContextExt for Context {
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
         start(self, ProcessBox::boxed(process), method)
+    }
+
+    fn source<S: Source>(&self) -> Option<Arc<S>> {
+        self.backend::<ProcessCell>()?.shared.source()
     }
 }
 

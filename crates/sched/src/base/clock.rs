@@ -9,6 +9,52 @@ pub(crate) trait Clock {
     fn now(&self) -> Duration;
 }
 
+/// A moment, by the clock of one scheduler: in nanoseconds since that was built.
+///
+/// It is of the machine's monotonic clock, or of a simulation's. Sums saturate: what is later than
+/// the last moment is [`NEVER`](Self::NEVER).
+///
+/// ```
+/// use ganger_sched::Moment;
+/// use std::time::Duration;
+///
+/// let now = Moment::from_nanos(500);
+/// let later = now.after(Duration::from_nanos(70));
+/// assert_eq!((later.as_nanos(), later.since(now)), (570, Duration::from_nanos(70)));
+/// assert_eq!((now.since(later), now.after(Duration::MAX)), (Duration::ZERO, Moment::NEVER));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The moment that does not come.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// So many nanoseconds after the scheduler was built.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// How many nanoseconds it is after the scheduler was built.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// That much later.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(time)))
+    }
+
+    /// How much later it is than another moment; zero if it is earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
 /// The machine's monotonic clock.
 #[derive(Clone, Copy)]
 pub(crate) struct MonotonicClock {
@@ -64,14 +110,14 @@ impl CoarseTime {
         self.nanos.fetch_max(nanos(now), Ordering::Relaxed);
     }
 
-    /// The clock that the monitor reads.
-    pub(crate) fn clock(&self) -> MonotonicClock {
-        self.clock
-    }
-
-    /// The time of that clock. Costs as much as a short step.
+    /// The time of the clock, since the same moment. Costs as much as a short step.
     pub(crate) fn read(&self) -> Duration {
         self.clock.now()
+    }
+
+    /// The clock.
+    pub(crate) fn clock(&self) -> MonotonicClock {
+        self.clock
     }
 }
 

@@ -19,6 +19,9 @@
 //!    that computes for long afterwards: the monitor reports it. Time inside `blocking` does not
 //!    count.
 //!
+//! 4. It delivers what is due at the sources and late, because no worker has come to it. When at
+//!    two looks no thread waits for what is due next, it wakes a sleeper for that.
+//!
 //! **How often it looks.** First after the hand-off delay, then at intervals that double, until it
 //! finds a step that has kept something waiting. It takes two looks, one that sees the turn begun
 //! and one that sees it unchanged. So a process behind the first long step of a worker waits for up
@@ -29,7 +32,7 @@
 pub(crate) mod simulated;
 
 use super::sample::WorkerSample;
-use crate::base::clock::Clock;
+use crate::base::clock::{Clock, nanos};
 use crate::base::config::MAX_LOOK_INTERVAL;
 use crate::base::contain::or_abort;
 use crate::base::long_steps::LongStepKind;
@@ -37,6 +40,7 @@ use crate::core::shared::Shared;
 use crate::core::threads;
 use crate::probe::Probe;
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -46,6 +50,9 @@ const CLOSE: Duration = Duration::from_micros(500);
 
 /// For how long nothing has to happen before the monitor goes to sleep.
 const QUIET: Duration = Duration::from_millis(10);
+
+/// So late, in nanoseconds, the monitor itself delivers what no worker has.
+const LATE: u64 = 2_000_000;
 
 /// Starts the thread.
 ///
@@ -67,6 +74,8 @@ struct Monitor<'a, C> {
     interval: Duration,
     /// For how long nothing has happened.
     quiet: Duration,
+    /// At the last look no thread waited for what is due.
+    is_uncovered: bool,
 }
 
 /// What a look has found.
@@ -86,6 +95,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
             samples: Vec::new(),
             interval: shared.config.hand_off_delay,
             quiet: Duration::ZERO,
+            is_uncovered: false,
         }
     }
 
@@ -100,9 +110,12 @@ impl<'a, C: Clock> Monitor<'a, C> {
                 self.report_when_idle();
                 shared.probe.watching();
                 let stay_awake = || self.has_to_stay_awake();
-                shared
-                    .idle
-                    .monitor_sleep(stay_awake, || shared.probe.dozing());
+                shared.idle.monitor_sleep(stay_awake, || {
+                    shared.probe.dozing();
+                    let now = nanos(self.clock.now());
+                    let until = self.dozes_until();
+                    until.map(|until| Duration::from_nanos(until.saturating_sub(now)))
+                });
                 self.begin_to_watch();
                 shared.idle.monitor_wait(self.interval);
             }
@@ -122,6 +135,16 @@ impl<'a, C: Clock> Monitor<'a, C> {
         self.shared.has_work() || self.shared.shutdown.is_halted()
     }
 
+    /// Until when it may sleep: as long as it likes where the keeper waits for what is due, and
+    /// else until that is late.
+    fn dozes_until(&self) -> Option<u64> {
+        let shared = self.shared;
+        let uncovered = (shared.keeper.is_used())
+            .then(|| shared.keeper.uncovered(shared.seats()))
+            .flatten();
+        uncovered.map(|due| due.saturating_add(LATE))
+    }
+
     /// It has slept because there was nothing to watch, and has been woken.
     fn begin_to_watch(&mut self) {
         self.quiet = Duration::ZERO;
@@ -135,6 +158,7 @@ impl<'a, C: Clock> Monitor<'a, C> {
         let now = self.clock.now();
         self.shared.time.set(now);
         let look = self.look_at_turns(now);
+        self.look_at_sources(now);
         if look.is_kept && self.shared.idle.notify() {
             self.interval = self.shared.config.hand_off_delay;
         } else {
@@ -154,6 +178,21 @@ impl<'a, C: Clock> Monitor<'a, C> {
             self.quiet += self.interval;
         }
         self.shared.probe.watched();
+    }
+
+    /// Delivers what is late, and wakes a sleeper to wait for what is not.
+    fn look_at_sources(&mut self, now: Duration) {
+        let shared = self.shared;
+        if !shared.keeper.is_used() {
+            return;
+        }
+        shared.deliver_all(nanos(now).saturating_sub(LATE));
+        // A worker that is between two turns goes to sleep by itself, or tells another.
+        let is_uncovered = shared.keeper.uncovered(shared.seats()).is_some();
+        if is_uncovered && mem::replace(&mut self.is_uncovered, is_uncovered) {
+            shared.idle.notify();
+        }
+        self.is_uncovered = is_uncovered;
     }
 
     fn look_at_turns(&mut self, now: Duration) -> Look {

@@ -15,6 +15,7 @@ pub(crate) mod registry;
 pub(crate) mod report_queue;
 pub(crate) mod shared;
 pub(crate) mod side_queues;
+pub(crate) mod sources;
 pub(crate) mod step_events;
 pub(crate) mod threads;
 pub(crate) mod token;

@@ -11,6 +11,7 @@ use crate::core::local::LocalQueue;
 use crate::core::pool::{Cache, FRESH, Pool};
 use crate::core::registry::Registry;
 use crate::core::report_queue::Reports;
+use crate::core::sources::Source;
 use crate::core::token::Token;
 use crate::core::turns::Turns;
 use crate::core::worker_slots::WorkerSlots;
@@ -25,6 +26,7 @@ use crate::process::taken_back::TakenBack;
 use crate::progress::Progress;
 use crate::progress::stopper::Stopper;
 use crate::queues::idle::Idle;
+use crate::queues::keeper::Keeper;
 use crate::queues::late::Late;
 use ganger_deque::{Stealer, Worker};
 use ganger_mpsc::Injector;
@@ -58,6 +60,8 @@ pub(crate) struct Shared {
     /// Of the workers' deques, and of those of their spares.
     stealers: Box<[Stealer<Token>]>,
     pub(crate) idle: Idle,
+    pub(crate) keeper: Keeper,
+    pub(crate) sources: Vec<Arc<dyn Source>>,
     pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
@@ -95,9 +99,9 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         workers: usize,
-        host: HostName,
-        node: Option<NodeName>,
+        (host, node): (HostName, Option<NodeName>),
         config: Config,
+        sources: Vec<Arc<dyn Source>>,
         pins: Option<Pins>,
         backtraces: Option<Box<dyn Sampler>>,
         end_queued: fn(&Arc<Self>),
@@ -114,7 +118,7 @@ impl Shared {
         let deques: Vec<Worker<Token>> = (0..slots)
             .map(|slot| Worker::with_capacity(capacity(slot)))
             .collect();
-        Arc::new(Self {
+        let shared = Arc::new(Self {
             host,
             node,
             commands: CommandRegistry::new(),
@@ -127,6 +131,8 @@ impl Shared {
             urgent: Injector::new(),
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: Idle::new(workers, slots),
+            keeper: Keeper::new(sources.len(), slots + 1),
+            sources,
             probe: Active::new(&config, slots),
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),
@@ -148,7 +154,9 @@ impl Shared {
             waiters: config.mailbox_limit.map(Waiters::new),
             waiting_steps: WaitingSteps::default(),
             config,
-        })
+        });
+        shared.attach_sources();
+        shared
     }
 
     /// The workers' deques, once.
@@ -452,7 +460,7 @@ mod tests {
         let shared = &scheduler.shared;
         let sleeper = {
             let shared = Arc::clone(shared);
-            thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || ()))
+            thread::spawn(move || shared.idle.sleep(1, false, || false, || false, || None))
         };
         while shared.idle.snapshot().sleeping == 0 {
             thread::yield_now();

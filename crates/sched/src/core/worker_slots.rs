@@ -26,6 +26,7 @@
 //! | `is_active` | under the lock | the spare that waits; workers that balance; under the lock |
 //! | `announcements` | the worker | the monitor |
 //! | `overdue` | the monitor | the worker, in a step |
+//! | `alert`, `sources` | the worker | the worker |
 //! | `is_looking` | the worker, when it finds nothing, and when it finds something | the monitor |
 //! | `thread` | the worker, under the lock when it ends | the monitor; under the lock |
 //! | `place` | under the lock, before its thread is active | the worker; under the lock |
@@ -64,6 +65,10 @@ pub(crate) struct WorkerSlot {
     announcements: Announcements,
     /// The number of the turn whose time is over, if it is still that one.
     overdue: AtomicU64,
+    /// From which coarse time on something may come before a pick.
+    alert: AtomicU64,
+    /// From which coarse time on something may be due at the worker's seat. Not before `alert`.
+    sources: AtomicU64,
     /// The thread's id, for the system; 0 where there is none.
     thread: AtomicU32,
     /// The worker looks for work, or sleeps: it is in no turn.
@@ -78,6 +83,7 @@ impl WorkerSlot {
     fn new(place: usize, is_active: bool) -> Self {
         Self {
             is_active: AtomicBool::new(is_active),
+            sources: AtomicU64::new(u64::MAX),
             is_looking: AtomicBool::new(true),
             place: AtomicUsize::new(place),
             ..Self::default()
@@ -92,6 +98,40 @@ impl WorkerSlot {
         // `Idle::wake` has looked for it acquires the sleepers' lock, which `wake` released behind
         // the store.
         self.is_replaced.load(Ordering::Relaxed)
+    }
+
+    /// From which coarse time on the worker has to look whether something is due, in nanoseconds.
+    #[inline]
+    pub(crate) fn alert(&self) -> u64 {
+        // Ordering: Relaxed: one thread writes and reads it.
+        self.alert.load(Ordering::Relaxed)
+    }
+
+    /// The same, for what is due at the worker's seat.
+    pub(crate) fn sources(&self) -> u64 {
+        // Ordering: Relaxed: one thread writes and reads it.
+        self.sources.load(Ordering::Relaxed)
+    }
+
+    /// The worker has looked. Something else may be due from then on.
+    pub(crate) fn set_alert(&self, other: u64) {
+        // Ordering: Relaxed: one thread writes and reads it.
+        self.alert
+            .store(other.min(self.sources()), Ordering::Relaxed);
+    }
+
+    /// The worker has looked what is due at its seat.
+    pub(crate) fn set_sources(&self, from: u64) {
+        // Ordering: Relaxed: one thread writes and reads it.
+        self.sources.store(from, Ordering::Relaxed);
+    }
+
+    /// Something is due at the worker's seat from then on, in nanoseconds of the coarse time.
+    pub(crate) fn alert_from(&self, from: u64) {
+        if from < self.sources() {
+            self.set_sources(from);
+            self.set_alert(self.alert());
+        }
     }
 }
 

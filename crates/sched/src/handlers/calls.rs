@@ -3,7 +3,7 @@
 use ganger_proc_api::{BoxError, Command, CommandId, Completer, Handler, Payload};
 
 /// The command that a call is to its caller.
-pub(crate) const CALL: CommandId = CommandId::new(16);
+pub(crate) const CALL: CommandId = CommandId::new(40);
 
 /// A call on its way to the process that is called.
 pub(crate) struct Delivery {

@@ -77,7 +77,9 @@ impl Pool {
                 searching = true;
             } else {
                 let (is_done, has_work) = (|| self.is_done(), || self.has_work());
-                let woken = self.idle.sleep(index, searching, is_done, has_work, || ());
+                let woken = self
+                    .idle
+                    .sleep(index, searching, is_done, has_work, || None);
                 searching = woken == Woken::Notified || self.idle.begin_search();
             }
         }
@@ -167,7 +169,7 @@ impl BatchPool {
                 searching = true;
                 continue;
             }
-            let woken = idle.sleep(index, searching, || false, || self.has_work(), || ());
+            let woken = idle.sleep(index, searching, || false, || self.has_work(), || None);
             searching = woken == Woken::Notified || idle.begin_search();
         }
         if searching {
@@ -228,6 +230,7 @@ fn a_push_to_an_own_deque_against_the_end_of_the_last_search() {
             deque.store(1, Ordering::Release);
             idle.notify();
             searcher.join().unwrap();
+            None
         };
         let woken = idle.sleep(2, false, || false, || false, race);
         assert_eq!(woken, Woken::Notified);
@@ -288,7 +291,7 @@ fn a_push_that_only_a_heavy_fence_brings_to_light() {
             let stays_awake = || is_seen(&deque);
             let mut searching = false;
             while !is_seen(&deque) {
-                let woken = idle.sleep(2, searching, || false, stays_awake, || ());
+                let woken = idle.sleep(2, searching, || false, stays_awake, || None);
                 searching = woken == Woken::Notified || idle.begin_search();
             }
             pusher.join().unwrap();
@@ -308,7 +311,7 @@ fn a_push_that_is_deferred_against_a_monitor_that_dozes() {
             thread::spawn(move || {
                 // A monitor that is not roused sleeps for ever, which loom reports.
                 while !pool.has_work() {
-                    pool.idle.monitor_sleep(|| pool.has_work(), || ());
+                    pool.idle.monitor_sleep(|| pool.has_work(), || None);
                 }
             })
         };

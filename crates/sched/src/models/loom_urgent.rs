@@ -53,9 +53,13 @@ impl Pool {
                 searching = true;
                 continue;
             }
-            let woken =
-                self.idle
-                    .sleep(index, searching, || false, || !self.lane.is_empty(), || ());
+            let woken = self.idle.sleep(
+                index,
+                searching,
+                || false,
+                || !self.lane.is_empty(),
+                || None,
+            );
             searching = woken == Woken::Notified;
         }
         if searching {

@@ -279,7 +279,7 @@ fn who_is_relieved_does_not_stay_asleep() {
             thread::spawn(move || {
                 let is_replaced = || world.worker_slots.is_replaced(1);
                 while !is_replaced() {
-                    if idle.sleep(1, false, is_replaced, || false, || ()) == Woken::Notified {
+                    if idle.sleep(1, false, is_replaced, || false, || None) == Woken::Notified {
                         idle.end_search(|| false);
                     }
                 }

@@ -2,6 +2,7 @@
 
 mod loom_exit;
 mod loom_idle;
+mod loom_keeper;
 mod loom_lanes;
 mod loom_late;
 mod loom_reapers;

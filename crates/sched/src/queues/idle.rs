@@ -232,12 +232,18 @@ impl Idle {
     /// sees to it that the monitor watches over that.
     #[inline]
     pub(crate) fn defer(&self) {
+        if self.is_unwatched_behind_write() {
+            self.wake_monitor();
+        }
+    }
+
+    /// A worker has written something that the monitor is to see: whether that sleeps.
+    #[inline]
+    pub(crate) fn is_unwatched_behind_write(&self) -> bool {
         // Pairs with the heavy fence in `monitor_sleep`.
         asymmetric::light();
         // Ordering: Relaxed, because the fence orders it.
-        if Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched {
-            self.wake_monitor();
-        }
+        Snapshot::from(self.roster.word.load(Ordering::Relaxed)).unwatched
     }
 
     /// Wakes a sleeper unless a worker searches. Returns whether it did.
@@ -284,22 +290,44 @@ impl Idle {
     ///
     /// `searching` says how it counts now. It does not block when `is_stopping` says so, or when
     /// no worker searches and `has_work` says that something is queued. Calls `blocks`
-    /// when it does.
+    /// when it does: that says for how long at the most.
     pub(crate) fn sleep(
         &self,
         index: usize,
         searching: bool,
         is_stopping: impl FnOnce() -> bool,
         has_work: impl FnOnce() -> bool,
-        blocks: impl FnOnce(),
+        blocks: impl FnOnce() -> Option<Duration>,
     ) -> Woken {
         self.announce(index, searching);
         if self.look_again(index, is_stopping, has_work) {
             return Woken::Withdrawn;
         }
-        blocks();
-        self.parkers[index].park();
+        match blocks() {
+            None => self.parkers[index].park(),
+            Some(time) => {
+                if !self.parkers[index].park_timeout(time) {
+                    self.wake_oneself(index);
+                }
+            }
+        }
         Woken::Notified
+    }
+
+    /// The time of a sleeper is over: counts it as searching.
+    pub(crate) fn wake_oneself(&self, index: usize) {
+        if !self.take_out(index, SEARCHING) {
+            // Another thread is just waking it, and leaves a token for it alone.
+            self.parkers[index].park();
+        }
+    }
+
+    /// Puts a sleeper behind the others, so that they are woken first.
+    pub(crate) fn wake_last(&self, index: usize) {
+        let mut sleepers = lock(&self.roster.sleepers);
+        if let Some(position) = sleepers.iter().position(|&sleeper| sleeper == index) {
+            sleepers[..=position].rotate_right(1);
+        }
     }
 
     /// The worker has announced its sleep: returns whether it has withdrawn from that, because
@@ -356,11 +384,27 @@ impl Idle {
     }
 
     /// The monitor has nothing to watch: blocks it until a thread pushes something that waits,
-    /// unless there is something. Calls `blocks` before.
-    pub(crate) fn monitor_sleep(&self, stay_awake: impl FnOnce() -> bool, blocks: impl FnOnce()) {
+    /// unless there is something. Calls `blocks` before: that says for how long at the most.
+    pub(crate) fn monitor_sleep(
+        &self,
+        stay_awake: impl FnOnce() -> bool,
+        blocks: impl FnOnce() -> Option<Duration>,
+    ) {
         self.announce_monitor_sleep(stay_awake);
-        blocks();
-        self.monitor.park();
+        match blocks() {
+            None => self.monitor.park(),
+            Some(time) => {
+                self.monitor.park_timeout(time);
+                self.monitor_watches();
+            }
+        }
+    }
+
+    /// The monitor does not sleep any longer, whether it has been woken or not. A token that is
+    /// left costs it a look.
+    pub(crate) fn monitor_watches(&self) {
+        // Ordering: SeqCst, one order with `monitor_sleep` and `wake_monitor`.
+        self.roster.word.fetch_and(!UNWATCHED, Ordering::SeqCst);
     }
 
     /// Says that the monitor does not watch, until a thread pushes something that waits.

@@ -6,4 +6,5 @@
 //! **What it may import.** `base`, `handlers`, `limits`, `process`, `progress`.
 
 pub(crate) mod idle;
+pub(crate) mod keeper;
 pub(crate) mod late;

@@ -28,6 +28,7 @@ use crate::core::local::{self, LocalQueue};
 use crate::core::shared::Shared;
 use crate::core::token::Token;
 use crate::progress::report::StopReport;
+use crate::queues::keeper::NEVER;
 use crate::worker::simulated::Simulated;
 use ganger_deque::Worker as Deque;
 use ganger_proc_api::Pid;
@@ -157,6 +158,7 @@ pub fn run<R>(
         queue.handlers.leave(shared.own_counters());
     }
     shared.commands.give_up(shared.own_counters());
+    shared.detach_sources();
     Ok(result)
 }
 
@@ -284,6 +286,22 @@ impl Machine<'_> {
         let workers = self.of_still(|it| it.next_due());
         let look = self.monitor.try_borrow().ok().and_then(|it| it.next_look());
         workers.chain(look).min()
+    }
+
+    /// When a source has something due next; none when it has nothing.
+    #[must_use]
+    pub fn source_due(&self) -> Option<Duration> {
+        let due = self.shared.keeper.dues.earliest(self.shared.seats());
+        (due != NEVER).then(|| Duration::from_nanos(due))
+    }
+
+    /// Whether all workers sleep, and none has a move.
+    #[must_use]
+    pub fn sleeps(&self) -> bool {
+        let sleeps = |it: &RefCell<Option<Simulated<'_>>>| {
+            (it.try_borrow()).is_ok_and(|it| it.as_ref().is_none_or(Simulated::sleeps))
+        };
+        self.workers.iter().all(sleeps)
     }
 
     /// How long processes without a free worker may wait until a spare takes the place of a worker

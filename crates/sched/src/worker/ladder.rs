@@ -54,6 +54,9 @@ impl Worker<'_> {
     /// The first rung, which is passed over after so many picks, unless there is nothing else.
     #[cold]
     fn look_at_urgent(&mut self) -> Option<Token> {
+        if self.shared.time.nanos() >= self.slot.sources() {
+            self.serve();
+        }
         let first = if self.urgent_streak < URGENT_STREAK {
             self.take_urgent()
         } else {
@@ -80,7 +83,7 @@ impl Worker<'_> {
     #[inline]
     fn look_at_the_rest(&mut self) -> Option<Token> {
         let now = self.shared.time.nanos();
-        if self.rotation.is_due(now)
+        if (self.rotation.is_counted_out() || now >= self.slot.alert())
             && let Some(token) = self.take_due(now)
         {
             return Some(token);
@@ -92,9 +95,21 @@ impl Worker<'_> {
         self.look_elsewhere()
     }
 
+    /// What comes before a pick, once the picks or the time say so.
     #[cold]
     #[inline(never)]
     fn take_due(&mut self, now: u64) -> Option<Token> {
+        if now >= self.slot.sources() {
+            self.serve();
+        }
+        let token = (self.rotation.left == 0 || self.rotation.is_over(now))
+            .then(|| self.take_rotation(now))
+            .flatten();
+        self.slot.set_alert(self.rotation.due());
+        token
+    }
+
+    fn take_rotation(&mut self, now: u64) -> Option<Token> {
         let mut due = self.take_from_rotation(now)?;
         if due == Due::Oldest {
             if let Some(oldest) = self.pick_oldest() {
@@ -130,6 +145,7 @@ impl Worker<'_> {
 
     pub(super) fn rotate(&mut self, now: u64) -> Option<Token> {
         self.counters.rotations.bump();
+        self.serve_late(now);
         self.take_over();
         if let Some(token) = self.shared.global.pop() {
             self.counters.global_picks.bump();

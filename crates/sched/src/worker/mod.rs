@@ -12,8 +12,10 @@ mod balance;
 pub(crate) mod ladder;
 mod retire;
 mod rotation;
+mod serve;
 
 use self::rotation::Rotation;
+use self::serve::Pacing;
 use crate::base::contain::or_abort;
 use crate::base::stats::Counters;
 use crate::core::local::{self, LocalQueue};
@@ -79,6 +81,7 @@ pub(crate) fn work(shared: Arc<Shared>, index: usize, deque: Deque<Token>) -> im
         handlers.leave(counters);
         if is_halted {
             shared.commands.give_up(counters);
+            shared.detach_sources();
         }
     }
 }
@@ -109,6 +112,7 @@ struct Worker<'a> {
     /// Picks from the urgent lane since it was passed over last.
     urgent_streak: u32,
     rotation: Rotation,
+    pacing: Pacing,
     /// When it last compared itself with another worker, see `worker/balance.rs`.
     last_balance: u64,
     /// It is in no turn, as `WorkerSlots` knows.
@@ -120,12 +124,20 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(queue: &'a LocalQueue) -> Self {
         let shared = &*queue.shared;
+        let slot = shared.worker_slots.slot(queue.index);
+        let rotation = Rotation::new(&shared.config, shared.time.nanos());
+        if shared.keeper.is_used() {
+            // What the last worker in this slot has left.
+            slot.set_sources(1);
+        }
+        slot.set_alert(rotation.due());
         Self {
             queue,
             shared,
             counters: shared.counters.of(Some(queue.index)),
-            slot: shared.worker_slots.slot(queue.index),
-            rotation: Rotation::new(&shared.config, shared.time.nanos()),
+            slot,
+            rotation,
+            pacing: Pacing::default(),
             last_balance: 0,
             random: fastrand::Rng::with_seed(queue.index as u64),
             searching: false,
@@ -188,7 +200,7 @@ impl<'a> Worker<'a> {
         }
         if self.slot.is_replaced() {
             if mem::take(&mut self.searching) {
-                self.shared.idle.end_search(|| self.shared.has_work());
+                self.shared.idle.end_search(|| self.shared.owes_a_look());
             }
             if self.retire() == Next::Leave {
                 self.has_left = true;
@@ -209,6 +221,11 @@ impl<'a> Worker<'a> {
             return self.take_off(token);
         }
         self.look_on();
+        if self.serve_all()
+            && let Some(token) = self.look()
+        {
+            return self.take_off(token);
+        }
         if self.shared.shutdown.is_halted() {
             // What has been queued since, before the halt.
             fence_after_halt();
@@ -232,6 +249,7 @@ impl<'a> Worker<'a> {
             self.shared
                 .worker_slots
                 .set_looking(self.queue.index, false);
+            self.leave_the_watch();
         }
         self.shared
             .probe
@@ -265,20 +283,25 @@ impl<'a> Worker<'a> {
     #[inline(never)]
     fn end_search(&mut self) {
         self.searching = false;
-        self.shared.idle.end_search(|| self.shared.has_work());
+        self.shared.idle.end_search(|| self.shared.owes_a_look());
     }
 
     fn sleep(&mut self) {
         self.counters.sleeps.bump();
         let searching = mem::take(&mut self.searching);
+        let mut kept = None;
         let woken = self.shared.idle.sleep(
             self.queue.index,
             searching,
             || self.shared.shutdown.is_halted() || self.slot.is_replaced(),
             || self.shared.has_work(),
-            || self.fall_asleep(),
+            || {
+                kept = self.keep_watch();
+                self.fall_asleep();
+                kept.map(|until| self.time_until(until))
+            },
         );
-        self.wake_up(woken);
+        self.wake_up(woken, kept);
     }
 
     /// It is about to block, and sends nothing for a while.
@@ -299,7 +322,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn wake_up(&mut self, woken: Woken) {
+    fn wake_up(&mut self, woken: Woken, kept: Option<u64>) {
+        if let Some(until) = kept {
+            self.shared.keeper.release(until);
+        }
         self.shared.probe.looking(self.queue.index);
         self.searching = match woken {
             Woken::Notified => true,
@@ -311,6 +337,7 @@ impl<'a> Worker<'a> {
         let time = &self.shared.time;
         time.go_on(Decider::time().unwrap_or_else(|| time.read()));
         self.rotation.restart(self.shared.time.nanos());
+        self.serve_all();
     }
 }
 

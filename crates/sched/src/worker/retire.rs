@@ -35,6 +35,10 @@ impl Worker<'_> {
         }
         self.shrink_after_burst();
         shared.idle.notify_from_outside();
+        if shared.keeper.is_used() {
+            // What is due at this seat is uncovered.
+            shared.idle.notify();
+        }
         shared.probe.settled(self.queue.index);
     }
 

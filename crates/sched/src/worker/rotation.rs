@@ -132,8 +132,24 @@ impl Rotation {
     /// Counts a pick, and says whether something may come before it.
     #[inline]
     pub(super) fn is_due(&mut self, now: u64) -> bool {
+        self.is_counted_out() || self.is_over(now)
+    }
+
+    /// The same, without a look at the time.
+    #[inline]
+    pub(super) fn is_counted_out(&mut self) -> bool {
         self.left -= 1;
-        self.left == 0 || now >= self.due
+        self.left == 0
+    }
+
+    /// Whether something may come before a pick at that time.
+    pub(super) fn is_over(&self, now: u64) -> bool {
+        now >= self.due
+    }
+
+    /// The time from which on something may come before a pick. It does not go back.
+    pub(super) fn due(&self) -> u64 {
+        self.due
     }
 
     /// What is due, which counts as done. `is_woken`: the own deque may have something woken;

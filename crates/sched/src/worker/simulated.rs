@@ -38,7 +38,8 @@ enum Phase<'a> {
     Tired,
     /// It has announced that it sleeps.
     Announced,
-    Sleeps,
+    /// It sleeps, until that time if it is the keeper.
+    Sleeps(Option<u64>),
     /// The scheduler has halted, or the thread has ended.
     Gone,
 }
@@ -69,6 +70,7 @@ impl<'a> Simulated<'a> {
     pub(crate) fn next_due(&self) -> Option<Duration> {
         match self.phase {
             Phase::Blocks(_, until, _) | Phase::OffDuty(until) => Some(until),
+            Phase::Sleeps(until) => until.map(Duration::from_nanos),
             _ => None,
         }
     }
@@ -76,7 +78,10 @@ impl<'a> Simulated<'a> {
     /// Whether it has a move: it neither sleeps without a wake-up, nor has it left.
     pub(crate) fn can_move(&self) -> bool {
         match self.phase {
-            Phase::Sleeps => self.queue.shared.idle.parker(self.queue.index).has_token(),
+            Phase::Sleeps(until) => {
+                let parker = self.queue.shared.idle.parker(self.queue.index);
+                parker.has_token() || self.is_over(until)
+            }
             Phase::Blocks(_, until, _) => self.clock.now() >= until,
             Phase::OffDuty(until) => {
                 let shared = &self.queue.shared;
@@ -86,6 +91,19 @@ impl<'a> Simulated<'a> {
             Phase::Gone => false,
             _ => true,
         }
+    }
+
+    /// Whether it sleeps, is a spare that is not needed, or has left.
+    pub(crate) fn sleeps(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Sleeps(_) | Phase::OffDuty(_) | Phase::Gone
+        )
+    }
+
+    /// Whether that time has come.
+    fn is_over(&self, until: Option<u64>) -> bool {
+        until.is_some_and(|until| Duration::from_nanos(until) <= self.clock.now())
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -197,22 +215,26 @@ impl<'a> Simulated<'a> {
                     .idle
                     .look_again(index, is_stopping, || shared.has_work())
                 {
-                    self.worker.wake_up(Woken::Withdrawn);
+                    self.worker.wake_up(Woken::Withdrawn, None);
                     self.look_on(0);
                     return Did::Withdrew;
                 }
+                let until = self.worker.keep_watch();
                 self.worker.fall_asleep();
-                self.phase = Phase::Sleeps;
+                self.phase = Phase::Sleeps(until);
                 Did::FellAsleep
             }
-            Phase::Sleeps => {
+            Phase::Sleeps(until) => {
                 let parker = shared.idle.parker(index);
-                if !parker.has_token() {
-                    self.phase = Phase::Sleeps;
+                if parker.has_token() {
+                    parker.park();
+                } else if self.is_over(until) {
+                    shared.idle.wake_oneself(index);
+                } else {
+                    self.phase = Phase::Sleeps(until);
                     return Did::Nothing;
                 }
-                parker.park();
-                self.worker.wake_up(Woken::Notified);
+                self.worker.wake_up(Woken::Notified, until);
                 self.look_on(0);
                 Did::Woke
             }
@@ -242,7 +264,7 @@ impl<'a> Simulated<'a> {
         }
         let shared = &self.queue.shared;
         if std::mem::take(&mut self.worker.searching) {
-            shared.idle.end_search(|| shared.has_work());
+            shared.idle.end_search(|| shared.owes_a_look());
         }
         self.phase = Phase::Relieved;
     }

@@ -41,6 +41,7 @@ mod routing;
 mod scheduling;
 mod send_all;
 mod shutdown;
+mod sources;
 mod spares;
 mod start;
 mod stopping;

@@ -11,7 +11,8 @@ use std::time::Duration;
 enum Phase {
     /// Until that time.
     Naps(Duration),
-    Dozes,
+    /// Until that time, if there is one.
+    Dozes(Option<Duration>),
 }
 
 pub(crate) struct Simulated<'a, C> {
@@ -41,7 +42,7 @@ impl<'a, C: Clock> Simulated<'a, C> {
     /// When it looks next, if not only after a wake-up.
     pub(crate) fn next_look(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Naps(until) if !self.is_gone() => Some(until),
+            Phase::Naps(until) | Phase::Dozes(Some(until)) if !self.is_gone() => Some(until),
             _ => None,
         }
     }
@@ -76,16 +77,18 @@ impl<'a, C: Clock> Simulated<'a, C> {
                         .idle
                         .announce_monitor_sleep(|| self.monitor.has_to_stay_awake());
                     shared.probe.dozing();
-                    self.phase = Phase::Dozes;
+                    let until = self.monitor.dozes_until().map(Duration::from_nanos);
+                    self.phase = Phase::Dozes(until);
                     Did::Dozed
                 }
             }
-            Phase::Dozes if is_woken => {
+            Phase::Dozes(until) if is_woken || until.is_some_and(|until| until <= now) => {
+                shared.idle.monitor_watches();
                 self.monitor.begin_to_watch();
                 self.phase = Phase::Naps(now.saturating_add(self.monitor.interval));
                 Did::Roused
             }
-            Phase::Dozes => Did::Nothing,
+            Phase::Dozes(_) => Did::Nothing,
         }
     }
 }

@@ -35,7 +35,7 @@ fn a_sleeper_that_finds_work_withdraws() {
     let idle = Idle::new(2, 2);
     assert!(idle.begin_search());
     assert_eq!(
-        idle.sleep(0, true, || false, || true, || ()),
+        idle.sleep(0, true, || false, || true, || None),
         Woken::Withdrawn
     );
     assert_eq!(idle.snapshot(), all_awake(0));
@@ -47,7 +47,7 @@ fn a_searcher_is_enough() {
     let idle = std::sync::Arc::new(Idle::new(2, 2));
     let sleeper = {
         let idle = std::sync::Arc::clone(&idle);
-        std::thread::spawn(move || idle.sleep(1, false, || false, || false, || ()))
+        std::thread::spawn(move || idle.sleep(1, false, || false, || false, || None))
     };
     while idle.snapshot().sleeping == 0 {
         std::thread::yield_now();
@@ -64,4 +64,45 @@ fn a_searcher_is_enough() {
     idle.end_search(|| true);
     assert_eq!(sleeper.join().unwrap(), Woken::Notified);
     assert_eq!(idle.snapshot(), all_awake(1));
+}
+
+// pins: T1
+#[test]
+fn a_sleeper_whose_time_is_over_counts_as_searching_and_leaves_no_token() {
+    let idle = Idle::new(2, 2);
+    let asleep = |idle: &Idle| {
+        let Snapshot {
+            searching,
+            sleeping,
+            ..
+        } = idle.snapshot();
+        (searching, sleeping, idle.parkers[0].has_token())
+    };
+    idle.announce(0, false);
+    idle.wake_oneself(0);
+    assert_eq!(asleep(&idle), (1, 0, false));
+    idle.end_search(|| false);
+    // Another thread wakes it at the same time.
+    idle.announce(0, false);
+    assert!(idle.notify_from_outside());
+    assert_eq!(asleep(&idle), (1, 0, true));
+    idle.wake_oneself(0);
+    assert_eq!(asleep(&idle), (1, 0, false));
+}
+
+// pins: T5
+#[test]
+fn the_keeper_is_woken_after_the_others() {
+    let idle = Idle::new(3, 3);
+    for worker in [2, 0, 1] {
+        idle.announce(worker, false);
+    }
+    idle.wake_last(1);
+    let mut woken = Vec::new();
+    for _ in 0..3 {
+        assert!(idle.notify_from_outside());
+        woken.extend((0..3).filter(|&it| idle.parkers[it].park_timeout(Duration::ZERO)));
+        idle.end_search(|| false);
+    }
+    assert_eq!(woken, [0, 2, 1]);
 }

@@ -1,0 +1,268 @@
+//! Falling asleep against what comes up to be due: no moment is left without a thread that waits
+//! for it.
+//!
+//! Time stands still until a worker sleeps until [`DUE`] or earlier; then it is over at once. A
+//! worker that sleeps without a limit, or until later, sleeps until it is woken. So a moment that
+//! no thread waits for is a wait for ever, which loom reports.
+
+use crate::queues::idle::{Idle, Snapshot, Woken};
+use crate::queues::keeper::{Keeper, NEVER};
+use ganger_sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use ganger_sync::sync::Arc;
+use ganger_sync::{Parker, model, thread};
+use std::time::Duration;
+
+const DUE: u64 = 50;
+const LATER: u64 = 900;
+
+/// The seats: of the threads outside, and of two workers.
+const SEATS: usize = 3;
+
+struct Pool {
+    idle: Idle,
+    keeper: Keeper,
+    queued: AtomicUsize,
+    is_delivered: AtomicBool,
+    is_over: AtomicBool,
+    /// Where a worker is in a step that ends when the moment has been delivered.
+    step: Parker,
+}
+
+impl Pool {
+    fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers, workers),
+            keeper: Keeper::new(1, SEATS),
+            queued: AtomicUsize::new(0),
+            is_delivered: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            step: Parker::new(),
+        })
+    }
+
+    /// As `Alarm::ring` does it outside.
+    fn arm_outside(&self, at: u64) {
+        assert!(self.keeper.dues.set(0, 0, at));
+        // Ordering: SeqCst, as the real one.
+        fence(Ordering::SeqCst);
+        if self.keeper.is_uncovered(at) {
+            self.idle.notify_from_outside();
+        }
+    }
+
+    fn push(&self) {
+        // Ordering: Release, as the real queues push.
+        self.queued.fetch_add(1, Ordering::Release);
+        self.idle.notify_from_outside();
+    }
+
+    fn has_work(&self) -> bool {
+        // Ordering: Relaxed, as the real look.
+        self.queued.load(Ordering::Relaxed) > 0
+    }
+
+    fn owes_a_look(&self) -> bool {
+        self.has_work() || self.keeper.uncovered(SEATS).is_some()
+    }
+
+    fn take(&self) -> bool {
+        let take_one = |queued: usize| queued.checked_sub(1);
+        // Ordering: as the real queues.
+        self.queued
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, take_one)
+            .is_ok()
+    }
+
+    /// The moment has come.
+    fn deliver(&self) {
+        for seat in 0..SEATS {
+            self.keeper.dues.set(0, seat, NEVER);
+        }
+        // Ordering: Release pairs with the Acquire in `is_done`.
+        self.is_delivered.store(true, Ordering::Release);
+        self.step.unpark();
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        self.is_over.store(true, Ordering::SeqCst);
+        self.idle.notify_all();
+    }
+
+    fn is_over(&self) -> bool {
+        // Ordering: SeqCst, as the flag that halts the real workers.
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// As `worker/mod.rs` does it, until the moment has been delivered.
+    fn work(&self, index: usize) {
+        let mut searching = false;
+        while !self.is_over() {
+            if self.take() {
+                if std::mem::take(&mut searching) {
+                    self.idle.end_search(|| self.owes_a_look());
+                } else if self.owes_a_look() {
+                    self.idle.notify();
+                }
+                self.step.park();
+                continue;
+            }
+            if !searching && self.idle.begin_search() {
+                searching = true;
+                continue;
+            }
+            let mut kept = None;
+            let woken = self.idle.sleep(
+                index,
+                searching,
+                || self.is_over(),
+                || self.has_work(),
+                || {
+                    kept = self.keeper.keep(SEATS);
+                    kept.inspect(|_| self.idle.wake_last(index));
+                    kept.map(|until| Duration::from_nanos(until.saturating_sub(DUE)))
+                },
+            );
+            let is_due = kept == Some(DUE);
+            kept.inspect(|&until| self.keeper.release(until));
+            searching = woken == Woken::Notified || self.idle.begin_search();
+            if is_due && self.keeper.dues.earliest(SEATS) <= DUE {
+                self.deliver();
+            }
+        }
+        if searching {
+            self.idle.end_search(|| false);
+        }
+    }
+
+    fn assert_still(&self) {
+        let idle = Snapshot {
+            searching: 0,
+            sleeping: 0,
+            unwatched: false,
+        };
+        assert_eq!(self.idle.snapshot(), idle, "a worker was counted wrongly");
+        // Ordering: Acquire pairs with the Release in `deliver`.
+        assert!(self.is_delivered.load(Ordering::Acquire));
+    }
+}
+
+fn start(pool: &Arc<Pool>, index: usize) -> thread::JoinHandle<()> {
+    let pool = Arc::clone(pool);
+    thread::spawn(move || pool.work(index))
+}
+
+// pins: T1
+#[test]
+fn an_arm_outside_against_falling_asleep() {
+    model::check(4, || {
+        let pool = Pool::new(1);
+        let worker = start(&pool, 0);
+        pool.arm_outside(DUE);
+        worker.join().unwrap();
+        pool.assert_still();
+    });
+}
+
+/// The second one is earlier than the one that the keeper waits for.
+// pins: T1
+#[test]
+fn two_arms_outside_against_falling_asleep() {
+    model::check(3, || {
+        let pool = Pool::new(1);
+        let worker = start(&pool, 0);
+        pool.arm_outside(LATER);
+        pool.arm_outside(DUE);
+        worker.join().unwrap();
+        pool.assert_still();
+    });
+}
+
+/// A worker that has something due later than what another brings up takes over from the keeper, or
+/// leaves it to that.
+// pins: T1
+#[test]
+fn two_workers_fall_asleep_with_moments_of_their_own() {
+    model::check(2, || {
+        let pool = Pool::new(2);
+        pool.keeper.dues.set(0, 1, LATER);
+        pool.keeper.dues.set(0, 2, DUE);
+        let workers = [0, 1].map(|index| start(&pool, index));
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        pool.assert_still();
+    });
+}
+
+/// The keeper may be woken for a process whose step lasts until the moment has been delivered:
+/// then the other worker has to keep it.
+// pins: T1
+#[test]
+fn a_keeper_that_gets_work_hands_over() {
+    model::check(2, || {
+        let pool = Pool::new(2);
+        pool.keeper.dues.set(0, 0, DUE);
+        let workers = [0, 1].map(|index| start(&pool, index));
+        pool.push();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        pool.assert_still();
+    });
+}
+
+/// A thread outside relies on the keeper that it sees, which is just waking.
+// pins: T1
+#[test]
+fn an_arm_that_relies_on_a_keeper_that_wakes() {
+    model::check(3, || {
+        let pool = Pool::new(2);
+        // A keeper that has been woken, and counts as searching, but has not said so.
+        assert!(pool.idle.begin_search());
+        pool.keeper.dues.set(0, 1, DUE);
+        assert_eq!(pool.keeper.keep(SEATS), Some(DUE));
+        pool.keeper.dues.set(0, 1, NEVER);
+        let other = start(&pool, 1);
+        let waking = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                pool.keeper.release(DUE);
+                // It has found something, and its step lasts until the moment is delivered.
+                pool.idle.end_search(|| pool.owes_a_look());
+                pool.step.park();
+            })
+        };
+        pool.arm_outside(DUE);
+        for worker in [other, waking] {
+            worker.join().unwrap();
+        }
+        pool.assert_still();
+    });
+}
+
+/// A worker whose step does not end brings something up while the monitor is about to sleep.
+// pins: T1
+#[test]
+fn an_arm_in_a_step_against_a_monitor_that_dozes() {
+    model::check(5, || {
+        let pool = Pool::new(1);
+        let monitor = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                while !pool.is_over() {
+                    let until = || pool.keeper.uncovered(SEATS).map(|_| Duration::ZERO);
+                    pool.idle.monitor_sleep(|| false, until);
+                    if pool.keeper.dues.earliest(SEATS) <= DUE {
+                        pool.deliver();
+                    }
+                }
+            })
+        };
+        assert!(pool.keeper.dues.set(0, 1, DUE));
+        // As `Alarm::ring` does it on a worker.
+        if pool.idle.is_unwatched_behind_write() && pool.keeper.is_uncovered(DUE) {
+            pool.idle.wake_monitor();
+        }
+        pool.step.park();
+        monitor.join().unwrap();
+        pool.assert_still();
+    });
+}

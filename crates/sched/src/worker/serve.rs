@@ -1,0 +1,154 @@
+//! How a worker serves the sources: what is due at its own seat between two turns, at all seats
+//! when it finds no process, and at a rotation what is late elsewhere.
+//!
+//! **Problem.** A worker reads the time as the monitor has read it last, because the clock costs as
+//! much as a short step. What is due is to be delivered sooner than that shows.
+//!
+//! **Rejected.** The clock at each pick. A lane of its own for what is delivered: another look at
+//! each pick, for all programs. The urgent lane: what a system event wakes would wait behind it.
+//!
+//! **Protocol.** A worker compares the coarse time with its *alert*: no later than its next
+//! rotation, and a little before the earliest moment at its seat. From the latter on it reads the
+//! clock, each time that picks for about [`PACE`] have passed. What it delivers goes where a step's
+//! wake-ups go: to its deque. So it has a slice of the time, and others may steal it
+//! (`worker/rotation.rs`).
+
+use super::Worker;
+use crate::core::sources::{NEAR, Seat};
+
+/// For so many nanoseconds of picks a worker does not read the clock, when something is due soon.
+const PACE: u64 = 5_000;
+
+/// After so many picks it reads the clock at the latest.
+const MOST_UNSEEN: u32 = 256;
+
+/// So late, in nanoseconds, a worker delivers what another one has not.
+const LATE: u64 = 100_000;
+
+/// When a worker reads the clock next.
+#[derive(Default)]
+pub(super) struct Pacing {
+    /// Picks until then.
+    left: u32,
+    /// What that was when it was set.
+    granted: u32,
+    /// When the clock was read last.
+    at: u64,
+}
+
+impl Pacing {
+    /// The clock shows that.
+    fn read(&mut self, now: u64) {
+        let elapsed = now.saturating_sub(self.at).max(1);
+        let picks = PACE.saturating_mul(u64::from(self.granted) + 1) / elapsed;
+        let picks = u32::try_from(picks).unwrap_or(u32::MAX);
+        self.granted = picks.clamp(1, MOST_UNSEEN) - 1;
+        (self.left, self.at) = (self.granted, now);
+    }
+}
+
+impl Worker<'_> {
+    /// The time for it has come: delivers what is due at the own seat.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve(&mut self) {
+        if self.slot.sources() == 0 {
+            // A handler has left it to this worker to see to it that the moment is covered, if
+            // there is another turn: see `leave_the_watch`.
+            self.look_on();
+        } else if let Some(left) = self.pacing.left.checked_sub(1) {
+            self.pacing.left = left;
+            return;
+        }
+        let now = self.shared.now();
+        self.pacing.read(now);
+        self.serve_own(now);
+    }
+
+    fn serve_own(&self, now: u64) {
+        let seat = Seat::of_worker(self.queue.index);
+        self.shared.deliver_at(seat, now);
+        let due = self.shared.keeper.dues.at(seat.number());
+        self.slot.set_sources(due.saturating_sub(NEAR).max(1));
+    }
+
+    /// A rotation: delivers what is late at other seats, whose workers are in long steps, or which
+    /// are no worker's.
+    #[inline]
+    pub(super) fn serve_late(&mut self, coarse: u64) {
+        if self.shared.keeper.is_used() {
+            self.serve_others(coarse);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn serve_others(&mut self, coarse: u64) {
+        let earliest = self.shared.keeper.dues.earliest(self.shared.seats());
+        if earliest.saturating_sub(NEAR) <= coarse {
+            let now = self.shared.now();
+            self.shared.deliver_all(now.saturating_sub(LATE));
+        }
+    }
+
+    /// Nothing is queued, or the worker has slept: delivers all that is due. Returns whether
+    /// something was.
+    pub(super) fn serve_all(&mut self) -> bool {
+        if !self.shared.keeper.is_used() {
+            return false;
+        }
+        let now = self.shared.now();
+        self.pacing.read(now);
+        self.serve_own(now);
+        self.shared.deliver_all(now)
+    }
+
+    /// It has announced its sleep: until when it sleeps, if it is the keeper.
+    pub(super) fn keep_watch(&self) -> Option<u64> {
+        let shared = self.shared;
+        if !shared.keeper.is_used() {
+            return None;
+        }
+        let until = shared.keeper.keep(shared.seats())?;
+        // Others are woken for what is pushed: the keeper stays.
+        shared.idle.wake_last(self.queue.index);
+        Some(until)
+    }
+
+    /// For how long it is to sleep.
+    pub(super) fn time_until(&self, until: u64) -> std::time::Duration {
+        std::time::Duration::from_nanos(until.saturating_sub(self.shared.now()))
+    }
+
+    /// It has found a process after a look that found none. What is due next may be left to it
+    /// alone, and the turn may be long.
+    #[inline]
+    pub(super) fn leave_the_watch(&self) {
+        let shared = self.shared;
+        // The end of a search does the same.
+        if !self.searching && shared.keeper.is_used() && shared.owes_a_look() {
+            shared.idle.notify();
+        }
+    }
+}
+
+#[cfg(all(test, not(ganger_loom)))]
+mod tests {
+    use super::*;
+
+    /// How many picks of that length come between two looks at the clock.
+    fn picks(each: u64) -> u32 {
+        let mut pacing = Pacing::default();
+        let mut now = 1_000_000;
+        for _ in 0..10 {
+            now += each * u64::from(pacing.granted + 1);
+            pacing.read(now);
+        }
+        pacing.granted + 1
+    }
+
+    #[test]
+    fn the_clock_is_read_as_often_as_steps_are_long() {
+        assert_eq!([1_000_000, 5_000, 1_000, 1].map(picks), [1, 1, 5, 256]);
+    }
+}

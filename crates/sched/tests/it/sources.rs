@@ -1,0 +1,367 @@
+//! Sources: what makes processes ready at moments that it names.
+
+use crate::support::{PATIENCE, exit, exit_number, process, until, until_state};
+use ganger_proc_api::ExitReason;
+use ganger_sched::{Alarm, CommandRegistry, Moment, ProcessState, Scheduler, Seat, Source};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+type Call = Box<dyn FnOnce(Moment) + Send>;
+
+/// By their moments, and by numbers.
+type Waiting = Mutex<BTreeMap<(u64, usize), Call>>;
+
+/// Calls at moments, with the time at which it is called. One map a seat.
+#[derive(Default)]
+struct Calls {
+    alarm: OnceLock<Alarm>,
+    seats: OnceLock<Vec<Waiting>>,
+    count: AtomicUsize,
+    is_detached: AtomicBool,
+}
+
+impl Calls {
+    fn alarm(&self) -> &Alarm {
+        self.alarm.get().unwrap()
+    }
+
+    fn at(&self, at: Moment, call: impl FnOnce(Moment) + Send + 'static) {
+        let seat = self.alarm().seat();
+        let key = (at.as_nanos(), self.count.fetch_add(1, Ordering::SeqCst));
+        let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
+        calls.insert(key, Box::new(call));
+        let (&(earliest, _), _) = calls.first_key_value().unwrap();
+        let is_earlier = self.alarm().set(seat, Moment::from_nanos(earliest));
+        drop(calls);
+        if is_earlier {
+            self.alarm().ring(at);
+        }
+    }
+
+    fn after(&self, time: Duration, call: impl FnOnce(Moment) + Send + 'static) {
+        self.at(self.alarm().now().after(time), call);
+    }
+}
+
+impl Source for Calls {
+    fn attach(&self, alarm: Alarm, _: &CommandRegistry) {
+        let seats = (0..alarm.seats()).map(|_| Mutex::default()).collect();
+        assert!(self.seats.set(seats).is_ok() && self.alarm.set(alarm).is_ok());
+    }
+
+    fn deliver(&self, seat: Seat, now: Moment, most: usize) {
+        let mut calls = self.seats.get().unwrap()[seat.number()].lock().unwrap();
+        let mut due = Vec::new();
+        while due.len() < most
+            && let Some(first) = calls.first_entry()
+            && first.key().0 <= now.as_nanos()
+        {
+            due.push((first.key().0, first.remove()));
+        }
+        let next = calls.first_key_value().map(|(&(at, _), _)| at);
+        let next = next.map_or(Moment::NEVER, Moment::from_nanos);
+        let _later = self.alarm().set(seat, next);
+        drop(calls);
+        for (at, call) in due {
+            let now = self.alarm().now();
+            assert!(now.as_nanos() >= at, "called too early");
+            call(now);
+        }
+    }
+
+    fn detach(&self) {
+        self.is_detached.store(true, Ordering::SeqCst);
+        for seat in self.seats.get().unwrap() {
+            seat.lock().unwrap().clear();
+        }
+    }
+}
+
+fn start(workers: usize) -> (Scheduler, Arc<Calls>) {
+    let calls = Arc::new(Calls::default());
+    let builder = Scheduler::builder().workers(workers);
+    #[cfg(feature = "check")]
+    let builder = builder.check_promises();
+    let scheduler = builder.source(calls.clone()).build().unwrap();
+    scheduler.start().unwrap();
+    (scheduler, calls)
+}
+
+fn sleeping(scheduler: &Scheduler) -> impl Fn() -> bool {
+    let scheduler = scheduler.handle();
+    move || {
+        let workers = scheduler.dump().workers;
+        workers.iter().all(|worker| worker.running.is_none())
+    }
+}
+
+// pins: T1
+#[test]
+fn an_idle_scheduler_calls_at_the_moment_and_not_before() {
+    for workers in [1, 2] {
+        let (scheduler, calls) = start(workers);
+        let (sender, receiver) = channel();
+        // The later one first: the second makes a thread that sleeps wake earlier.
+        for millis in [40, 10, 25] {
+            until("all sleep", sleeping(&scheduler));
+            let sender = sender.clone();
+            let due = calls.alarm().now().after(Duration::from_millis(millis));
+            calls.at(due, move |now| sender.send((millis, now >= due)).unwrap());
+        }
+        let order: Vec<_> = (0..3)
+            .map(|_| receiver.recv_timeout(PATIENCE).unwrap())
+            .collect();
+        assert_eq!(order, [(10, true), (25, true), (40, true)]);
+    }
+}
+
+/// From inside a step, for a process that waits.
+// pins: T1
+#[test]
+fn a_process_is_woken_by_what_its_step_has_set_up() {
+    let (scheduler, calls) = start(2);
+    let mut due = None;
+    let process = process(move |ctx, _, out| {
+        let now = calls.alarm().now();
+        match due {
+            None => {
+                let at = now.after(Duration::from_millis(3));
+                let waker = ctx.waker();
+                due = Some(at);
+                calls.at(at, move |_| waker.wake());
+            }
+            Some(at) => out.done(u64::from(now >= at)),
+        }
+        Ok(())
+    });
+    assert_eq!(exit_number(scheduler.spawn(process).unwrap()), 1);
+}
+
+/// Each worker is inside a step that waits for a call at that worker's seat.
+// pins: T4
+#[test]
+fn workers_that_are_stuck_in_steps_delay_nothing_at_their_seats() {
+    const WORKERS: usize = 2;
+    let (scheduler, calls) = start(WORKERS);
+    let stuck: Vec<_> = (0..WORKERS)
+        .map(|_| {
+            let calls = Arc::clone(&calls);
+            let stuck = process(move |_, _, out| {
+                let (sender, receiver) = channel();
+                for millis in [1, 20] {
+                    let sender = sender.clone();
+                    calls.after(Duration::from_millis(millis), move |_| {
+                        sender.send(millis).unwrap();
+                    });
+                }
+                let first: u64 = receiver.recv_timeout(PATIENCE)?;
+                out.done(first + receiver.recv_timeout(PATIENCE)?);
+                Ok(())
+            });
+            scheduler.spawn(stuck).unwrap()
+        })
+        .collect();
+    for handle in stuck {
+        assert_eq!(exit_number(handle), 21);
+    }
+}
+
+/// All workers are stuck, until a process has run that a call wakes. No thread but the monitor is
+/// free for the call, and none but a spare for the process.
+// pins: T4, G6
+#[test]
+fn what_is_woken_beside_stuck_workers_runs() {
+    let (scheduler, calls) = start(2);
+    let (sender, receiver) = channel();
+    let woken = scheduler.spawn(process({
+        let mut steps = 0;
+        move |_, _, out| {
+            steps += 1;
+            if steps == 2 {
+                sender.send(())?;
+                sender.send(())?;
+                out.done(());
+            }
+            Ok(())
+        }
+    }));
+    let woken = woken.unwrap();
+    until_state(&scheduler, woken.pid(), ProcessState::Idle);
+    let receiver = Arc::new(Mutex::new(receiver));
+    let is_set = Arc::new(AtomicBool::new(false));
+    let stuck: Vec<_> = (0..2)
+        .map(|_| {
+            let (calls, receiver) = (Arc::clone(&calls), Arc::clone(&receiver));
+            let (waker, is_set) = (woken.address().waker(), Arc::clone(&is_set));
+            let stuck = process(move |_, _, out| {
+                if !is_set.swap(true, Ordering::SeqCst) {
+                    let waker = waker.clone();
+                    calls.after(Duration::from_millis(30), move |_| waker.wake());
+                }
+                receiver.lock().unwrap().recv_timeout(PATIENCE)?;
+                out.done(());
+                Ok(())
+            });
+            scheduler.spawn(stuck).unwrap()
+        })
+        .collect();
+    for handle in stuck.into_iter().chain([woken]) {
+        assert!(exit(handle).is_done());
+    }
+}
+
+/// Processes that always go on are all that the workers have.
+// pins: T4
+#[test]
+fn calls_come_beside_processes_that_always_go_on() {
+    let (scheduler, calls) = start(2);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let busy: Vec<_> = (0..4)
+        .map(|_| {
+            let is_over = Arc::clone(&is_over);
+            let busy = process(move |_, _, out| {
+                if is_over.load(Ordering::SeqCst) {
+                    out.done(());
+                } else {
+                    out.go_on();
+                }
+                Ok(())
+            });
+            scheduler.spawn(busy).unwrap()
+        })
+        .collect();
+    let (sender, receiver) = channel();
+    let own = Arc::clone(&calls);
+    let inside = sender.clone();
+    let arming = scheduler.spawn(process(move |_, _, out| {
+        let inside = inside.clone();
+        own.after(Duration::from_millis(15), move |_| inside.send(()).unwrap());
+        out.done(());
+        Ok(())
+    }));
+    assert!(exit(arming.unwrap()).is_done());
+    for millis in [0, 1, 7, 15] {
+        let sender = sender.clone();
+        calls.after(Duration::from_millis(millis), move |_| {
+            sender.send(()).unwrap();
+        });
+    }
+    for _ in 0..5 {
+        receiver.recv_timeout(PATIENCE).unwrap();
+    }
+    is_over.store(true, Ordering::SeqCst);
+    for handle in busy {
+        assert!(exit(handle).is_done());
+    }
+}
+
+/// From several threads and from steps, so that seats, keepers and sleepers change all the time.
+// pins: T1
+#[test]
+fn each_of_many_calls_comes_once() {
+    const EACH: usize = 500;
+    let (scheduler, calls) = start(2);
+    let made = Arc::new(AtomicUsize::new(0));
+    let set = move |calls: &Calls, nth: usize| {
+        let made = Arc::clone(&made);
+        let micros = (nth * 7919) % 20_000;
+        calls.after(Duration::from_micros(micros as u64), move |_| {
+            made.fetch_add(1, Ordering::SeqCst);
+        });
+        nth
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for nth in 0..EACH {
+                    set(&calls, nth);
+                    if nth.is_multiple_of(16) {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+    let steps: Vec<_> = (0..4)
+        .map(|_| {
+            let (calls, set) = (Arc::clone(&calls), set.clone());
+            let mut nth = 0;
+            let steps = process(move |ctx, _, out| {
+                nth = set(&calls, nth) + 1;
+                let waker = ctx.waker();
+                if nth == EACH {
+                    out.done(());
+                } else if nth.is_multiple_of(50) {
+                    calls.after(Duration::from_micros(300), move |_| waker.wake());
+                } else {
+                    out.go_on();
+                }
+                Ok(())
+            });
+            scheduler.spawn(steps).unwrap()
+        })
+        .collect();
+    for handle in steps {
+        assert!(exit(handle).is_done());
+    }
+    drop(set);
+    let is_empty = || {
+        let seats = calls.seats.get().unwrap().iter();
+        seats.map(|seat| seat.lock().unwrap().len()).sum::<usize>() == 0
+    };
+    until("all are made", is_empty);
+}
+
+// pins: T1
+#[test]
+fn a_call_that_panics_is_contained_and_others_come() {
+    let (scheduler, calls) = start(1);
+    calls.after(Duration::from_millis(1), |_| panic!("on purpose: a call"));
+    until("it is counted", || scheduler.stats().total.panics == 1);
+    let (sender, receiver) = channel();
+    calls.after(Duration::from_millis(2), move |_| sender.send(()).unwrap());
+    receiver.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(scheduler.stats().total.panics, 1);
+}
+
+// pins: T6
+#[test]
+fn a_source_is_detached_when_the_scheduler_has_halted() {
+    let (scheduler, calls) = start(2);
+    let kept = Arc::new(());
+    let held = Arc::clone(&kept);
+    calls.after(Duration::from_secs(3600), move |_| drop(held));
+    let waits = scheduler.spawn(process(|_, _, _| Ok(()))).unwrap();
+    until_state(&scheduler, waits.pid(), ProcessState::Idle);
+    scheduler.stop(Duration::ZERO).unwrap();
+    assert!(matches!(
+        exit(waits),
+        ExitReason::Terminated | ExitReason::Cancelled(_)
+    ));
+    until("the source is detached", || {
+        calls.is_detached.load(Ordering::SeqCst) && Arc::strong_count(&kept) == 1
+    });
+}
+
+/// No thread wakes for what is due in an hour, but for the one that waits until then.
+// pins: T5, G7
+#[test]
+fn what_is_due_later_wakes_no_thread() {
+    let (scheduler, calls) = start(2);
+    calls.after(Duration::from_secs(3600), |_| ());
+    let sleeps = || scheduler.stats().total.sleeps;
+    until("all sleep", sleeping(&scheduler));
+    let mut before = sleeps();
+    let mut since = Instant::now();
+    until("no worker has woken for a while", || {
+        let now = sleeps();
+        if now != before {
+            (before, since) = (now, Instant::now());
+        }
+        since.elapsed() > Duration::from_millis(100)
+    });
+}

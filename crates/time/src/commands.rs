@@ -1,0 +1,65 @@
+//! The commands: what a yield asks for.
+
+use crate::timers::Inner;
+use ganger_proc_api::{BoxError, Command, CommandId, Completer, Payloads};
+use ganger_sched::{CommandRegistry, Moment};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Completes after so many nanoseconds, the first payload. `u64::MAX` is never.
+pub const SLEEP: CommandId = CommandId::SLEEP;
+
+/// Completes at a moment: so many nanoseconds on the scheduler's clock ([`Moment`]).
+pub const TIMER: CommandId = CommandId::new(11);
+
+/// As [`TIMER`]; the second payload is the period, in nanoseconds. A period of zero is an error.
+pub const TICKER: CommandId = CommandId::new(12);
+
+/// The period of an interval is zero: it would tick without end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the period of an interval is zero; give it one from a nanosecond up")]
+pub struct ZeroPeriod;
+
+/// The handlers, with their ids and names.
+pub(crate) fn register(registry: &CommandRegistry, timers: &Arc<Inner>) {
+    add(registry, timers, SLEEP, "sleep", |timers, payloads| {
+        let nanos = number(payloads.next())?;
+        Ok(timers.now().after(Duration::from_nanos(nanos)))
+    });
+    add(registry, timers, TIMER, "timer", |_, payloads| {
+        Ok(Moment::from_nanos(number(payloads.next())?))
+    });
+    add(registry, timers, TICKER, "ticker", |_, payloads| {
+        let at = Moment::from_nanos(number(payloads.next())?);
+        match number(payloads.next())? {
+            0 => Err(ZeroPeriod.into()),
+            _ => Ok(at),
+        }
+    });
+}
+
+type Arguments = <Payloads as IntoIterator>::IntoIter;
+
+fn number(payload: Option<ganger_proc_api::Payload>) -> Result<u64, BoxError> {
+    let number = payload.and_then(|it| it.as_u64());
+    number.ok_or_else(|| "a command of a timer takes a number of nanoseconds as u64".into())
+}
+
+/// Registers a handler that completes its yield at the moment that `when` works out.
+fn add(
+    registry: &CommandRegistry,
+    timers: &Arc<Inner>,
+    id: CommandId,
+    name: &'static str,
+    when: impl Fn(&Inner, &mut Arguments) -> Result<Moment, BoxError> + Send + Sync + 'static,
+) {
+    let timers = Arc::clone(timers);
+    let handler = move |command: Command, completer: Completer| {
+        let at = when(&timers, &mut command.payloads.into_iter())?;
+        timers.complete_at(at, completer);
+        Ok(())
+    };
+    if let Err(error) = registry.register_any(id, name, Arc::new(handler)) {
+        panic!("the ids of timers are Ganger's own: {error}");
+    }
+}

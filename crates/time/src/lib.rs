@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod commands;
+mod context;
+mod every;
+mod keyed;
+mod output;
+mod shard;
+mod timeouts;
+mod timer;
+mod timers;
+
+pub use commands::{SLEEP, TICKER, TIMER, ZeroPeriod};
+pub use context::TimerContext;
+pub use every::{Every, Missed};
+pub use ganger_sched::Moment;
+pub use keyed::KeyedTimers;
+pub use output::TimerOutput;
+pub use timeouts::{ReceiveTimeout, StateTimeout};
+pub use timer::Timer;
+pub use timers::{TimerStats, Timers};

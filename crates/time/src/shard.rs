@@ -1,0 +1,167 @@
+//! The timers of one seat, behind a lock.
+//!
+//! **Problem.** A worker arms and cancels timers at each step, and other workers carry them out
+//! when it is inside a long step.
+//!
+//! **Rejected.** A wheel that its worker alone touches, with a queue of cancellations: the timers
+//! of a worker in a long step wait, and what is cancelled keeps its memory until the worker looks.
+//! One wheel for all: its lock would be the busiest of the scheduler.
+//!
+//! **Protocol.** Each call holds the lock for O(1). Nothing of users runs under it: what is taken
+//! out is dropped or fired without it. Under it the shard tells the alarm when its earliest is due.
+
+use crate::timers::TimerStats;
+use ganger_proc_api::{Completer, EndWatch, Package, Payload};
+use ganger_sched::{Alarm, Moment, Seat};
+use ganger_wheel::{Key, Wheel};
+use std::cell::OnceCell;
+
+/// What is to happen.
+pub(crate) enum Entry {
+    /// A yield completes. The watch takes the timer away when its process ends.
+    Complete(Completer, OnceCell<EndWatch>),
+    Send(Box<Package>),
+}
+
+impl Entry {
+    /// It is time. Returns whether it has happened: a package may be refused.
+    pub(crate) fn fire(self, alarm: &Alarm) -> bool {
+        match self {
+            Self::Complete(completer, watch) => {
+                drop(watch);
+                completer.complete(Payload::UNIT);
+                true
+            }
+            Self::Send(package) => {
+                let scheduler = alarm.handle();
+                scheduler.is_some_and(|it| it.send(*package).is_ok())
+            }
+        }
+    }
+}
+
+pub(crate) struct Shard {
+    wheel: Wheel<Entry>,
+    /// What the alarm has been told.
+    due: Moment,
+    is_closed: bool,
+    armed: u64,
+    fired: u64,
+    cancelled: u64,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self {
+            wheel: Wheel::new(),
+            due: Moment::NEVER,
+            is_closed: false,
+            armed: 0,
+            fired: 0,
+            cancelled: 0,
+        }
+    }
+}
+
+/// What has become of an entry that was to be put in.
+#[must_use]
+pub(crate) enum Put {
+    /// It is in; the alarm has to ring if it is earlier than what was there.
+    In(Key, Earlier),
+    /// The scheduler has halted.
+    Closed(Entry),
+}
+
+/// Whether the earliest is earlier than before.
+pub(crate) type Earlier = bool;
+
+impl Shard {
+    /// Puts a timer in, at the caller's own seat.
+    pub(crate) fn put(
+        &mut self,
+        (alarm, seat): (&Alarm, Seat),
+        now: Moment,
+        at: Moment,
+        entry: Entry,
+    ) -> Put {
+        if self.is_closed {
+            return Put::Closed(entry);
+        }
+        if self.wheel.is_empty() {
+            // What is put into a wheel that knows the time need not move so often.
+            self.wheel.advance(now.as_nanos(), 1, drop);
+        }
+        self.armed += 1;
+        let key = self.wheel.insert(at.as_nanos(), entry);
+        let is_earlier = at < self.due && self.tell(alarm, seat);
+        Put::In(key, is_earlier)
+    }
+
+    /// What was put in with that key.
+    pub(crate) fn get(&self, key: Key) -> Option<&Entry> {
+        self.wheel.get(key)
+    }
+
+    /// When it is due.
+    pub(crate) fn deadline(&self, key: Key) -> Option<Moment> {
+        self.wheel.deadline(key).map(Moment::from_nanos)
+    }
+
+    /// Takes a timer out, if it has not fired.
+    pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
+        let at = self.deadline(key)?;
+        let entry = self.wheel.cancel(key)?;
+        self.cancelled += 1;
+        if at <= self.due {
+            let _later = self.tell(alarm, seat);
+        }
+        Some((at, entry))
+    }
+
+    /// Takes out what is due, up to so many.
+    pub(crate) fn advance(
+        &mut self,
+        alarm: &Alarm,
+        seat: Seat,
+        now: Moment,
+        most: usize,
+    ) -> Vec<Entry> {
+        let mut due = Vec::new();
+        let has_more = self.wheel.advance(now.as_nanos(), most, |it| due.push(it));
+        self.fired += due.len() as u64;
+        let _later = self.tell(alarm, seat);
+        if has_more && self.due > now {
+            // It is about to move timers that are due later: they are not due, but the wheel is
+            // behind.
+            self.due = now;
+            let _earlier = alarm.set(seat, now);
+        }
+        due
+    }
+
+    /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
+    fn tell(&mut self, alarm: &Alarm, seat: Seat) -> Earlier {
+        let due = self
+            .wheel
+            .next_due()
+            .map_or(Moment::NEVER, Moment::from_nanos);
+        self.due = due;
+        alarm.set(seat, due)
+    }
+
+    /// Takes everything out, and takes nothing in any more.
+    pub(crate) fn close(&mut self, alarm: &Alarm, seat: Seat) -> Vec<Entry> {
+        self.is_closed = true;
+        let entries: Vec<_> = self.wheel.drain().collect();
+        self.cancelled += entries.len() as u64;
+        let _later = self.tell(alarm, seat);
+        entries
+    }
+
+    pub(crate) fn add_to(&self, stats: &mut TimerStats) {
+        stats.pending += self.wheel.len();
+        stats.armed += self.armed;
+        stats.fired += self.fired;
+        stats.cancelled += self.cancelled;
+    }
+}

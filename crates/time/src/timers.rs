@@ -1,0 +1,281 @@
+//! The source of a scheduler's timers, and the handle to them.
+
+use crate::commands;
+use crate::shard::{Entry, Put, Shard};
+use crate::timer::Timer;
+use ganger_proc_api::{Completer, Package, Payload};
+use ganger_sched::{Alarm, CommandRegistry, Handle, Moment, Seat, Source};
+use ganger_sync::CachePadded;
+use ganger_wheel::Key;
+use std::cell::OnceCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// The timers of one scheduler: give them to its builder. They are also the handle for threads
+/// that are no workers.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, Event, Package, process_fn};
+/// use ganger_sched::Scheduler;
+/// use ganger_time::Timers;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let timers = Arc::new(Timers::new());
+/// let scheduler = Scheduler::builder().source(timers.clone()).build()?;
+/// scheduler.start()?;
+/// let waits = scheduler.spawn(process_fn(|_, events, out| {
+///     if let Some(Event::Message(message)) = events.next() {
+///         out.done(message.payloads.into_first());
+///     }
+///     Ok(())
+/// }))?;
+/// let package = Package::new(None, waits.pid(), "later", 42);
+/// timers.send_after(Duration::from_millis(5), package);
+/// assert_eq!(waits.wait().into_result()?.as_i64(), Some(42));
+/// # Ok::<(), BoxError>(())
+/// ```
+///
+/// # Panics
+/// Calls of timers that no scheduler was built with panic, and say so. One scheduler is built with
+/// them.
+pub struct Timers {
+    inner: Arc<Inner>,
+}
+
+/// What has become of the timers of a scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TimerStats {
+    /// Those that wait.
+    pub pending: usize,
+    /// Those that have ever been set: as many as wait, have fired and have been cancelled.
+    pub armed: u64,
+    /// Those that were due.
+    pub fired: u64,
+    /// Those that were taken away: cancelled, set anew, of processes that have ended, and those
+    /// that were there when the scheduler halted.
+    pub cancelled: u64,
+    /// Packages that were refused when they were due, because the process was gone or its mailbox
+    /// full.
+    pub refused: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    attached: OnceLock<Attached>,
+    refused: AtomicU64,
+}
+
+struct Attached {
+    alarm: Alarm,
+    shards: Box<[CachePadded<Mutex<Shard>>]>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Timers {
+    /// Timers for a scheduler that is to be built.
+    #[must_use]
+    pub fn new() -> Self {
+        let inner = Arc::default();
+        Self { inner }
+    }
+
+    /// The timers that the scheduler was built with, if it was built with some.
+    #[must_use]
+    pub fn of(scheduler: &Handle) -> Option<Arc<Self>> {
+        scheduler.source()
+    }
+
+    /// The time, by the clock of the scheduler: the machine's monotonic one, or a simulation's.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.inner.attached().alarm.now()
+    }
+
+    /// Has the package sent after that time, as an ordinary message. When the process is gone by
+    /// then, or its mailbox full, the package is dropped and counted. O(1).
+    ///
+    /// A delay of zero sends it at once. One that is too long for the clock is never over.
+    pub fn send_after(&self, delay: Duration, package: Package) -> Timer {
+        let now = self.now();
+        let entry = Entry::Send(Box::new(package));
+        Inner::arm(&self.inner, now, now.after(delay), entry)
+    }
+
+    /// Has the package sent at that moment: see [`send_after`](Self::send_after).
+    pub fn send_at(&self, at: Moment, package: Package) -> Timer {
+        let entry = Entry::Send(Box::new(package));
+        Inner::arm(&self.inner, self.now(), at, entry)
+    }
+
+    /// What has become of all timers so far. O(workers).
+    #[must_use]
+    pub fn stats(&self) -> TimerStats {
+        let mut stats = TimerStats::default();
+        for shard in &self.inner.attached().shards {
+            lock(shard).add_to(&mut stats);
+        }
+        // Ordering: Relaxed: a count.
+        stats.refused = self.inner.refused.load(Ordering::Relaxed);
+        stats
+    }
+}
+
+impl Source for Timers {
+    fn attach(&self, alarm: Alarm, registry: &CommandRegistry) {
+        let shards = (0..alarm.seats()).map(|_| CachePadded::default()).collect();
+        let attached = self.inner.attached.set(Attached { alarm, shards });
+        assert!(
+            attached.is_ok(),
+            "these timers belong to another scheduler: make new ones for each"
+        );
+        commands::register(registry, &self.inner);
+    }
+
+    fn deliver(&self, seat: Seat, now: Moment, most: usize) {
+        let Attached { alarm, shards } = self.inner.attached();
+        let due = lock(&shards[seat.number()]).advance(alarm, seat, now, most);
+        self.inner.fire_each(due);
+    }
+
+    fn detach(&self) {
+        let Attached { alarm, shards } = self.inner.attached();
+        for (number, shard) in shards.iter().enumerate() {
+            let entries = lock(shard).close(alarm, Seat::from_number(number));
+            drop(entries);
+        }
+    }
+}
+
+impl fmt::Debug for Timers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timers").finish_non_exhaustive()
+    }
+}
+
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    fn attached(&self) -> &Attached {
+        let attached = self.attached.get();
+        attached.expect("no scheduler has been built with these timers: `Builder::source`")
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        self.attached().alarm.now()
+    }
+
+    /// Fires each, also when one of them panics.
+    fn fire_each(&self, due: Vec<Entry>) {
+        let alarm = &self.attached().alarm;
+        let mut panicked = None;
+        for entry in due {
+            match catch_unwind(AssertUnwindSafe(|| entry.fire(alarm))) {
+                Ok(true) => {}
+                Ok(false) => self.count_refused(),
+                Err(panic) => panicked = Some(panic),
+            }
+        }
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
+        }
+    }
+
+    fn count_refused(&self) {
+        // Ordering: Relaxed: a count.
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(target: "ganger::time", "a package was refused when it was due");
+    }
+
+    /// Arms a timer at the seat of this thread.
+    pub(crate) fn arm(this: &Arc<Self>, now: Moment, at: Moment, entry: Entry) -> Timer {
+        let Attached { alarm, shards } = this.attached();
+        let seat = alarm.seat();
+        if at <= now {
+            if !entry.fire(alarm) {
+                this.count_refused();
+            }
+            return Timer::fired(this);
+        }
+        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
+        match put {
+            Put::In(key, is_earlier) => {
+                if is_earlier {
+                    alarm.ring(at);
+                }
+                Timer::new(this, seat, key)
+            }
+            Put::Closed(entry) => {
+                drop(entry);
+                Timer::fired(this)
+            }
+        }
+    }
+
+    /// Completes a yield at that moment, unless its process ends or takes it back before. In a
+    /// handler.
+    pub(crate) fn complete_at(self: &Arc<Self>, at: Moment, completer: Completer) {
+        let Attached { alarm, shards } = self.attached();
+        let (seat, now) = (alarm.seat(), alarm.now());
+        if at <= now {
+            return completer.complete(Payload::UNIT);
+        }
+        let entry = Entry::Complete(completer, OnceCell::new());
+        let mut shard = lock(&shards[seat.number()]);
+        let (key, is_earlier) = match shard.put((alarm, seat), now, at, entry) {
+            Put::In(key, is_earlier) => (key, is_earlier),
+            Put::Closed(entry) => {
+                drop(shard);
+                return drop(entry);
+            }
+        };
+        // The call takes the lock, but is not made here: the process is in its turn.
+        let is_unwanted = match shard.get(key) {
+            Some(Entry::Complete(completer, watch)) => {
+                let weak = Arc::downgrade(self);
+                let on_end = completer.on_end(move || {
+                    if let Some(inner) = weak.upgrade() {
+                        drop(inner.take(seat, key));
+                    }
+                });
+                match on_end {
+                    Some(it) => watch.set(it).is_err(),
+                    None => true,
+                }
+            }
+            _ => false,
+        };
+        let ended = if is_unwanted {
+            shard.take(alarm, seat, key)
+        } else {
+            None
+        };
+        drop(shard);
+        drop(ended);
+        if is_earlier {
+            alarm.ring_in_handler(at);
+        }
+    }
+
+    /// Takes a timer out, if it has not fired.
+    pub(crate) fn take(&self, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
+        let Attached { alarm, shards } = self.attached();
+        lock(&shards[seat.number()]).take(alarm, seat, key)
+    }
+
+    /// When a timer is due, if it has not fired.
+    pub(crate) fn deadline(&self, seat: Seat, key: Key) -> Option<Moment> {
+        lock(&self.attached().shards[seat.number()]).deadline(key)
+    }
+}

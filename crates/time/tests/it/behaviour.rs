@@ -1,0 +1,431 @@
+//! One timer at a time, in virtual time.
+
+use crate::support::{ms, sim};
+use ganger_proc_api::{Command, CommandError, Event, ExitReason, Package, Pid, process_fn};
+use ganger_sim::Rt;
+use ganger_time::{
+    Every, KeyedTimers, Missed, Moment, ReceiveTimeout, SLEEP, StateTimeout, TICKER, TimerContext,
+    TimerOutput, TimerStats, Timers, ZeroPeriod,
+};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The longest that something is late in a run without faults: the end of its tick, and some turns.
+const LATE: Duration = Duration::from_micros(100);
+
+fn timers(rt: &Rt<'_>) -> Arc<Timers> {
+    Timers::of(rt).unwrap()
+}
+
+fn stats(rt: &Rt<'_>) -> TimerStats {
+    timers(rt).stats()
+}
+
+#[track_caller]
+fn assert_in_time(due: Duration, now: Duration) {
+    assert!((due..due + LATE).contains(&now), "due {due:?}, now {now:?}");
+}
+
+// pins: T1
+#[test]
+fn a_sleep_completes_when_it_is_over_and_not_before() {
+    for time in [Duration::from_nanos(1), ms(1), ms(20), ms(3_600_000)] {
+        sim(1).run(|rt| {
+            let sleeper = rt.spawn(process_fn(move |_, events, out| {
+                match events.next() {
+                    None => out.sleep(time, 7),
+                    Some(Event::Completion(it)) => {
+                        assert!(it.tag == 7 && it.result?.as_u64().is_none());
+                        out.done(());
+                    }
+                    Some(_) => unreachable!("no other event"),
+                }
+                Ok(())
+            }));
+            assert!(rt.wait(sleeper.unwrap()).is_done());
+            assert_in_time(time, rt.now());
+        });
+    }
+}
+
+// pins: T1
+#[test]
+fn what_is_over_completes_at_once_and_what_is_too_long_never() {
+    sim(2).run(|rt| {
+        let mut due = Vec::new();
+        let sleeper = rt.spawn(process_fn(move |ctx, events, out| {
+            if due.is_empty() {
+                out.sleep(Duration::MAX, 1);
+                out.sleep_until(Moment::NEVER, 2);
+                out.sleep(Duration::ZERO, 3);
+                out.sleep_until(ctx.now(), 4);
+                out.sleep_until(Moment::from_nanos(0), 5);
+                due.push(0);
+            }
+            for event in events {
+                if let Event::Completion(it) = event {
+                    it.result?;
+                    due.push(it.tag);
+                }
+            }
+            if due.len() == 4 {
+                assert_eq!(due, [0, 3, 4, 5]);
+                out.done(());
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(sleeper.unwrap()).is_done());
+        assert!(rt.now() < LATE, "{:?}", rt.now());
+        assert_eq!(stats(rt).pending, 0);
+    });
+}
+
+/// The completion is in the mailbox when it is taken back.
+// pins: T2
+#[test]
+fn a_completion_that_was_taken_back_is_never_seen() {
+    sim(3).run(|rt| {
+        let is_seen = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&is_seen);
+        let process = rt.spawn(process_fn(move |_, events, out| {
+            match events.next() {
+                None => {
+                    out.sleep(ms(5), 1);
+                    out.sleep(ms(5), 2);
+                    out.sleep(ms(7), 3);
+                }
+                Some(Event::Completion(it)) => {
+                    seen.lock().unwrap().push(it.tag);
+                    out.cancel(3 - it.tag);
+                    out.cancel(3);
+                    out.sleep(ms(5), 3);
+                    if it.tag == 3 {
+                        out.done(());
+                    }
+                }
+                Some(_) => {}
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(process.unwrap()).is_done());
+        let seen = is_seen.lock().unwrap();
+        assert!(*seen == [1, 3] || *seen == [2, 3], "{seen:?}");
+        assert_in_time(ms(10), rt.now());
+    });
+}
+
+// pins: T2, T3
+#[test]
+fn a_timer_that_is_taken_back_is_gone_at_once_and_so_are_those_of_a_process_that_ends() {
+    sim(4).run(|rt| {
+        let process = rt.spawn(process_fn(|_, events, out| {
+            match events.next() {
+                None => {
+                    for tag in 0..10 {
+                        out.sleep(ms(1_000_000), tag);
+                    }
+                    out.sleep(ms(1), 10);
+                    out.sleep(ms(2), 11);
+                }
+                Some(Event::Completion(it)) if it.tag == 10 => (0..9).for_each(|it| out.cancel(it)),
+                Some(_) => out.done(()),
+            }
+            Ok(())
+        }));
+        let process = process.unwrap();
+        rt.run_for(Duration::from_micros(1_500));
+        assert_eq!((stats(rt).pending, stats(rt).cancelled), (2, 9));
+        assert!(rt.wait(process).is_done());
+        assert_eq!((stats(rt).pending, stats(rt).cancelled), (0, 10));
+        rt.settle();
+        assert!(rt.now() < ms(3), "nothing was left to wait for");
+    });
+}
+
+// pins: T3
+#[test]
+fn the_timers_of_a_process_that_is_terminated_or_fails_end_with_it() {
+    sim(5).run(|rt| {
+        let sleep = || {
+            process_fn(|_, _, out| {
+                out.sleep(ms(1_000_000), 1);
+                Ok(())
+            })
+        };
+        let terminated = rt.spawn(sleep()).unwrap();
+        let failed = rt.spawn(process_fn(|_, events, out| {
+            out.sleep(ms(1_000_000), 1);
+            match events.next() {
+                None => Ok(()),
+                Some(_) => Err("on purpose".into()),
+            }
+        }));
+        let failed = failed.unwrap();
+        rt.run_for(ms(1));
+        assert_eq!(stats(rt).pending, 2);
+        rt.terminate(terminated.pid()).unwrap();
+        rt.send(Package::new(None, failed.pid(), "fail", ()))
+            .unwrap();
+        assert!(matches!(rt.wait(terminated), ExitReason::Terminated));
+        assert!(matches!(rt.wait(failed), ExitReason::Failed(_)));
+        assert_eq!(stats(rt).pending, 0);
+    });
+}
+
+/// What came when.
+type Received = Arc<Mutex<Vec<(Duration, u64)>>>;
+
+/// Takes messages, and says when they came and what was in them.
+fn collects(rt: &Rt<'_>) -> (Pid, Received) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let (own, clock) = (Arc::clone(&all), rt.clock());
+    let process = rt.spawn(process_fn(move |_, events, _| {
+        for event in events {
+            if let Event::Message(it) = event {
+                let number = it.payloads.into_first().as_u64().unwrap();
+                own.lock().unwrap().push((clock.now(), number));
+            }
+        }
+        Ok(())
+    }));
+    (process.unwrap().pid(), all)
+}
+
+// pins: T2
+#[test]
+fn messages_are_sent_later_unless_they_are_cancelled() {
+    sim(6).run(|rt| {
+        let (pid, all) = collects(rt);
+        rt.settle();
+        let (timers, begin) = (timers(rt), rt.now());
+        let send =
+            |millis: u64| timers.send_after(ms(millis), Package::new(None, pid, "n", millis));
+        let (first, second, mut third) = (send(10), send(20), send(30));
+        let (mut fourth, now) = (send(40), send(0));
+        assert_eq!((now.read(), now.cancel()), (None, None));
+        assert_eq!(first.read(), Some(ms(10)));
+        assert_eq!(
+            (second.cancel(), second.cancel(), second.read()),
+            (Some(ms(20)), None, None)
+        );
+        // Earlier and later than before.
+        assert!(third.reset(ms(5)) && fourth.reset(ms(50)));
+        assert_eq!((third.read(), fourth.read()), (Some(ms(5)), Some(ms(50))));
+        rt.settle();
+        assert!(!third.reset(ms(1)) && fourth.cancel().is_none());
+        let all = all.lock().unwrap();
+        let numbers: Vec<_> = all.iter().map(|it| it.1).collect();
+        assert_eq!(numbers, [0, 30, 10, 40]);
+        for (due, it) in [0, 5, 10, 50].into_iter().zip(&*all) {
+            assert_in_time(begin + ms(due), it.0);
+        }
+    });
+}
+
+// pins: T2
+#[test]
+fn a_message_to_a_process_that_has_ended_is_counted() {
+    sim(7).run(|rt| {
+        let ends = rt.spawn(process_fn(|_, _, out| {
+            out.done(());
+            Ok(())
+        }));
+        let ends = ends.unwrap();
+        let pid = ends.pid();
+        let _ = timers(rt).send_after(ms(1), Package::new(None, pid, "n", 1_u64));
+        assert!(rt.wait(ends).is_done());
+        rt.settle();
+        assert_eq!((stats(rt).fired, stats(rt).refused), (1, 1));
+    });
+}
+
+/// A process that is late for its interval's ticks by 3.5 periods once.
+fn late_ticks(missed: Missed) -> Vec<(u64, Duration)> {
+    let ticks = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&ticks);
+    sim(8).run(move |rt| {
+        let mut every = Every::new(ms(10), 1).missed(missed);
+        let mut is_late = false;
+        let process = rt.spawn(process_fn(move |ctx, events, out| {
+            let mut ticks = ticks.lock().unwrap();
+            match events.next() {
+                None => every.start_at(Moment::from_nanos(10_000_000), out),
+                Some(Event::Completion(it)) if every.is_tick(&it) => {
+                    it.result?;
+                    if ticks.len() == 1 && !is_late {
+                        // It takes the tick later.
+                        is_late = true;
+                        out.sleep(ms(35), 2);
+                    } else {
+                        let now = Duration::from_nanos(ctx.now().as_nanos());
+                        ticks.push((every.tick(ctx.now(), out), now));
+                    }
+                }
+                Some(Event::Completion(_)) => {
+                    let now = Duration::from_nanos(ctx.now().as_nanos());
+                    ticks.push((every.tick(ctx.now(), out), now));
+                }
+                Some(_) => {}
+            }
+            if ticks.len() == 6 {
+                out.done(());
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(process.unwrap()).is_done());
+    });
+    std::mem::take(&mut *all.lock().unwrap())
+}
+
+// pins: T7
+#[test]
+fn ticks_that_were_missed_burst_are_skipped_or_move_the_others() {
+    // The second tick is due at 20 ms, and taken at 55 ms.
+    for (missed, expected) in [
+        (
+            Missed::Burst,
+            [(1, 10), (1, 55), (1, 55), (1, 55), (1, 55), (1, 60)],
+        ),
+        (
+            Missed::Skip,
+            [(1, 10), (4, 55), (1, 60), (1, 70), (1, 80), (1, 90)],
+        ),
+        (
+            Missed::Delay,
+            [(1, 10), (4, 55), (1, 65), (1, 75), (1, 85), (1, 95)],
+        ),
+    ] {
+        let ticks = late_ticks(missed);
+        assert_eq!(ticks.len(), expected.len());
+        for ((count, now), (expected, millis)) in ticks.into_iter().zip(expected) {
+            assert_eq!(count, expected, "{missed:?} at {now:?}");
+            assert_in_time(ms(millis), now);
+        }
+    }
+}
+
+// pins: T7
+#[test]
+fn a_period_of_zero_is_an_error() {
+    sim(9).run(|rt| {
+        let process = rt.spawn(process_fn(|ctx, events, out| {
+            match events.next() {
+                None => Every::new(Duration::ZERO, 1).start(ctx.now(), out),
+                Some(Event::Completion(it)) => {
+                    let Err(CommandError::Failed(error)) = it.result else {
+                        return Err("it has ticked".into());
+                    };
+                    assert!(error.downcast_ref::<ZeroPeriod>().is_some());
+                    out.done(());
+                }
+                Some(_) => {}
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(process.unwrap()).is_done());
+    });
+}
+
+// pins: T1
+#[test]
+fn a_command_without_its_number_is_an_error() {
+    sim(10).run(|rt| {
+        let process = rt.spawn(process_fn(|_, events, out| {
+            let mut errors = 0;
+            for event in events {
+                if let Event::Completion(it) = event {
+                    errors += u64::from(matches!(it.result, Err(CommandError::Failed(_))));
+                }
+            }
+            if errors == 0 {
+                out.yield_command(Command::new(SLEEP, "soon"), 1);
+                out.yield_command(Command::new(TICKER, 5_u64), 2);
+            } else {
+                out.done(errors);
+            }
+            Ok(())
+        }));
+        let errors = rt.wait(process.unwrap()).into_result().unwrap();
+        assert_eq!(errors.as_u64(), Some(2));
+    });
+}
+
+// pins: T8
+#[test]
+fn a_timer_under_a_key_takes_the_place_of_the_one_before() {
+    sim(11).run(|rt| {
+        let mut timers = KeyedTimers::new(100);
+        let mut fired = Vec::new();
+        let process = rt.spawn(process_fn(move |_, events, out| {
+            match events.next() {
+                None => {
+                    timers.start("a", ms(10), out);
+                    timers.start("b", ms(20), out);
+                    timers.start("c", ms(30), out);
+                    timers.start("a", ms(25), out);
+                    assert!(timers.cancel(&"c", out) && !timers.cancel(&"c", out));
+                    assert!(timers.is_running(&"a") && timers.len() == 2);
+                }
+                Some(Event::Completion(it)) => fired.extend(timers.fired(&it)),
+                Some(_) => {}
+            }
+            if timers.is_empty() {
+                assert_eq!(fired, ["b", "a"]);
+                out.done(());
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(process.unwrap()).is_done());
+        assert_in_time(ms(25), rt.now());
+    });
+}
+
+// pins: T8
+#[test]
+fn silence_counts_from_the_last_message() {
+    sim(12).run(|rt| {
+        let mut silence = ReceiveTimeout::new(ms(10), 1);
+        let process = rt.spawn(process_fn(move |ctx, events, out| {
+            if !silence.is_running() {
+                silence.start(ctx.now(), out);
+            }
+            for event in events {
+                match event {
+                    Event::Message(_) => silence.heard(ctx.now()),
+                    Event::Completion(it) if silence.is_over(&it, ctx.now(), out) => out.done(()),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }));
+        let process = process.unwrap();
+        for millis in [4, 8, 15] {
+            let package = Package::new(None, process.pid(), "n", ());
+            let _ = timers(rt).send_after(ms(millis), package);
+        }
+        assert!(rt.wait(process).is_done());
+        assert_in_time(ms(25), rt.now());
+    });
+}
+
+// pins: T8
+#[test]
+fn a_state_that_is_left_in_time_has_no_timeout() {
+    sim(13).run(|rt| {
+        let mut timeout = StateTimeout::new(1);
+        let process = rt.spawn(process_fn(move |_, events, out| {
+            match events.next() {
+                None => {
+                    timeout.enter(ms(10), out);
+                    out.sleep(ms(9), 2);
+                }
+                Some(Event::Completion(it)) if timeout.is_over(&it) => out.done(()),
+                Some(Event::Completion(_)) => timeout.enter(ms(10), out),
+                Some(_) => {}
+            }
+            Ok(())
+        }));
+        assert!(rt.wait(process.unwrap()).is_done());
+        assert_in_time(ms(19), rt.now());
+    });
+}
