@@ -201,7 +201,9 @@ fn a_report_shows_what_is_left_when_nothing_moves() {
     });
     let left = "\nWhat is left:\nscheduler sim: 2 workers";
     assert!(report.contains(left), "{report}");
-    assert!(report.contains("{sim|4294967296} (main): Idle"), "{report}");
+    let of = "{sim|4294967296} (main of ";
+    assert!(report.contains(of), "{report}");
+    assert!(report.contains("::Waits): Idle, ran "), "{report}");
     assert!(report.contains("use `rt.clock().after`"), "{report}");
 }
 
