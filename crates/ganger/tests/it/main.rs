@@ -8,7 +8,7 @@ mod in_front;
 mod supervisor;
 #[cfg(feature = "relay")]
 mod support;
-mod timer;
+mod tasks_with_timers;
 #[cfg(feature = "relay")]
 mod two_nodes;
 mod wordfreq;
