@@ -353,8 +353,15 @@ impl<T: Send + 'static> Group<T> {
         lock(&self.results).running += 1;
         let report = Report(Some(Arc::clone(&self.results)));
         let its_family = Arc::clone(family);
+        let number = lock(family).reserve();
+        let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
+        let parent = ctx.clone();
+        // This is called before any worker runs the child, so that none ends it unseen.
         let child = process(move |cx: Cx<M>| {
             let pid = cx.pid();
+            if parent.monitor(pid, tag).is_err() {
+                unreachable!("a child is a process of the same scheduler");
+            }
             let body = body(cx);
             async move {
                 match body.await {
@@ -369,14 +376,12 @@ impl<T: Send + 'static> Group<T> {
                 Ok(())
             }
         });
-        if lock(family).is_closed {
-            lock(&self.results).refused += 1;
+        let started = if lock(family).is_closed {
             let error = SubmitError::new(SubmitErrorKind::Stopping);
-            return Err(error.with_process(child, Payloads::new()));
-        }
-        let number = lock(family).reserve();
-        let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
-        let started = ctx.submit_boxed(child, METHOD, Payloads::new());
+            Err(error.with_process(child, Payloads::new()))
+        } else {
+            ctx.submit_boxed(child, METHOD, Payloads::new())
+        };
         let pid = match started {
             Ok(pid) => pid,
             Err(error) => {
@@ -386,14 +391,12 @@ impl<T: Send + 'static> Group<T> {
                 return Err(error);
             }
         };
+        step::with(*task, |step| step.waits.child_is(tag, pid));
         let mut shared = lock(family);
         shared.children[number] = Some(pid);
         shared.alive += 1;
         let is_cancelled = shared.is_cancelled;
         drop(shared);
-        if ctx.monitor(pid, tag).is_err() {
-            unreachable!("a child is a process of the same scheduler");
-        }
         if is_cancelled {
             self.scope.cancel(pid);
         }

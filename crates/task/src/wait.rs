@@ -181,7 +181,7 @@ impl Asked {
         }
         match mem::replace(self, Self::Over) {
             Self::Not(command) => {
-                let tag = step.waits.open(waker);
+                let tag = step.waits.open(waker, None);
                 step.out.yield_command(command, tag);
                 *self = Self::Yielded(tag);
             }
@@ -228,7 +228,7 @@ pub struct Monitor {
 impl Monitor {
     #[track_caller]
     pub(crate) fn begin(ctx: &Context, task: usize, target: Pid) -> Self {
-        let tag = step::poll_with(task, |step| step.waits.open(None));
+        let tag = step::poll_with(task, |step| step.waits.open(None, Some(target)));
         let state = ctx.monitor(target, tag);
         if state.is_err() {
             step::with(task, |step| step.waits.close(tag));

@@ -3,7 +3,7 @@
 //! Each wait has a place in a table, and a tag that says where. A place is used again, with another
 //! tag: a notice that comes for a wait that is over finds none.
 
-use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Tag};
+use ganger_proc_api::{CancelReason, CommandError, Event, Events, ExitCause, Payload, Pid, Tag};
 use std::collections::VecDeque;
 use std::mem;
 use std::task::Waker;
@@ -44,13 +44,18 @@ struct Place {
 
 enum Holds {
     Nothing,
-    /// A wait. The waker is not the task's own.
-    Wait(Option<Waker>),
+    /// A wait, for the end of a process or else for a completion. The waker is not the task's own.
+    Wait {
+        waker: Option<Waker>,
+        of: Option<Pid>,
+    },
     Answer(Answer),
     /// The end of a child, which goes into the line of its scope.
     Child {
         line: Tag,
         number: usize,
+        /// Known when the child has started.
+        pid: Option<Pid>,
     },
     /// The ends of children of a scope that it has not looked at.
     Line {
@@ -61,6 +66,11 @@ enum Holds {
 
 fn tag(turn: u32, index: u32) -> Tag {
     u64::from(turn) << 32 | u64::from(index)
+}
+
+/// Whether the end of that process is a child's: of any, if the child has not started.
+fn is_of(child: Option<Pid>, ended: Option<Pid>) -> bool {
+    ended.is_some() && (child.is_none() || child == ended)
 }
 
 /// The place that a tag says.
@@ -91,8 +101,12 @@ impl Waits {
                     self.cancel(reason);
                     must_wake = true;
                 }
-                Some(Event::Exit(notice)) => self.settle(notice.tag, Answer::Exit(notice.cause)),
-                Some(Event::Completion(it)) => self.settle(it.tag, Answer::Completion(it.result)),
+                Some(Event::Exit(notice)) => {
+                    self.settle(notice.tag, Some(notice.pid), Answer::Exit(notice.cause));
+                }
+                Some(Event::Completion(it)) => {
+                    self.settle(it.tag, None, Answer::Completion(it.result));
+                }
                 _ => break,
             }
         }
@@ -100,7 +114,7 @@ impl Waits {
             && let Some(Event::Completion(it)) =
                 events.take_new_where(|it| matches!(it, Event::Completion(_)))
         {
-            self.settle(it.tag, Answer::Completion(it.result));
+            self.settle(it.tag, None, Answer::Completion(it.result));
         }
         if must_wake {
             mem::take(&mut self.watchers)
@@ -118,7 +132,7 @@ impl Waits {
     fn cancel(&mut self, reason: CancelReason) {
         self.cancel.get_or_insert(reason);
         for place in &mut self.places {
-            if let Holds::Wait(waker) | Holds::Line { waker, .. } = &mut place.holds
+            if let Holds::Wait { waker, .. } | Holds::Line { waker, .. } = &mut place.holds
                 && let Some(waker) = waker.take()
             {
                 waker.wake();
@@ -132,17 +146,19 @@ impl Waits {
         (tag(place.turn, index) == wanted).then_some(&mut place.holds)
     }
 
-    /// A wait is over. A tag of an earlier wait is none.
-    fn settle(&mut self, tag: Tag, answer: Answer) {
+    /// A wait is over: that process has ended, or a completion has come. The tag of an earlier one is
+    /// none. Neither is one that other code has chosen, or a task before this one: they are of
+    /// another kind, or of another process.
+    fn settle(&mut self, tag: Tag, ended: Option<Pid>, answer: Answer) {
         let Some(holds) = self.place(tag) else { return };
         let waker = match holds {
-            Holds::Wait(waker) => {
+            Holds::Wait { waker, of } if *of == ended => {
                 let waker = waker.take();
                 *holds = Holds::Answer(answer);
                 self.open -= 1;
                 waker
             }
-            &mut Holds::Child { line, number } => {
+            &mut Holds::Child { line, number, pid } if is_of(pid, ended) => {
                 self.close(tag);
                 match (self.place(line), answer) {
                     (Some(Holds::Line { ended, waker }), Answer::Exit(cause)) => {
@@ -160,7 +176,7 @@ impl Waits {
     }
 
     fn insert(&mut self, holds: Holds) -> Tag {
-        self.open += usize::from(matches!(holds, Holds::Wait(_) | Holds::Child { .. }));
+        self.open += usize::from(matches!(holds, Holds::Wait { .. } | Holds::Child { .. }));
         if let Some(index) = self.free.pop() {
             let place = &mut self.places[index as usize];
             place.holds = holds;
@@ -173,15 +189,15 @@ impl Waits {
         tag(0, index)
     }
 
-    /// A new wait.
-    pub(crate) fn open(&mut self, waker: Option<Waker>) -> Tag {
-        self.insert(Holds::Wait(waker))
+    /// A new wait: for the end of that process, or else for a completion.
+    pub(crate) fn open(&mut self, waker: Option<Waker>, of: Option<Pid>) -> Tag {
+        self.insert(Holds::Wait { waker, of })
     }
 
     /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
     pub(crate) fn take(&mut self, tag: Tag, waker: Option<Waker>) -> Option<Answer> {
         let holds = self.place(tag)?;
-        if let Holds::Wait(its) = holds {
+        if let Holds::Wait { waker: its, .. } = holds {
             *its = waker;
             return None;
         }
@@ -198,7 +214,7 @@ impl Waits {
         let Some(holds) = self.place(tag) else {
             return false;
         };
-        let waited = matches!(holds, Holds::Wait(_) | Holds::Child { .. });
+        let waited = matches!(holds, Holds::Wait { .. } | Holds::Child { .. });
         *holds = Holds::Nothing;
         self.open -= usize::from(waited);
         let index = index(tag);
@@ -216,7 +232,15 @@ impl Waits {
 
     /// A wait for the end of a child, which goes into that line.
     pub(crate) fn open_child(&mut self, line: Tag, number: usize) -> Tag {
-        self.insert(Holds::Child { line, number })
+        let pid = None;
+        self.insert(Holds::Child { line, number, pid })
+    }
+
+    /// The child has started, and may have ended.
+    pub(crate) fn child_is(&mut self, tag: Tag, child: Pid) {
+        if let Some(Holds::Child { pid, .. }) = self.place(tag) {
+            *pid = Some(child);
+        }
     }
 
     /// The first in the line; otherwise `waker` is to be woken with it.

@@ -74,12 +74,24 @@ impl Command {
     }
 }
 
+/// What to do where a command has no handler.
+fn remedy(id: CommandId) -> &'static str {
+    /// The ids of timers.
+    const TIMERS: std::ops::RangeInclusive<u16> = 10..=12;
+    if TIMERS.contains(&id.get()) {
+        "it is of timers: a `Runtime` has them, and a scheduler that is built with \
+         `.source(Arc::new(Timers::new()))`"
+    } else {
+        "register one before the scheduler starts"
+    }
+}
+
 /// Why a command has no result. The yield is completed with it all the same.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
     /// No handler is registered for the id.
-    #[error("no handler is registered for command {0}; register one before the scheduler starts")]
+    #[error("no handler is registered for command {0}; {remedy}", remedy = remedy(*.0))]
     Unknown(CommandId),
     /// The handler, or the process that was called, dropped its completer without using it.
     #[error(

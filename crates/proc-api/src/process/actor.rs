@@ -82,7 +82,7 @@ pub trait Actor: Send + 'static {
     }
 
     /// A process that this one [monitors](Context::monitor) has ended. By default the notice is
-    /// dropped.
+    /// dropped. A notice overtakes messages, also those that the process has sent before its end.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).

@@ -380,7 +380,13 @@ impl ProcessCell {
         });
         let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
         if is_called_back() {
-            return Err((SendErrorKind::Cancelled, message));
+            // A stop cancels all.
+            let is_stopping = self.shared.shutdown.is_stopping();
+            let kind = match is_stopping {
+                true => SendErrorKind::Stopping,
+                false => SendErrorKind::Cancelled,
+            };
+            return Err((kind, message));
         }
         let Some(waiter) = self.wait_for_room(message, waker)? else {
             return Ok(());

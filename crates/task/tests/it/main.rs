@@ -5,6 +5,7 @@ mod support;
 mod budget;
 mod cancelling;
 mod children;
+mod collisions;
 mod combinators;
 mod commands;
 mod conformance;
