@@ -146,8 +146,8 @@ impl Waits {
         (tag(place.turn, index) == wanted).then_some(&mut place.holds)
     }
 
-    /// A wait is over: that process has ended, or a completion has come. The tag of an earlier one is
-    /// none. Neither is one that other code has chosen, or a task before this one: they are of
+    /// A wait is over: that process has ended, or a completion has come. The tag of an earlier one
+    /// is none. Neither is one that other code has chosen, or a task before this one: they are of
     /// another kind, or of another process.
     fn settle(&mut self, tag: Tag, ended: Option<Pid>, answer: Answer) {
         let Some(holds) = self.place(tag) else { return };
