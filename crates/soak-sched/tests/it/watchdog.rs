@@ -147,8 +147,8 @@ fn a_standstill_shows_every_process_every_worker_and_every_thread() {
     assert_said(&stderr, "nothing has moved for 2.");
     assert_said(&stderr, "a round that hangs");
     assert_said(&stderr, "waits until the answer that never comes");
-    assert_said(&stderr, "(waits): Blocked");
-    assert_said(&stderr, "(blocks): Running");
+    assert_said(&stderr, "WaitsForEver): Blocked");
+    assert_said(&stderr, "BlocksForEver): Running");
     assert_said(&stderr, ": runs {main|");
     assert_said(&stderr, ": looks for work, or sleeps");
     if cfg!(target_os = "linux") {
@@ -174,5 +174,5 @@ fn a_round_that_goes_on_for_ever_is_ended_too() {
     assert_eq!(summary["outcome"], "hung");
     assert_said(&stderr, "the round does not end: 2.");
     assert_said(&stderr, "1s later");
-    assert_eq!(stderr.matches("(goes on): R").count(), 2, "{stderr}");
+    assert_eq!(stderr.matches("NeverEnds): R").count(), 2, "{stderr}");
 }
