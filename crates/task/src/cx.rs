@@ -31,13 +31,13 @@ use std::time::Duration;
 /// **Budget.** After 128 waits that were ready in one step, the next one lets others run first.
 pub struct Cx<M: ?Sized = dyn Any> {
     ctx: Context,
-    /// The address of the task.
-    task: usize,
+    /// The id of the task.
+    task: u64,
     takes: PhantomData<fn(&M)>,
 }
 
 impl<M: Messages + ?Sized> Cx<M> {
-    pub(crate) fn new(ctx: Context, task: usize) -> Self {
+    pub(crate) fn new(ctx: Context, task: u64) -> Self {
         let takes = PhantomData;
         Self { ctx, task, takes }
     }
@@ -338,13 +338,13 @@ impl<M: Messages + ?Sized> Cx<M> {
         &self.ctx
     }
 
-    pub(crate) fn task(&self) -> usize {
+    pub(crate) fn task(&self) -> u64 {
         self.task
     }
 }
 
 /// The wait is inside of a shield until this is dropped.
-struct Shield(usize);
+struct Shield(u64);
 
 impl Drop for Shield {
     fn drop(&mut self) {

@@ -18,7 +18,7 @@ use ganger_proc_api::{
 use std::any::type_name;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{self, Poll, Waker};
 
 /// An async function as a process: for whatever takes a `Box<dyn Process>`, such as a factory of an
@@ -49,14 +49,21 @@ where
 {
     Box::new(Task {
         body: Body::New(body),
+        // Ordering: Relaxed: each is another, and nothing depends on it.
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
         waits: Waits::default(),
         waker: None,
         takes: PhantomData,
     })
 }
 
+/// The id of the next task of this program.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 struct Task<M: ?Sized, F, Fut> {
     body: Body<F, Fut>,
+    /// Its waits know it by this.
+    id: u64,
     waits: Waits,
     /// The process's own waker. It is lent to each poll.
     waker: Option<Waker>,
@@ -83,10 +90,9 @@ where
             return Err("a task starts once".into());
         }
         M::accept(ctx);
-        let address = ptr::from_ref(self).addr();
         // What is replaced has not been polled: it is a function.
         if let Body::New(body) = std::mem::replace(&mut self.body, Body::Begun) {
-            self.body = Body::Runs(body(Cx::new(ctx.clone(), address)));
+            self.body = Body::Runs(body(Cx::new(ctx.clone(), self.id)));
         }
         Ok(())
     }
@@ -95,7 +101,6 @@ where
         // The task is told by its waits, and ends by itself.
         out.defer_cancel();
         self.waits.begin(events);
-        let task = ptr::from_ref(self).addr();
         let Body::Runs(future) = &mut self.body else {
             return Err("a task steps after its `init`".into());
         };
@@ -104,7 +109,7 @@ where
         let future = unsafe { Pin::new_unchecked(future) };
         let waker = self.waker.get_or_insert_with(|| ctx.waker());
         let mut step = Step {
-            task,
+            task: self.id,
             events,
             out,
             waits: &mut self.waits,

@@ -40,7 +40,7 @@ pub(crate) const METHOD: Symbol = Symbol::new("task");
 /// It works in the task alone that has opened the scope.
 pub struct Scope {
     ctx: Context,
-    task: usize,
+    task: u64,
     line: Tag,
     family: Arc<Mutex<Family>>,
 }
@@ -161,7 +161,7 @@ struct Nursery {
 }
 
 impl Nursery {
-    fn open(ctx: &Context, task: usize) -> Self {
+    fn open(ctx: &Context, task: u64) -> Self {
         let line = step::poll_with(task, |step| step.waits.open_line());
         let scope = Scope {
             ctx: ctx.clone(),
@@ -287,7 +287,7 @@ impl Scope {
             results: Arc::new(Mutex::new(Results {
                 ready: VecDeque::new(),
                 running: 0,
-                refused: 0,
+                begun: 0,
                 waker: None,
             })),
         }
@@ -325,8 +325,8 @@ pub struct Group<T> {
 struct Results<T> {
     ready: VecDeque<Result<T, ChildLost>>,
     running: usize,
-    /// Children that have not started: each of them is lost, which no wait learns.
-    refused: usize,
+    /// Children that have begun to start.
+    begun: u64,
     waker: Option<Waker>,
 }
 
@@ -350,8 +350,8 @@ impl<T: Send + 'static> Group<T> {
             line,
             family,
         } = &self.scope;
-        lock(&self.results).running += 1;
-        let report = Report(Some(Arc::clone(&self.results)));
+        let begun = lock(&self.results).begun;
+        let results = Arc::clone(&self.results);
         let its_family = Arc::clone(family);
         let number = lock(family).reserve();
         let tag = step::poll_with(*task, |step| step.waits.open_child(*line, number));
@@ -362,6 +362,7 @@ impl<T: Send + 'static> Group<T> {
             if parent.monitor(pid, tag).is_err() {
                 unreachable!("a child is a process of the same scheduler");
             }
+            let report = Report::new(results);
             let body = body(cx);
             async move {
                 match body.await {
@@ -369,7 +370,14 @@ impl<T: Send + 'static> Group<T> {
                     Err(error) if is_cancelled(&error) => return Err(error),
                     Err(error) => {
                         let text = text(&error);
-                        lock(&its_family).error.get_or_insert((pid, error));
+                        let mut family = lock(&its_family);
+                        let later = match family.error {
+                            Some(_) => Some(error),
+                            None => family.error.replace((pid, error)).map(|(_, it)| it),
+                        };
+                        // An error's destructor is another's code.
+                        drop(family);
+                        drop(later);
                         return Err(text.into());
                     }
                 }
@@ -387,7 +395,12 @@ impl<T: Send + 'static> Group<T> {
             Err(error) => {
                 step::with(*task, |step| step.waits.close(tag));
                 lock(family).free.push(number);
-                lock(&self.results).refused += 1;
+                let mut results = lock(&self.results);
+                if results.begun != begun {
+                    // It was dropped as it started, and no wait learns of that.
+                    let lost = results.ready.iter().rposition(Result::is_err);
+                    drop(lost.and_then(|lost| results.ready.remove(lost)));
+                }
                 return Err(error);
             }
         };
@@ -423,17 +436,18 @@ fn poll_next<T>(
     results: &Mutex<Results<T>>,
     context: &task::Context<'_>,
 ) -> Poll<Option<Result<T, ChildLost>>> {
+    // A waker is another's code: it is cloned and dropped without the lock.
+    let waker = context.waker().clone();
     let mut results = lock(results);
-    while let Some(result) = results.ready.pop_front() {
-        if result.is_ok() || results.refused == 0 {
-            return Poll::Ready(Some(result));
-        }
-        results.refused -= 1;
+    if let Some(result) = results.ready.pop_front() {
+        return Poll::Ready(Some(result));
     }
     if results.running == 0 {
         return Poll::Ready(None);
     }
-    results.waker = Some(context.waker().clone());
+    let before = results.waker.replace(waker);
+    drop(results);
+    drop(before);
     Poll::Pending
 }
 
@@ -469,6 +483,14 @@ impl<T> Future for Child<T> {
 struct Report<T>(Option<Arc<Mutex<Results<T>>>>);
 
 impl<T> Report<T> {
+    fn new(results: Arc<Mutex<Results<T>>>) -> Self {
+        let mut inner = lock(&results);
+        inner.running += 1;
+        inner.begun += 1;
+        drop(inner);
+        Self(Some(results))
+    }
+
     fn give(mut self, result: Result<T, ChildLost>) {
         self.settle(result);
     }

@@ -31,8 +31,8 @@ pub(crate) enum Then {
 
 /// A step of a task.
 pub(crate) struct Step<'a, 'b> {
-    /// The task, by its address, which stays the same for life.
-    pub(crate) task: usize,
+    /// The id of the task.
+    pub(crate) task: u64,
     pub(crate) events: &'a mut Events<'b>,
     pub(crate) out: &'a mut StepOutput,
     pub(crate) waits: &'a mut Waits,
@@ -112,7 +112,7 @@ pub(crate) fn enter<R>(step: &mut Step<'_, '_>, poll: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `f` with the step of the task, if the caller is inside of that.
-pub(crate) fn with<R>(task: usize, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
+pub(crate) fn with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Option<R> {
     let current = CURRENT.replace(ptr::null_mut());
     let _back = PutBack(current);
     // SAFETY: `enter` has made the pointer of a unique borrow, which lasts until `enter` returns
@@ -127,7 +127,7 @@ pub(crate) fn with<R>(task: usize, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> Op
 /// # Panics
 /// When the caller is not inside of the task's step.
 #[track_caller]
-pub(crate) fn poll_with<R>(task: usize, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
+pub(crate) fn poll_with<R>(task: u64, f: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
     match with(task, f) {
         Some(result) => result,
         None => panic!(

@@ -22,7 +22,7 @@ pub(crate) fn next<M: Messages + ?Sized>(events: &mut Events<'_>) -> Option<M::I
 /// [`Cx::recv_where`](crate::Cx::recv_where).
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Recv<M: ?Sized, P> {
-    task: usize,
+    task: u64,
     wanted: P,
     /// The last step in which it has looked.
     looked: u64,
@@ -34,7 +34,7 @@ pub struct Recv<M: ?Sized, P> {
 pub struct Any;
 
 impl<M: ?Sized, P> Recv<M, P> {
-    pub(crate) fn new(task: usize, wanted: P) -> Self {
+    pub(crate) fn new(task: u64, wanted: P) -> Self {
         Self {
             task,
             wanted,
@@ -118,7 +118,7 @@ impl<M: ?Sized, P> fmt::Debug for Recv<M, P> {
 /// the command back.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Answer<T> {
-    task: usize,
+    task: u64,
     state: Asked,
     take: fn(Payload) -> Result<T, WrongType>,
 }
@@ -131,7 +131,7 @@ enum Asked {
 
 impl<T> Answer<T> {
     pub(crate) fn new(
-        task: usize,
+        task: u64,
         command: Command,
         take: fn(Payload) -> Result<T, WrongType>,
     ) -> Self {
@@ -220,14 +220,14 @@ impl<T> fmt::Debug for Answer<T> {
 #[must_use = "the monitor ends when it is dropped"]
 pub struct Monitor {
     ctx: Context,
-    task: usize,
+    task: u64,
     target: Pid,
     state: Result<Option<Tag>, MonitorError>,
 }
 
 impl Monitor {
     #[track_caller]
-    pub(crate) fn begin(ctx: &Context, task: usize, target: Pid) -> Self {
+    pub(crate) fn begin(ctx: &Context, task: u64, target: Pid) -> Self {
         let tag = step::poll_with(task, |step| step.waits.open(None, Some(target)));
         let state = ctx.monitor(target, tag);
         if state.is_err() {

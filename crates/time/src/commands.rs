@@ -1,7 +1,7 @@
 //! The commands: what a yield asks for.
 
 use crate::timers::Inner;
-use ganger_proc_api::{BoxError, Command, CommandId, Completer, Payloads};
+use ganger_proc_api::{BoxError, Command, CommandId, Completer, Completion, Payloads};
 use ganger_sched::{CommandRegistry, Moment};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,17 @@ pub const TICKER: CommandId = CommandId::new(12);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the period of an interval is zero; give it one from a nanosecond up")]
 pub struct ZeroPeriod;
+
+/// The completion of a timer, which is no timeout if the timer has failed.
+///
+/// # Panics
+/// With the error, when it has: a scheduler without timers is no scheduler for this process.
+#[track_caller]
+pub(crate) fn expect_time(completion: &Completion) {
+    if let Err(error) = &completion.result {
+        panic!("a timer has failed: {error}");
+    }
+}
 
 /// The handlers, with their ids and names.
 pub(crate) fn register(registry: &CommandRegistry, timers: &Arc<Inner>) {

@@ -1,5 +1,6 @@
 //! Timeouts of a process: for messages that do not come, and for a state that lasts too long.
 
+use crate::commands::expect_time;
 use crate::output::TimerOutput;
 use ganger_proc_api::{Completion, StepOutput, Tag};
 use ganger_sched::Moment;
@@ -69,9 +70,14 @@ impl ReceiveTimeout {
 
     /// Whether the completion says that nothing was heard for so long. Then it runs no more. If it
     /// is its own, and something was heard, it goes on.
+    ///
+    /// # Panics
+    /// When the timer has failed, because the scheduler has no [`Timers`](crate::Timers).
+    #[track_caller]
     pub fn is_over(&mut self, completion: &Completion, now: Moment, out: &mut StepOutput) -> bool {
         match self.end {
             Some(end) if completion.tag == self.tag => {
+                expect_time(completion);
                 if now < end {
                     out.sleep_until(end, self.tag);
                 } else {
@@ -144,7 +150,15 @@ impl StateTimeout {
     }
 
     /// Whether the completion says that the state has lasted for too long.
+    ///
+    /// # Panics
+    /// When the timer has failed, because the scheduler has no [`Timers`](crate::Timers).
+    #[track_caller]
     pub fn is_over(&mut self, completion: &Completion) -> bool {
-        completion.tag == self.tag && std::mem::take(&mut self.is_running)
+        let is_over = completion.tag == self.tag && std::mem::take(&mut self.is_running);
+        if is_over {
+            expect_time(completion);
+        }
+        is_over
     }
 }

@@ -9,6 +9,7 @@ use ganger_sync::CachePadded;
 use ganger_wheel::Key;
 use std::cell::OnceCell;
 use std::fmt;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -149,16 +150,36 @@ impl Source for Timers {
 
     fn detach(&self) {
         let Attached { alarm, shards } = self.inner.attached();
-        for (number, shard) in shards.iter().enumerate() {
-            let entries = lock(shard).close(alarm, Seat::from_number(number));
-            drop(entries);
-        }
+        let close = |(number, shard)| lock(shard).close(alarm, Seat::from_number(number));
+        // All are closed before any is dropped: a destructor may panic.
+        let left: Vec<Vec<_>> = shards
+            .iter()
+            .enumerate()
+            .map(|it| close((it.0, &**it.1)))
+            .collect();
+        for_each(left.into_iter().flatten(), drop);
     }
 }
 
 impl fmt::Debug for Timers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Timers").finish_non_exhaustive()
+    }
+}
+
+/// Calls `f` with each, also when that panics, and panics then at the end.
+fn for_each(entries: impl IntoIterator<Item = Entry>, f: impl Fn(Entry)) {
+    let mut panicked = None;
+    for entry in entries {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(entry)))
+            && let Some(earlier) = panicked.replace(panic)
+        {
+            // Its destructor might panic as well.
+            mem::forget(earlier);
+        }
+    }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
     }
 }
 
@@ -176,20 +197,13 @@ impl Inner {
         self.attached().alarm.now()
     }
 
-    /// Fires each, also when one of them panics.
     fn fire_each(&self, due: Vec<Entry>) {
         let alarm = &self.attached().alarm;
-        let mut panicked = None;
-        for entry in due {
-            match catch_unwind(AssertUnwindSafe(|| entry.fire(alarm))) {
-                Ok(true) => {}
-                Ok(false) => self.count_refused(),
-                Err(panic) => panicked = Some(panic),
+        for_each(due, |entry| {
+            if !entry.fire(alarm) {
+                self.count_refused();
             }
-        }
-        if let Some(panic) = panicked {
-            resume_unwind(panic);
-        }
+        });
     }
 
     fn count_refused(&self) {

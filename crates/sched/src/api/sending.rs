@@ -381,10 +381,10 @@ impl ProcessCell {
         let is_called_back = || own.is_some_and(|own| own.state.is_called_back());
         if is_called_back() {
             // A stop cancels all.
-            let is_stopping = self.shared.shutdown.is_stopping();
-            let kind = match is_stopping {
-                true => SendErrorKind::Stopping,
-                false => SendErrorKind::Cancelled,
+            let kind = if self.shared.shutdown.is_stopping() {
+                SendErrorKind::Stopping
+            } else {
+                SendErrorKind::Cancelled
             };
             return Err((kind, message));
         }

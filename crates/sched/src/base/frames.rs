@@ -95,28 +95,31 @@ pub(crate) fn submits<S>(scheduler: &S, id: u64) -> bool {
 
 /// The id of the process that this thread is submitting to that scheduler: the innermost one.
 pub(crate) fn submitted<S>(scheduler: &S) -> Option<u64> {
-    let id = Cell::new(None);
-    any(scheduler, |frame| {
-        if let Frame::Submission(submitted) = frame {
-            id.set(Some(submitted));
-        }
-        id.get().is_some()
-    });
-    id.get()
+    find(scheduler, |frame| match frame {
+        Frame::Submission(id) => Some(id),
+        _ => None,
+    })
 }
 
 fn any<S>(scheduler: &S, is_wanted: impl Fn(Frame) -> bool) -> bool {
+    find(scheduler, |frame| is_wanted(frame).then_some(())).is_some()
+}
+
+/// What `f` says of the innermost frame of that scheduler of which it says something.
+fn find<S, R>(scheduler: &S, f: impl Fn(Frame) -> Option<R>) -> Option<R> {
     let scheduler = ptr::from_ref(scheduler).cast();
     let mut at = INNERMOST.get();
     // SAFETY: null, or an entry of a `within` further out on this thread's stack: that one has not
     // returned, or it would have put back what was there before.
     while let Some(entry) = unsafe { at.as_ref() } {
-        if entry.scheduler == scheduler && is_wanted(entry.frame) {
-            return true;
+        if entry.scheduler == scheduler
+            && let Some(found) = f(entry.frame)
+        {
+            return Some(found);
         }
         at = entry.outer;
     }
-    false
+    None
 }
 
 #[cfg(all(test, not(ganger_loom)))]

@@ -12,10 +12,47 @@
 //! A probe observes. What a simulation decides, in the place of chance, clock and threads, is in
 //! [`Decide`], which has its own default.
 //!
-//! **To add a point**: a method here with an empty body, a line for it in `pair.rs`, a call in the
+//! **To add a point**: a method here with an empty body, a line for it in
+//! `each_plain_point`, a call in the
 //! hot code, and a line in the test that pins the order.
 //!
 //! **What it may import.** `base`. `active.rs` alone names probes: `check`, `accounts`, `sim`.
+
+/// Gives the points that return nothing, and whose arguments all probes take as they are, to a
+/// macro.
+macro_rules! each_plain_point {
+    ($tell:ident) => {
+        $tell! {
+            fn looking(worker: usize);
+            fn settled(worker: usize);
+            fn falling_asleep(worker: usize, scheduler: &dyn Scheduler);
+            fn watching();
+            fn watched();
+            fn dozing();
+            fn initialised(pid: Pid);
+            fn withdrawn(pid: Pid);
+            fn shown(
+                pid: Pid,
+                method: Symbol,
+                of: impl Fn() -> &'static str + Copy,
+                events: &impl EventQueue
+            );
+            fn stepped(pid: Pid, left: &impl EventQueue);
+            fn upgrading(pid: Pid);
+            fn upgraded(pid: Pid);
+            fn closing(pid: Pid);
+            fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
+            fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
+            fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
+            fn taken_back(pid: Pid, tag: Tag);
+            fn answered();
+            fn answered_inline(pid: Pid, tag: Tag, token: u64);
+            fn answer_refused();
+            fn interleave(scheduler: &dyn Scheduler);
+            fn called(scheduler: &dyn Scheduler, call: &'static str);
+        }
+    };
+}
 
 mod active;
 mod decide;

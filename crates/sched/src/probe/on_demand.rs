@@ -59,35 +59,7 @@ impl<P: Probe> Probe for OnDemand<P> {
         self.get().map(|probe| Box::new(probe.process()))
     }
 
-    tell! {
-        fn looking(worker: usize);
-        fn settled(worker: usize);
-        fn falling_asleep(worker: usize, scheduler: &dyn Scheduler);
-        fn watching();
-        fn watched();
-        fn dozing();
-        fn initialised(pid: Pid);
-        fn withdrawn(pid: Pid);
-        fn shown(
-            pid: Pid,
-            method: Symbol,
-            of: impl Fn() -> &'static str + Copy,
-            events: &impl EventQueue
-        );
-        fn stepped(pid: Pid, left: &impl EventQueue);
-        fn upgrading(pid: Pid);
-        fn upgraded(pid: Pid);
-        fn closing(pid: Pid);
-        fn ended(pid: Pid, method: Symbol, reason: &ExitReason);
-        fn told(pid: Pid, is_told: impl Fn() -> bool + Copy);
-        fn yielded(pid: Pid, command: CommandId, tag: Tag, token: u64);
-        fn taken_back(pid: Pid, tag: Tag);
-        fn answered();
-        fn answered_inline(pid: Pid, tag: Tag, token: u64);
-        fn answer_refused();
-        fn interleave(scheduler: &dyn Scheduler);
-        fn called(scheduler: &dyn Scheduler, call: &'static str);
-    }
+    each_plain_point!(tell);
 
     #[inline(always)]
     fn waking(&self, worker: impl Fn() -> Option<usize> + Copy) -> Self::Guard<'_> {

@@ -1,9 +1,14 @@
 //! Children that end before their scope looks, and notices that were not meant for a wait.
 
-use ganger_proc_api::{BoxError, Reply, TypedCommand, UpgradeRequest};
+use ganger_proc_api::{BoxError, Lifecycle, Pid, Reply, Symbol, TypedCommand, UpgradeRequest};
 use ganger_sched::{ProcessState, Scheduler};
 use ganger_task::{Cx, SpawnTask, process};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 // pins: A7
 #[test]
@@ -103,4 +108,142 @@ fn a_monitor_of_ones_own_ends_no_wait() {
     drop(target.wait());
     reply.complete(7);
     assert_eq!(task.wait().take::<u64>().unwrap(), 7);
+}
+
+/// The error has the process in it, which has not started.
+// pins: A7
+#[test]
+fn a_child_that_was_refused_keeps_no_group_waiting() {
+    let builder = Scheduler::builder().workers(1).max_processes(1);
+    let scheduler = builder.build().unwrap();
+    scheduler.start().unwrap();
+    let parent = scheduler.spawn_task(async |cx: Cx| {
+        cx.scope(async |scope| {
+            let group = scope.group::<u64>();
+            let refused = group.spawn(async |_: Cx| Ok(1));
+            assert_eq!((refused.is_err(), group.running()), (true, 0));
+            assert!(group.next().await.is_none());
+            drop(refused);
+            assert!(group.next().await.is_none());
+            Ok(7_u64)
+        })
+        .await
+    });
+    assert_eq!(parent.unwrap().wait().take::<u64>().unwrap(), 7);
+}
+
+/// Refuses all but the first process.
+struct First(AtomicU64);
+
+impl Lifecycle for First {
+    fn on_start(&self, _: Pid, _: Symbol) -> Result<(), BoxError> {
+        match self.0.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err("one is enough".into()),
+        }
+    }
+}
+
+/// Its `init` has run by then.
+// pins: A7
+#[test]
+fn a_child_that_is_refused_after_its_init_is_no_lost_one() {
+    let first = Arc::new(First(AtomicU64::new(0)));
+    let scheduler = Scheduler::builder().workers(1).lifecycle(first);
+    let scheduler = scheduler.build().unwrap();
+    scheduler.start().unwrap();
+    let parent = scheduler.spawn_task(async |cx: Cx| {
+        cx.scope(async |scope| {
+            let group = scope.group::<u64>();
+            assert!(group.spawn(async |_: Cx| Ok(1)).is_err());
+            assert_eq!(group.running(), 0);
+            assert!(group.next().await.is_none());
+            Ok(7_u64)
+        })
+        .await
+    });
+    assert_eq!(parent.unwrap().wait().take::<u64>().unwrap(), 7);
+}
+
+/// Calls a function when it is dropped.
+struct OnDrop(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Wake for OnDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        if let Some(f) = self.0.get_mut().unwrap().take() {
+            f();
+        }
+    }
+}
+
+// pins: A7
+#[test]
+fn a_wakers_destructor_may_look_at_its_group() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    scheduler.start().unwrap();
+    let parent = scheduler.spawn_task(async |cx: Cx| {
+        cx.scope(async |scope| {
+            let group = Arc::new(scope.group::<u64>());
+            group.spawn(async |cx: Cx| {
+                cx.recv().await;
+                Ok(1)
+            })?;
+            let (seen, looks) = channel();
+            let its = Arc::clone(&group);
+            let look = move || seen.send(its.running()).unwrap_or_default();
+            let waker = Waker::from(Arc::new(OnDrop(Mutex::new(Some(Box::new(look))))));
+            for waker in [waker, Waker::noop().clone()] {
+                let mut next = pin!(group.next());
+                let polled = next.as_mut().poll(&mut Context::from_waker(&waker));
+                assert!(polled.is_pending());
+            }
+            assert_eq!(looks.try_recv(), Ok(1));
+            Err::<(), _>("over".into())
+        })
+        .await
+    });
+    let ended = parent.unwrap().wait();
+    assert!(ended.to_string().contains("over"), "{ended}");
+}
+
+/// A wait that the first task leaves behind, and another task polls.
+// pins: A8
+#[test]
+fn the_wait_of_a_task_that_is_gone_is_no_other_tasks() {
+    type Left = Pin<Box<dyn Future<Output = ()> + Send>>;
+    let (scheduler, replies) = kept();
+    for _ in 0..50 {
+        let (leave, left) = channel::<Left>();
+        let first = scheduler.spawn_task(async move |cx: Cx| {
+            let its = cx.clone();
+            let mut wait: Left = Box::pin(async move { drop(its.command(Keep).await) });
+            poll_fn(|context| {
+                assert!(wait.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            drop(leave.send(wait));
+            Ok(())
+        });
+        assert!(first.unwrap().wait().is_done());
+        drop(replies.recv().unwrap());
+        let mut left = left.recv().unwrap();
+        // Its memory may be where that of the first one was, and its tag is the same.
+        let second = scheduler.spawn_task(async move |cx: Cx| {
+            let mut own = pin!(cx.command(Keep));
+            poll_fn(|context| {
+                assert!(own.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            poll_fn(|context| left.as_mut().poll(context)).await;
+            Ok(())
+        });
+        let ended = second.unwrap().wait().to_string();
+        assert!(ended.contains("outside of that task"), "{ended}");
+    }
 }

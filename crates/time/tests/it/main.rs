@@ -1,5 +1,6 @@
 //! What `ganger-time` promises, in simulations and on threads.
 
+mod at_the_end;
 mod behaviour;
 mod mixed;
 mod stress;
