@@ -9,6 +9,7 @@ mod ring;
 mod tree;
 mod typed;
 
+use self::typed::Load;
 use crate::whole::bell::Bell;
 use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
@@ -74,35 +75,35 @@ impl Contestant for Tokio {
     }
 
     fn ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        pair::run(self, pairs, round_trips)
+        pair::run::<u64>(self, pairs, round_trips)
     }
 
     fn ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        ring::run(self, members, tokens, hops)
+        ring::run::<u64>(self, members, tokens, hops)
     }
 
     fn fan_in(&self, producers: u64, messages: u64) -> Timed {
-        fan::run_in(self, producers, messages)
+        fan::run_in::<u64>(self, producers, messages)
     }
 
     fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        fan::run_out(self, receivers, messages)
+        fan::run_out::<u64>(self, receivers, messages)
     }
 
     fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
-        typed::ping_pong(self, pairs, round_trips)
+        pair::run::<Load>(self, pairs, round_trips)
     }
 
     fn typed_ring(&self, members: u64, tokens: u64, hops: u64) -> Timed {
-        typed::ring(self, members, tokens, hops)
+        ring::run::<Load>(self, members, tokens, hops)
     }
 
     fn typed_fan_in(&self, producers: u64, messages: u64) -> Timed {
-        typed::fan_in(self, producers, messages)
+        fan::run_in::<Load>(self, producers, messages)
     }
 
     fn typed_fan_out(&self, receivers: u64, messages: u64) -> Timed {
-        typed::fan_out(self, receivers, messages)
+        fan::run_out::<Load>(self, receivers, messages)
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
