@@ -1,5 +1,6 @@
 //! What a process asks a handler to do.
 
+use crate::events::ExitCause;
 use crate::values::{BoxError, Payloads, WrongType};
 use std::fmt;
 
@@ -99,6 +100,9 @@ pub enum CommandError {
          completing the command"
     )]
     Dropped,
+    /// The process that was asked has ended without an answer, in this way.
+    #[error("no answer: the process that was asked has ended: {0}")]
+    Ended(ExitCause),
     /// The handler panicked, with this message.
     #[error("the handler panicked: {0}")]
     Panicked(Box<str>),

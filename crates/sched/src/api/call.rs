@@ -14,6 +14,7 @@
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::typed::deliver;
 use crate::base::contain::contain_and_report;
+use crate::base::dropped;
 use crate::blocking::{block_if_replaced, may_wait_for};
 use crate::core::cell::Task;
 use crate::handlers::calls::{CALL, Delivery};
@@ -37,6 +38,9 @@ use std::time::Duration;
 /// What a thread is told that must not wait.
 const CANNOT_WAIT: &str = "the process that is called can't run while this thread waits for its \
                            answer; a step asks with `out.ask(call, tag)`";
+
+/// What a process is told that asks itself.
+const CALLS_ITSELF: &str = "a process can't ask itself: it knows the answer, or can find it";
 
 /// A question to a process, made by [`Address::call`], and not asked yet.
 ///
@@ -113,6 +117,9 @@ impl<T: Send + 'static> Call<T> {
             value: Payload::any((Arc::clone(&task), message)),
             run: |value, completer| {
                 let (task, message) = value.take::<(Task, F)>()?;
+                if completer.pid() == Some(task.pid) {
+                    return Err(CALLS_ITSELF.into());
+                }
                 let message = Message::of(message(Reply::new(completer)));
                 // The reply in a message that is refused is dropped here, before the caller hears
                 // of the error.
@@ -213,8 +220,8 @@ impl<T: Any> Answer<T> {
     /// # Errors
     /// [`CommandError::Failed`] when the process has answered so, when the message was refused
     /// (with a [`SendErrorKind`](ganger_proc_api::SendErrorKind) inside), or when this thread must
-    /// not wait, such as a step of the process itself. [`CommandError::Dropped`] when the process
-    /// has ended, or has dropped the reply.
+    /// not wait, such as a step of the process itself. [`CommandError::Ended`] when the process has
+    /// ended, and [`CommandError::Dropped`] when it has dropped the reply.
     #[cfg_attr(feature = "sim", track_caller)]
     pub fn wait(self) -> Result<T, CommandError> {
         self.wait_within(None)
@@ -350,6 +357,12 @@ impl Slot {
 impl CompletionSink for Slot {
     fn complete(self: Arc<Self>, _: Tag, _: u64, answer: Result<Payload, CommandError>) {
         self.fill(answer);
+    }
+
+    fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
+        if let Err(this) = dropped::put_aside(self, tag, token) {
+            this.fill(Err(CommandError::Dropped));
+        }
     }
 
     /// It belongs to no process.

@@ -3,10 +3,10 @@
 //! The thread decides whose worker is replaced. A step may wait for a process of another scheduler,
 //! and keeps processes of its own one from running.
 
-use crate::base::frames;
+use crate::base::{dropped, frames};
 use crate::core::local;
 use crate::core::shared::Shared;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{CommandError, Pid};
 use ganger_sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub(crate) fn block_if_replaced(f: impl FnOnce()) -> bool {
 }
 
 fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
+    // What ends this wait may wait for one of these.
+    dropped::answer(|| CommandError::Dropped);
     local::with_any(|queue| {
         // What ends this wait may wait for room in this process.
         if queue.is_some_and(|queue| queue.shared.waiters.is_some())

@@ -1,7 +1,7 @@
 //! The queue of the worker that this thread is, if it is one.
 
 #[cfg(feature = "sim")]
-use crate::base::frames;
+use crate::base::{dropped, frames};
 use crate::core::cell::Task;
 use crate::core::pool::Cache;
 use crate::core::shared::Shared;
@@ -156,7 +156,7 @@ pub(crate) fn leave<R>(f: impl FnOnce() -> R) -> R {
         }
     }
     let _return = Return(CURRENT.replace(ptr::null()));
-    frames::outside(f)
+    frames::outside(|| dropped::outside(f))
 }
 
 /// Calls `f` with this thread's queue, when this thread is a worker of `shared`.

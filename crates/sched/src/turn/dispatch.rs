@@ -11,6 +11,7 @@
 use super::Turn;
 use super::conclude::Failure;
 use crate::base::contain::{contain, contain_and_report, discard, discard_each};
+use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::{CommandResult, Item, of_completion};
@@ -107,12 +108,15 @@ impl CompletionSink for ProcessCell {
     /// Notes that the completer of the handler that is on this thread's stack was dropped. If the
     /// completer is another's, the completion goes through the mailbox.
     fn complete_dropped(self: Arc<Self>, tag: Tag, token: u64) {
-        self.shared.probe.answered();
         // SAFETY: it is used here only.
         if let Some(call) = unsafe { current(&self, token) } {
+            self.shared.probe.answered();
             return call.settle(Answer::Dropped, self);
         }
-        self.complete_behind(of_completion(tag, token, Err(CommandError::Dropped)));
+        if let Err(this) = dropped::put_aside(self, tag, token) {
+            this.shared.probe.answered();
+            this.complete_behind(of_completion(tag, token, Err(CommandError::Dropped)));
+        }
     }
 
     fn pid(&self) -> Option<Pid> {

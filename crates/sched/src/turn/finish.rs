@@ -4,6 +4,7 @@
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
 };
+use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::item::{Item, count, seen};
@@ -14,7 +15,7 @@ use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use ganger_mpsc::Batch;
-use ganger_proc_api::{ExitCause, ExitReason, Process};
+use ganger_proc_api::{CommandError, ExitCause, ExitReason, Process};
 use std::mem::{self, ManuallyDrop};
 use std::ops::DerefMut;
 use tracing::Level;
@@ -133,6 +134,7 @@ pub(crate) fn finish(
     } else {
         take_down(process, items, &mut actions, task, counters);
     }
+    dropped::answer(|| CommandError::Ended(ExitCause::of(reason, text_of_chain)));
     shared.probe.ended(task.pid, task.method, reason);
     shared.probe.interleave(&task.shared);
     // Keeps the process alive until the handle, if there is one, has this reference. That holds

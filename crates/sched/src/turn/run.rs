@@ -3,6 +3,7 @@
 use super::Turn;
 use super::steps::TurnEnd;
 use crate::base::contain::{contain, discard, discard_each};
+use crate::base::dropped;
 use crate::base::frames::{self, Frame};
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
@@ -111,6 +112,7 @@ impl<'a> Runner<'a> {
         shared.probe.turn_begins(&task.probe);
         task.about.run(shared.time.nanos());
         place.count(&counters.turns);
+        let _dropped = dropped::open();
         let guard = place.begin(task.pid);
         let ends = match task.state.begin() {
             Begin::Terminate => {

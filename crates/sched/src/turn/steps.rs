@@ -7,6 +7,7 @@
 use super::Turn;
 use super::catch_up::CatchUp;
 use crate::base::contain::{contain, discard, discard_each, log};
+use crate::base::dropped;
 use crate::core::cell::Task;
 use crate::core::lent_context::LentContext;
 use crate::core::owned::Gathered;
@@ -15,7 +16,7 @@ use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
 use crate::probe::{Decide, Decider, Probe};
 use crate::process::state::Waiting;
-use ganger_proc_api::{ExitReason, Outcome, StepOutput};
+use ganger_proc_api::{CommandError, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
@@ -115,6 +116,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             return Stepped::End;
         }
         if out.waits() {
+            // The process goes on, perhaps in this turn.
+            dropped::answer(|| CommandError::Dropped);
             self.core.go_ons = 0;
             return Stepped::Waits;
         }

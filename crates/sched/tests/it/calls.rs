@@ -2,15 +2,15 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, CommandError, Completion, Context, ExitReason, Reply, SendErrorKind, StepOutput,
-    StepResult,
+    Actor, CommandError, Completion, Context, Event, ExitCause, ExitReason, Pid, Reply,
+    SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{Address, ContextExt, Scheduler};
 use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -128,11 +128,104 @@ fn a_reply_that_is_dropped_is_an_answer() {
     // One that waits in the mailbox when the process ends.
     oracle.send(Ask::End).unwrap();
     let third = oracle.call(Ask::Keep).begin();
-    assert!(matches!(second.wait(), Err(CommandError::Dropped)));
+    let has_ended = |error: &CommandError| matches!(error, CommandError::Ended(ExitCause::Done));
+    assert!(has_ended(&second.wait().unwrap_err()));
     let error = third.wait().unwrap_err();
     let is_refused = matches!(&error, CommandError::Failed(it)
         if it.downcast_ref() == Some(&SendErrorKind::Closed));
-    assert!(is_refused || matches!(error, CommandError::Dropped));
+    assert!(is_refused || has_ended(&error));
+}
+
+/// Ends without an answer, in one of these ways.
+#[derive(Clone, Copy)]
+enum Way {
+    Error,
+    Panic,
+    Done,
+    Later,
+}
+
+/// A process that ends with the first question, or is terminated when it says that it has it.
+fn fails(way: Way, has_it: &Sender<Pid>) -> impl Actor<Message = Reply<u64>> {
+    let (mut kept, has_it) = (Vec::new(), has_it.clone());
+    actor_fn(
+        move |ctx: &Context, reply: Reply<u64>, out: &mut StepOutput| {
+            match way {
+                Way::Error => return Err("no answer today".into()),
+                Way::Panic => panic!("on purpose: no answer"),
+                Way::Done => out.done(()),
+                Way::Later => {
+                    kept.push(reply);
+                    has_it.send(ctx.pid())?;
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+// pins: C1, C2
+#[test]
+fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let (sender, has_it) = channel();
+    let ways = [
+        (Way::Error, "failed: no answer today"),
+        (Way::Panic, "panicked: on purpose: no answer"),
+        (Way::Done, "done"),
+        (Way::Later, "terminated"),
+    ];
+    for (way, cause) in ways {
+        let [first, second] = [(); 2].map(|()| scheduler.spawn_actor(fails(way, &sender)).unwrap());
+        let answer = first.call(|reply| reply).begin();
+        let second = second.address().clone();
+        let asker = process_fn(move |_, events, out| {
+            match events.next() {
+                None => drop(out.ask(second.call(|reply| reply), 1)),
+                Some(Event::Completion(it)) => out.done(it.result.unwrap_err().to_string()),
+                Some(_) => {}
+            }
+            Ok(())
+        });
+        let asker = scheduler.spawn(asker).unwrap();
+        if let Way::Later = way {
+            for pid in has_it.iter().take(2) {
+                scheduler.terminate(pid).unwrap();
+            }
+        }
+        let expected = format!("no answer: the process that was asked has ended: {cause}");
+        assert_eq!(answer.wait().unwrap_err().to_string(), expected);
+        assert_eq!(asker.wait().take::<String>().unwrap(), expected);
+    }
+}
+
+/// Answers a number with it, and asks itself the first time.
+struct AsksItself;
+
+impl Actor for AsksItself {
+    type Message = Reply<u64>;
+
+    fn receive(&mut self, ctx: &Context, _: Reply<u64>, out: &mut StepOutput) -> StepResult {
+        let own = ctx.address::<Reply<u64>>()?;
+        out.ask(own.call(|reply| reply), 1);
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, answer: Completion, out: &mut StepOutput) -> StepResult {
+        out.done(answer.result.unwrap_err().to_string());
+        Ok(())
+    }
+}
+
+// pins: C3
+#[test]
+fn a_process_that_asks_itself_is_told_at_once() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let asks_itself = scheduler.spawn_actor(AsksItself).unwrap();
+    let dropped = asks_itself.call(|reply| reply).wait().unwrap_err();
+    assert!(matches!(dropped, CommandError::Dropped));
+    let error: String = asks_itself.wait().take().unwrap();
+    assert!(error.starts_with("a process can't ask itself"), "{error}");
 }
 
 // pins: R2

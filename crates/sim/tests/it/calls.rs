@@ -1,6 +1,8 @@
 //! Questions to processes, in every order of moves.
 
-use ganger_proc_api::{Actor, CommandError, Completion, Context, Reply, StepOutput, StepResult};
+use ganger_proc_api::{
+    Actor, CommandError, Completion, Context, ExitCause, Reply, StepOutput, StepResult,
+};
 use ganger_sched::Address;
 use ganger_sim::{Rt, Sim};
 
@@ -95,6 +97,7 @@ fn a_test_asks_and_gets_the_answer_or_the_error() {
         let second = fork.call(Fork::Take).begin();
         rt.terminate(fork.pid()).unwrap();
         rt.wait(fork);
-        assert!(matches!(second.wait(), Err(CommandError::Dropped)));
+        let error = second.wait().unwrap_err();
+        assert!(matches!(error, CommandError::Ended(ExitCause::Terminated)));
     });
 }
