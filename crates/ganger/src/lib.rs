@@ -12,7 +12,7 @@
 //!   [`SendAsync`]
 //! - **asking a process**: [`Call`], [`Reply`], [`Answer`]
 //! - **commands**: [`TypedCommand`], [`Asked`], [`Handler`], [`Completer`], [`Command`],
-//!   [`CommandId`], [`CommandError`]
+//!   [`CommandId`], [`CommandError`], [`commands`]
 //! - **the end of a process**: [`ProcessHandle`], [`ExitReason`], [`ExitCause`], [`StopReport`]
 //! - **another one in its place**: [`UpgradeRequest`], [`Factory`], [`UpgradeError`]
 //! - **names and places**: [`Pid`], [`HostName`], [`NodeName`], [`Symbol`], [`Package`]

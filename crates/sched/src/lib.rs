@@ -33,6 +33,12 @@ mod models;
 #[doc(hidden)]
 pub mod sim;
 
+/// What a process can do through its context, as commands.
+pub mod commands {
+    #[doc(inline)]
+    pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};
+}
+
 pub use api::builder::Builder;
 pub use api::call::{Answer, Call};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};

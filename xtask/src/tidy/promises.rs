@@ -5,8 +5,9 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 6] = [
+const PROMISES: [(char, u32, u32); 7] = [
     ('P', 1, 15),
+    ('C', 1, 5),
     ('G', 1, 8),
     ('T', 1, 8),
     ('R', 1, 5),

@@ -1,7 +1,6 @@
 //! What a process asks a handler to do.
 
-use crate::events::ExitCause;
-use crate::values::{BoxError, Payloads, WrongType};
+use crate::values::{BoxError, ExitCause, Payloads, WrongType};
 use std::fmt;
 
 /// Tells a process which of its yields a completion belongs to. The process chooses it. It need not

@@ -1,10 +1,8 @@
 //! The notice that a monitor gets when its target ends.
 
-use super::{CancelReason, ExitReason};
+use super::{ExitCause, ExitReason};
 use crate::commands::Tag;
 use crate::values::Pid;
-use std::fmt;
-use std::sync::Arc;
 
 /// The end of a process, as a process that [monitors](crate::Context::monitor) it sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,30 +23,6 @@ impl ExitNotice {
     }
 }
 
-/// How a process ended, as its monitors learn it.
-///
-/// Its result or its error goes to the owner of its handle alone. A cause can be cloned for many
-/// monitors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExitCause {
-    /// It finished by itself.
-    Done,
-    /// A step returned an error. The text is the error's, followed by those of its sources. The
-    /// worker that ends the process makes it before any notice is sent.
-    Failed(Arc<str>),
-    /// A step panicked, with this message.
-    Panicked(Arc<str>),
-    /// It was cancelled for this reason, and has not said how it finishes.
-    Cancelled(CancelReason),
-    /// It was terminated: by a call, or because a shutdown's deadline had passed.
-    Terminated,
-    /// It asked to be replaced, and the replacement failed for this reason.
-    UpgradeFailed(Arc<str>),
-    /// No process had that PID when the monitor was set up: it had ended before, or never existed.
-    NotFound,
-}
-
 impl ExitCause {
     /// The cause that belongs to `reason`; `text` makes the texts of errors. For schedulers.
     #[doc(hidden)]
@@ -64,26 +38,6 @@ impl ExitCause {
             ExitReason::Cancelled(reason) => Self::Cancelled(reason.clone()),
             ExitReason::Terminated => Self::Terminated,
             ExitReason::UpgradeFailed(error) => Self::UpgradeFailed(text(error).into()),
-        }
-    }
-
-    /// Whether it finished by itself.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        *self == Self::Done
-    }
-}
-
-impl fmt::Display for ExitCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Done => f.write_str("done"),
-            Self::Failed(error) => write!(f, "failed: {error}"),
-            Self::Panicked(message) => write!(f, "panicked: {message}"),
-            Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
-            Self::Terminated => f.write_str("terminated"),
-            Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
-            Self::NotFound => f.write_str("no such process"),
         }
     }
 }

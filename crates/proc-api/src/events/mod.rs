@@ -5,14 +5,13 @@
 //!
 //! **Imports.** `commands`, `values` and `raw`.
 
-mod cancel;
 mod event;
 mod exit;
 mod exit_notice;
 mod queue;
 
-pub use cancel::CancelReason;
+pub use crate::values::{CancelReason, ExitCause};
 pub use event::Event;
 pub use exit::{ExitReason, UpgradeError};
-pub use exit_notice::{ExitCause, ExitNotice, MonitorError};
+pub use exit_notice::{ExitNotice, MonitorError};
 pub use queue::{EventCursor, EventNode, EventQueue, Events};

@@ -2,7 +2,7 @@
 
 use crate::base::contain::discard_each;
 use crate::base::stats::Counters;
-use crate::handlers::calls::{CALL, CallHandler};
+use crate::handlers::calls::{CallHandler, OWN};
 use ganger_proc_api::{CommandId, Handler, Symbol, TypedCommand};
 use std::any::type_name;
 use std::cell::OnceCell;
@@ -109,7 +109,10 @@ impl Handlers {
             high: HashMap::new(),
             typed: Vec::new(),
         };
-        this.insert(CALL, Arc::new(CallHandler));
+        let handler: Arc<dyn Handler> = Arc::new(CallHandler);
+        for id in OWN {
+            this.insert(id, Arc::clone(&handler));
+        }
         this
     }
 

@@ -181,7 +181,9 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
         let second = second.address().clone();
         let asker = process_fn(move |_, events, out| {
             match events.next() {
-                None => drop(out.ask(second.call(|reply| reply), 1)),
+                None => {
+                    out.ask(second.call(|reply| reply), 1);
+                }
                 Some(Event::Completion(it)) => out.done(it.result.unwrap_err().to_string()),
                 Some(_) => {}
             }

@@ -1,0 +1,81 @@
+//! Why a process is asked to finish, and how it ended.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a process is asked to finish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CancelReason {
+    /// The scheduler is stopping.
+    Shutdown,
+    /// Another process, or code outside, cancelled the process for this reason.
+    Requested(Arc<str>),
+}
+
+impl From<&str> for CancelReason {
+    fn from(text: &str) -> Self {
+        Self::Requested(text.into())
+    }
+}
+
+impl From<String> for CancelReason {
+    fn from(text: String) -> Self {
+        Self::Requested(text.into())
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shutdown => f.write_str("the scheduler is stopping"),
+            Self::Requested(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// How a process ended, as its monitors learn it.
+///
+/// Its result or its error goes to the owner of its handle alone. A cause can be cloned for many
+/// monitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExitCause {
+    /// It finished by itself.
+    Done,
+    /// A step returned an error. The text is the error's, followed by those of its sources. The
+    /// worker that ends the process makes it before any notice is sent.
+    Failed(Arc<str>),
+    /// A step panicked, with this message.
+    Panicked(Arc<str>),
+    /// It was cancelled for this reason, and has not said how it finishes.
+    Cancelled(CancelReason),
+    /// It was terminated: by a call, or because a shutdown's deadline had passed.
+    Terminated,
+    /// It asked to be replaced, and the replacement failed for this reason.
+    UpgradeFailed(Arc<str>),
+    /// No process had that PID when the monitor was set up: it had ended before, or never existed.
+    NotFound,
+}
+
+impl ExitCause {
+    /// Whether it finished by itself.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        *self == Self::Done
+    }
+}
+
+impl fmt::Display for ExitCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
+            Self::Terminated => f.write_str("terminated"),
+            Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
+            Self::NotFound => f.write_str("no such process"),
+        }
+    }
+}
