@@ -8,11 +8,10 @@ use ganger_sched::commands::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Term
 use ganger_sched::{NotFound, Scheduler};
 use std::sync::mpsc::{Sender, channel};
 
+type ActBox = Box<dyn FnOnce(&mut StepOutput) + std::marker::Send>;
+
 /// A process that does the first act, and then one with each event. It ends with the last event.
-fn acts<const N: usize>(
-    acts: [Box<dyn FnOnce(&mut StepOutput) + std::marker::Send>; N],
-    events: Sender<Event>,
-) -> impl ganger_proc_api::Process {
+fn acts<const N: usize>(acts: [ActBox; N], events: Sender<Event>) -> impl ganger_proc_api::Process {
     let mut acts = acts.into_iter();
     process_fn(move |_, given, out| {
         for event in given {
