@@ -55,5 +55,6 @@ pub use ganger_proc_api::NotFound;
 pub use handlers::commands::{CommandRegistry, RegisterError, RegisterErrorKind};
 pub use handlers::factories::{Factory, FactoryError};
 pub use process::exit_action::{ExitAction, ExitKey};
+pub use process::exit_signal::{Arrived, ExitSignal};
 pub use process::state::ProcessState;
 pub use progress::report::{StopError, StopReport};

@@ -89,6 +89,10 @@ impl Waits {
         let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
         loop {
             let event = match events.peek() {
+                // What is behind it would come instead, a message for instance.
+                Some(Event::Exit(notice)) if notice.is_withdrawn() => {
+                    events.take_where(|it| matches!(it, Event::Cancel(_) | Event::Exit(_)))
+                }
                 Some(Event::Cancel(_) | Event::Exit(_) | Event::Completion(_)) => events.next(),
                 // Control messages that were left may be in front of other system events.
                 Some(Event::Control(_)) => {
@@ -111,10 +115,16 @@ impl Waits {
             }
         }
         while self.open > 0
-            && let Some(Event::Completion(it)) =
-                events.take_new_where(|it| matches!(it, Event::Completion(_)))
+            && let Some(event) =
+                events.take_new_where(|it| matches!(it, Event::Completion(_) | Event::Exit(_)))
         {
-            self.settle(it.tag, None, Answer::Completion(it.result));
+            match event {
+                Event::Completion(it) => {
+                    self.settle(it.tag, None, Answer::Completion(it.result));
+                }
+                Event::Exit(it) => self.settle(it.tag, Some(it.pid), Answer::Exit(it.cause)),
+                _ => {}
+            }
         }
         if must_wake {
             mem::take(&mut self.watchers)

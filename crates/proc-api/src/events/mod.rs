@@ -14,5 +14,5 @@ mod queue;
 pub use cancel::CancelReason;
 pub use event::Event;
 pub use exit::{ExitReason, UpgradeError};
-pub use exit_notice::{ExitCause, ExitNotice, MonitorError};
+pub use exit_notice::{ExitCause, ExitNotice, MonitorError, Withdrawal};
 pub use queue::{EventCursor, EventNode, EventQueue, Events};

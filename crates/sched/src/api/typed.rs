@@ -133,6 +133,12 @@ pub trait ContextExt {
         method: Symbol,
     ) -> Result<Address<M>, SubmitError>;
 
+    /// The scheduler, if the process has one.
+    fn scheduler(&self) -> Option<Handle>;
+
+    /// The address of this process, which promises no type of messages; `None` without a scheduler.
+    fn untyped_address(&self) -> Option<Address>;
+
     /// The scheduler's source of that type: see [`Handle::source`].
     fn source<S: Source>(&self) -> Option<Arc<S>>;
 }
@@ -166,6 +172,15 @@ impl ContextExt for Context {
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
         start(self, ProcessBox::boxed(process), method)
+    }
+
+    fn untyped_address(&self) -> Option<Address> {
+        self.backend::<ProcessCell>().map(Address::new)
+    }
+
+    fn scheduler(&self) -> Option<Handle> {
+        let shared = Arc::clone(&self.backend::<ProcessCell>()?.shared);
+        Some(Handle { shared })
     }
 
     fn source<S: Source>(&self) -> Option<Arc<S>> {
@@ -341,8 +356,8 @@ impl<M: Send + 'static> ProcessHandle<M> {
 /// Reaches a process that makes its own messages of those of type `M`: see
 /// [`Address::recipient`]. Cloning it is cheap.
 pub struct Recipient<M> {
-    task: Task,
-    convert: fn(M) -> Message,
+    pub(super) task: Task,
+    pub(super) convert: fn(M) -> Message,
 }
 
 impl<M: 'static> Recipient<M> {

@@ -41,6 +41,7 @@ mod routing;
 mod scheduling;
 mod send_all;
 mod shutdown;
+mod signals;
 mod sources;
 mod spares;
 mod spawners;
