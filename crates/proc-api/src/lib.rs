@@ -13,7 +13,7 @@ pub use commands::{
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,
-    UpgradeError,
+    UpgradeError, Withdrawal,
 };
 #[doc(hidden)]
 pub use events::{EventCursor, EventNode};

@@ -89,6 +89,10 @@ impl Waits {
         let mut must_wake = !self.watchers.is_empty() && events.len() > self.left;
         loop {
             let event = match events.peek() {
+                // What is behind it would come instead, a message for instance.
+                Some(Event::Exit(notice)) if notice.is_withdrawn() => {
+                    events.take_where(|it| matches!(it, Event::Cancel(_) | Event::Exit(_)))
+                }
                 Some(Event::Cancel(_) | Event::Exit(_) | Event::Completion(_)) => events.next(),
                 // Control messages that were left may be in front of other system events.
                 Some(Event::Control(_)) => {
@@ -111,10 +115,16 @@ impl Waits {
             }
         }
         while self.open > 0
-            && let Some(Event::Completion(it)) =
-                events.take_new_where(|it| matches!(it, Event::Completion(_)))
+            && let Some(event) =
+                events.take_new_where(|it| matches!(it, Event::Completion(_) | Event::Exit(_)))
         {
-            self.settle(it.tag, None, Answer::Completion(it.result));
+            match event {
+                Event::Completion(it) => {
+                    self.settle(it.tag, None, Answer::Completion(it.result));
+                }
+                Event::Exit(it) => self.settle(it.tag, Some(it.pid), Answer::Exit(it.cause)),
+                _ => {}
+            }
         }
         if must_wake {
             mem::take(&mut self.watchers)
@@ -192,6 +202,13 @@ impl Waits {
     /// A new wait: for the end of that process, or else for a completion.
     pub(crate) fn open(&mut self, waker: Option<Waker>, of: Option<Pid>) -> Tag {
         self.insert(Holds::Wait { waker, of })
+    }
+
+    /// The wait is for the end of that process.
+    pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
+        if let Some(Holds::Wait { of, .. }) = self.place(tag) {
+            *of = Some(pid);
+        }
     }
 
     /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.

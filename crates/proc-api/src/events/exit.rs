@@ -1,6 +1,6 @@
 //! How a process ends.
 
-use super::CancelReason;
+use super::{CancelReason, ExitCause};
 use crate::values::{BoxError, Payload, Symbol};
 use std::any::Any;
 use std::error::Error;
@@ -22,6 +22,8 @@ pub enum ExitReason {
     Terminated,
     /// It asked to be replaced, and the replacement failed.
     UpgradeFailed(UpgradeError),
+    /// An exit signal ended it, of a linked process for instance, for this cause.
+    Exited(ExitCause),
 }
 
 impl ExitReason {
@@ -84,6 +86,7 @@ impl fmt::Display for ExitReason {
             Self::Cancelled(reason) => write!(f, "cancelled: {reason}"),
             Self::Terminated => f.write_str("terminated"),
             Self::UpgradeFailed(error) => write!(f, "upgrade failed: {error}"),
+            Self::Exited(cause) => write!(f, "{cause}"),
         }
     }
 }

@@ -3,9 +3,11 @@
 use super::{ExitCause, ExitReason};
 use crate::commands::Tag;
 use crate::values::Pid;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The end of a process, as a process that [monitors](crate::Context::monitor) it sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ExitNotice {
     /// The process that has ended.
     pub pid: Pid,
@@ -13,13 +15,109 @@ pub struct ExitNotice {
     pub tag: Tag,
     /// How it ended.
     pub cause: ExitCause,
+    in_order: bool,
+    withdrawal: Option<Withdrawal>,
 }
 
 impl ExitNotice {
     /// A notice, for schedulers and for unit tests of processes.
     #[must_use]
     pub fn new(pid: Pid, tag: Tag, cause: ExitCause) -> Self {
-        Self { pid, tag, cause }
+        Self {
+            pid,
+            tag,
+            cause,
+            in_order: false,
+            withdrawal: None,
+        }
+    }
+
+    /// The same notice, as one that overtakes nothing: for schedulers.
+    #[must_use]
+    pub fn in_order(self) -> Self {
+        Self {
+            in_order: true,
+            ..self
+        }
+    }
+
+    /// Whether it stays behind the messages that have arrived before it.
+    #[must_use]
+    pub fn is_in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// The same notice, which no step is shown once it has been withdrawn: for crates above the
+    /// scheduler.
+    #[must_use]
+    pub fn withdrawn_by(self, withdrawal: &Withdrawal) -> Self {
+        Self {
+            withdrawal: Some(withdrawal.clone()),
+            ..self
+        }
+    }
+
+    /// Whether it has been withdrawn, so that [`Events`](crate::Events) passes it over.
+    #[must_use]
+    #[inline]
+    pub fn is_withdrawn(&self) -> bool {
+        (self.withdrawal.as_ref()).is_some_and(Withdrawal::is_withdrawn)
+    }
+}
+
+/// Two notices are equal when they say the same.
+impl PartialEq for ExitNotice {
+    fn eq(&self, other: &Self) -> bool {
+        (self.pid, self.tag, &self.cause) == (other.pid, other.tag, &other.cause)
+    }
+}
+
+impl Eq for ExitNotice {}
+
+/// Withdraws notices of exits, queued ones included. A clone withdraws the same notices.
+///
+/// ```
+/// use ganger_proc_api::{Event, Events, ExitCause, ExitNotice, Withdrawal};
+/// use std::collections::VecDeque;
+///
+/// let withdrawal = Withdrawal::default();
+/// let notice = ExitNotice::new("{main|7}".parse()?, 1, ExitCause::Done);
+/// let notice = Event::Exit(Box::new(notice.withdrawn_by(&withdrawal)));
+/// let mut queue = VecDeque::from([notice]);
+/// withdrawal.withdraw();
+/// assert!(Events::new(&mut queue).next().is_none());
+/// # Ok::<(), ganger_proc_api::BoxError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Withdrawal(Arc<AtomicBool>);
+
+impl Withdrawal {
+    /// From now on no step is shown the notices. A step that runs elsewhere meanwhile may have seen
+    /// one.
+    pub fn withdraw(&self) {
+        // Ordering: Relaxed: it publishes nothing. A later step of the same process comes after
+        // this in the order of the process's turns.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the notices have been withdrawn.
+    #[must_use]
+    #[inline]
+    pub fn is_withdrawn(&self) -> bool {
+        // Ordering: Relaxed, as for the store in `withdraw`.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether both withdraw the same notices.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether anything but this one knows of it: a notice for instance that no step has taken.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 }
 
@@ -38,6 +136,7 @@ impl ExitCause {
             ExitReason::Cancelled(reason) => Self::Cancelled(reason.clone()),
             ExitReason::Terminated => Self::Terminated,
             ExitReason::UpgradeFailed(error) => Self::UpgradeFailed(text(error).into()),
+            ExitReason::Exited(cause) => cause.clone(),
         }
     }
 }

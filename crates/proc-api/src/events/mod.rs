@@ -13,5 +13,5 @@ mod queue;
 pub use crate::values::{CancelReason, ExitCause};
 pub use event::Event;
 pub use exit::{ExitReason, UpgradeError};
-pub use exit_notice::{ExitNotice, MonitorError};
+pub use exit_notice::{ExitNotice, MonitorError, Withdrawal};
 pub use queue::{EventCursor, EventNode, EventQueue, Events};

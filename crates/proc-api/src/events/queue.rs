@@ -126,7 +126,8 @@ impl<'a> Events<'a> {
         self.len() == 0
     }
 
-    /// The next event, left in place.
+    /// The next event, left in place. It may be a notice that has been withdrawn, which
+    /// [`next`](Iterator::next) passes over.
     #[must_use]
     pub fn peek(&self) -> Option<&Event> {
         match &self.reader {
@@ -137,15 +138,23 @@ impl<'a> Events<'a> {
 
     /// Takes the first event for which `wanted` holds. The others keep their order. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        self.queue.take_where(&mut wanted)
+        self.queue
+            .take_where(&mut |event| !is_withdrawn(event) && wanted(event))
     }
 
     /// As [`take_where`](Self::take_where), among the new messages and completions at the least:
     /// for crates whose earlier steps have looked at the others. O(new events).
     #[doc(hidden)]
     pub fn take_new_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        self.queue.take_new_where(&mut wanted)
+        self.queue
+            .take_new_where(&mut |event| !is_withdrawn(event) && wanted(event))
     }
+}
+
+/// Whether it is a notice that is not to be shown any more.
+#[inline]
+fn is_withdrawn(event: &Event) -> bool {
+    matches!(event, Event::Exit(notice) if notice.is_withdrawn())
 }
 
 impl Iterator for Events<'_> {
@@ -153,15 +162,21 @@ impl Iterator for Events<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        match &mut self.reader {
-            Some(reader) => reader.next(),
-            None => self.queue.pop_front(),
+        loop {
+            let event = match &mut self.reader {
+                Some(reader) => reader.next(),
+                None => self.queue.pop_front(),
+            };
+            if !event.as_ref().is_some_and(is_withdrawn) {
+                return event;
+            }
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = self.len();
-        (left, Some(left))
+        // Those that have been withdrawn are passed over.
+        (0, Some(left))
     }
 }
 

@@ -251,7 +251,8 @@ impl Context {
     /// to it at once. Blocks briefly at most, for the lock under which names change.
     ///
     /// # Errors
-    /// [`RegisterNameError`] when a process has that name. That process may be this one.
+    /// [`RegisterNameError`] when another process has that name. A name that this process has
+    /// already stays as it is.
     pub fn register_name(&self, name: &str) -> Result<(), RegisterNameError> {
         Arc::clone(&self.backend).register_name(name)
     }

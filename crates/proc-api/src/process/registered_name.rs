@@ -18,7 +18,7 @@ pub struct RegisterNameError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterNameErrorKind {
-    /// A process has that name already. It may be the same process.
+    /// Another process has that name already.
     #[error("{holder} has that name")]
     Taken {
         /// The process that has it.

@@ -14,7 +14,8 @@ pub(crate) enum Entry {
     Completion(Tag, u64),
     Cancel,
     Control(Print),
-    Exit(Pid, Tag),
+    /// With whether it stays behind messages.
+    Exit(Pid, Tag, bool),
     Upgrade,
 }
 
@@ -85,7 +86,7 @@ impl Entry {
             Event::Completion(it) => Some(Self::Completion(it.tag, it.token())),
             Event::Cancel(_) => Some(Self::Cancel),
             Event::Control(message) => Some(Self::Control(Print::of(message))),
-            Event::Exit(exit) => Some(Self::Exit(exit.pid, exit.tag)),
+            Event::Exit(exit) => Some(Self::Exit(exit.pid, exit.tag, exit.is_in_order())),
             _ => None,
         }
     }
@@ -93,7 +94,7 @@ impl Entry {
     fn is_system(&self) -> bool {
         matches!(
             self,
-            Self::Cancel | Self::Control(_) | Self::Exit(..) | Self::Upgrade
+            Self::Cancel | Self::Control(_) | Self::Exit(_, _, false) | Self::Upgrade
         )
     }
 

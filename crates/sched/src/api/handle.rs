@@ -25,6 +25,7 @@ use ganger_proc_api::{
     CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
     Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +57,14 @@ impl Handle {
     #[must_use]
     pub fn source<S: Source>(&self) -> Option<Arc<S>> {
         self.shared.source()
+    }
+
+    /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
+    /// `make` makes at the first call. It goes with the scheduler's memory, so it keeps no `Handle`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
+        self.shared.extensions.get(|| make(self))
     }
 
     /// Registers `handler` for the command `id`, under a name for messages to people. The id is
@@ -177,6 +186,12 @@ impl Handle {
         let result = self.shared.route_control(package);
         self.called("send_control");
         result
+    }
+
+    /// Whether the PID is one of this scheduler, of a live process or not.
+    #[must_use]
+    pub fn is_local(&self, pid: Pid) -> bool {
+        self.shared.is_local(pid)
     }
 
     /// The address of the live process with that PID, to send to it without further look-ups.

@@ -45,6 +45,20 @@ impl<M: ?Sized> Address<M> {
         self.task.pid
     }
 
+    /// Whether the process takes nothing any more: it is being closed, or has ended. Once `true`,
+    /// it stays `true`.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.task.state.is_closed()
+    }
+
+    /// Whether both lead to the same process. Two processes that have had one PID after each other
+    /// are not the same.
+    #[must_use]
+    pub fn is_same<N: ?Sized>(&self, other: &Address<N>) -> bool {
+        Arc::ptr_eq(&self.task, &other.task)
+    }
+
     /// The same address, which promises no type of messages.
     #[must_use]
     pub fn untyped(&self) -> &Address {
@@ -259,6 +273,18 @@ impl<M: ?Sized> fmt::Debug for ProcessHandle<M> {
             .field("pid", &self.pid())
             .field("is_finished", &self.is_finished())
             .finish()
+    }
+}
+
+impl<M: ?Sized> AsRef<Address<M>> for ProcessHandle<M> {
+    fn as_ref(&self) -> &Address<M> {
+        &self.address
+    }
+}
+
+impl<M: ?Sized> AsRef<Self> for Address<M> {
+    fn as_ref(&self) -> &Self {
+        self
     }
 }
 

@@ -2,19 +2,24 @@
 
 use crate::api::handle::Handle;
 use crate::api::process_handle::Address;
+use crate::api::typed::Recipient;
 use crate::core::cell::Task;
 use crate::core::item::Item;
 use crate::probe::Probe;
+use crate::process::exit_signal::ExitSignal;
 use ganger_proc_api::{Event, ExitNotice, Message, Pid};
 
 /// What [`Handle::send_system`] puts to a process.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SystemEvent {
-    /// The process gets it as [`Event::Exit`].
+    /// The process gets it as [`Event::Exit`]. A notice that is
+    /// [in order](ExitNotice::in_order) overtakes nothing.
     Exit(ExitNotice),
     /// The process gets it as [`Event::Control`].
     Control(Message),
+    /// It is asked before the next step of the process what there is to do.
+    Signal(Box<dyn ExitSignal>),
 }
 
 /// A system event was not accepted, because no live process has the PID. The event is inside.
@@ -87,6 +92,26 @@ impl Address {
     }
 }
 
+impl<M: 'static> Recipient<M> {
+    /// Sends a message that no limit refuses, for crates that build on the scheduler: see
+    /// [`Handle::send_system`]. The process gets it as [`Event::Control`].
+    ///
+    /// # Errors
+    /// [`SystemSendError`], with the message inside, when the process has ended.
+    pub fn send_system(&self, message: M) -> Result<(), SystemSendError> {
+        let event = SystemEvent::Control((self.convert)(message));
+        let refused = send(&self.task, event);
+        self.task.called("send_system");
+        refused.map_err(|event| SystemSendError::new(self.pid(), event))
+    }
+
+    /// As [`Address::is_closed`].
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.task.state.is_closed()
+    }
+}
+
 impl SystemSendError {
     fn new(pid: Pid, event: SystemEvent) -> Self {
         let event = Box::new(event);
@@ -102,9 +127,16 @@ fn send(task: &Task, event: SystemEvent) -> Result<(), SystemEvent> {
             return sent.map_err(SystemEvent::Control);
         }
         SystemEvent::Exit(notice) => Item::Event(Event::Exit(Box::new(notice))),
+        SystemEvent::Signal(signal) => Item::Signal(signal),
     };
-    match task.push_system(notice) {
+    let pushed = if notice.is_system() {
+        task.push_system(notice)
+    } else {
+        task.push(notice)
+    };
+    match pushed {
         Err(Item::Event(Event::Exit(notice))) => Err(SystemEvent::Exit(*notice)),
+        Err(Item::Signal(signal)) => Err(SystemEvent::Signal(signal)),
         Err(_) => unreachable!("the mailbox gives back what was pushed"),
         Ok(()) => Ok(()),
     }

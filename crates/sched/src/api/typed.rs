@@ -3,6 +3,7 @@
 use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::spawner::Spawner;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::core::sources::Source;
@@ -10,14 +11,14 @@ use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, Process, SendError,
-    SubmitError, SubmitErrorKind, Symbol,
+    SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 
 /// The entry point that actors are started with.
-const METHOD: Symbol = Symbol::new("actor");
+pub(super) const METHOD: Symbol = Symbol::new("actor");
 
 impl Handle {
     /// Starts an [`Actor`]: calls its `init` on this thread, makes its PID visible, and queues it.
@@ -99,6 +100,20 @@ pub trait ContextExt {
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
 
+    /// Begins to start a process in the same scheduler, together with what is to hold from its first
+    /// moment on.
+    fn spawner(&self) -> Spawner<Context>;
+
+    /// Begins to start a process that this one monitors: see [`Spawner`].
+    fn monitored(&self, tag: Tag) -> Spawner<Context> {
+        self.spawner().monitored(tag)
+    }
+
+    /// Begins to start a process that gets a name: see [`Spawner`].
+    fn named(&self, name: impl Into<Box<str>>) -> Spawner<Context> {
+        self.spawner().named(name)
+    }
+
     /// Registers what has to happen when this process ends: see [`ExitAction`] and
     /// [`Handle::add_exit_action`].
     ///
@@ -118,6 +133,12 @@ pub trait ContextExt {
         method: Symbol,
     ) -> Result<Address<M>, SubmitError>;
 
+    /// The scheduler, if the process has one.
+    fn scheduler(&self) -> Option<Handle>;
+
+    /// The address of this process, which promises no type of messages; `None` without a scheduler.
+    fn untyped_address(&self) -> Option<Address>;
+
     /// The scheduler's source of that type: see [`Handle::source`].
     fn source<S: Source>(&self) -> Option<Arc<S>>;
 }
@@ -134,6 +155,10 @@ impl ContextExt for Context {
         start(self, ProcessBox::new(ActorProcess(actor)), METHOD)
     }
 
+    fn spawner(&self) -> Spawner<Context> {
+        Spawner::new(self.clone())
+    }
+
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {
         match self.backend::<ProcessCell>() {
             Some(task) => exit_actions::add(&task, action),
@@ -147,6 +172,15 @@ impl ContextExt for Context {
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
         start(self, ProcessBox::boxed(process), method)
+    }
+
+    fn untyped_address(&self) -> Option<Address> {
+        self.backend::<ProcessCell>().map(Address::new)
+    }
+
+    fn scheduler(&self) -> Option<Handle> {
+        let shared = Arc::clone(&self.backend::<ProcessCell>()?.shared);
+        Some(Handle { shared })
     }
 
     fn source<S: Source>(&self) -> Option<Arc<S>> {
@@ -322,8 +356,8 @@ impl<M: Send + 'static> ProcessHandle<M> {
 /// Reaches a process that makes its own messages of those of type `M`: see
 /// [`Address::recipient`]. Cloning it is cheap.
 pub struct Recipient<M> {
-    task: Task,
-    convert: fn(M) -> Message,
+    pub(super) task: Task,
+    pub(super) convert: fn(M) -> Message,
 }
 
 impl<M: 'static> Recipient<M> {

@@ -4,6 +4,7 @@
 use crate::core::cell::Task;
 use crate::probe::Arrival;
 use crate::process::exit_actions::ExitRequest;
+use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
     CommandError, Completion, Event, Message, Payload, Pid, SendError, SendErrorKind, Tag,
@@ -18,6 +19,8 @@ pub(crate) enum Item {
     Upgrade(Box<UpgradeRequest>),
     /// What is asked of the end of the process.
     Exit(ExitRequest),
+    /// It says before the next step what there is to do.
+    Signal(Box<dyn ExitSignal>),
     /// Nothing: it just wakes the process.
     Nudge,
     /// A waker wants a step, and leaves its reference to the process.
@@ -30,10 +33,12 @@ const _: () = assert!(size_of::<Item>() == size_of::<Event>());
 impl Item {
     /// Whether it overtakes the others.
     pub(crate) fn is_system(&self) -> bool {
-        matches!(
-            self,
-            Self::Event(Event::Cancel(_) | Event::Control(_) | Event::Exit(_)) | Self::Upgrade(_)
-        )
+        match self {
+            Self::Event(Event::Exit(notice)) => !notice.is_in_order(),
+            Self::Event(Event::Cancel(_) | Event::Control(_)) => true,
+            Self::Upgrade(_) | Self::Signal(_) => true,
+            _ => false,
+        }
     }
 
     /// What a probe sees of it: nothing, if no step sees it and it asks for nothing.
@@ -42,7 +47,7 @@ impl Item {
         match self {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
-            Self::Exit(_) | Self::Nudge | Self::Wake(_) => None,
+            Self::Exit(_) | Self::Signal(_) | Self::Nudge | Self::Wake(_) => None,
         }
     }
 }

@@ -9,13 +9,15 @@ use crate::core::side_queues::{BatchPlan, SideQueues};
 use crate::core::step_events::StepEvents;
 use crate::process::about::About;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
+use crate::process::exit_signal::ExitSignal;
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
+    CancelReason, Completion, EndCall, Event, EventCursor, ExitNotice, Pid, Process, Tag,
+    UpgradeRequest,
 };
 use std::mem;
 use std::sync::Weak;
@@ -55,6 +57,8 @@ pub(crate) enum Gathered {
     Nothing,
     /// Replace the process first.
     Upgrade(Box<UpgradeRequest>),
+    /// Ask a signal first.
+    Signal(Box<dyn ExitSignal>),
 }
 
 impl Core {
@@ -247,6 +251,7 @@ impl Core {
         if self.aside.is_some() {
             match self.gather_system(state, limit, counters) {
                 BatchPlan::Upgrade(request) => return Gathered::Upgrade(request),
+                BatchPlan::Signal(signal) => return Gathered::Signal(signal),
                 BatchPlan::Room(room) => limit = room,
                 BatchPlan::Cancel(reason, room) => {
                     return self.gather_cancel(reason, room, counters);
@@ -260,7 +265,7 @@ impl Core {
                     self.yields.finish(completion.token())
                 }
                 Item::Event(_) => true,
-                Item::Upgrade(_) | Item::Exit(_) | Item::Nudge | Item::Wake(_) => false,
+                _ => false,
             };
             if !is_event {
                 return self.gather_more(events, limit, counters);
@@ -298,7 +303,7 @@ impl Core {
         }
         if taken > 0 {
             state.take_system(taken);
-            if !matches!(share, BatchPlan::Upgrade(_)) {
+            if !matches!(share, BatchPlan::Upgrade(_) | BatchPlan::Signal(_)) {
                 self.go_ons = 1;
             }
         }
@@ -318,6 +323,14 @@ impl Core {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
             other => other,
         }
+    }
+
+    /// The next step is shown a notice.
+    #[cold]
+    pub(crate) fn show_notice(&mut self, notice: ExitNotice) {
+        let notice = Item::Event(Event::Exit(Box::new(notice)));
+        self.aside.get_or_insert_default().show_last(notice);
+        self.must_step();
     }
 
     /// A step follows, even if there is no event.
@@ -350,7 +363,7 @@ impl Core {
                     discard(None, counters, completion);
                 }
                 Item::Event(_) => gathered.push_back(item),
-                Item::Upgrade(_) => unreachable!("an upgrade is in the system lane"),
+                Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
             }
         }
         let events = gathered.len();

@@ -6,6 +6,7 @@ use crate::base::frames;
 use crate::base::long_steps::LongSteps;
 use crate::base::stats::{AllCounters, Counters};
 use crate::core::cell::Task;
+use crate::core::extensions::Extensions;
 use crate::core::local;
 use crate::core::local::LocalQueue;
 use crate::core::pool::{Cache, FRESH, Pool};
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) idle: Idle,
     pub(crate) keeper: Keeper,
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    pub(crate) extensions: Extensions,
     pub(crate) probe: Active,
     pub(crate) worker_slots: WorkerSlots,
     pub(crate) long_steps: LongSteps,
@@ -133,6 +135,7 @@ impl Shared {
             idle: Idle::new(workers, slots),
             keeper: Keeper::new(sources.len(), slots + 1),
             sources,
+            extensions: Extensions::default(),
             probe: Active::new(&config, slots),
             worker_slots: WorkerSlots::new(workers, slots, pins),
             long_steps: LongSteps::default(),

@@ -11,6 +11,7 @@
 
 use crate::core::item::Item;
 use crate::process::exit_actions::ExitActions;
+use crate::process::exit_signal::ExitSignal;
 use ganger_mpsc::Batch;
 use ganger_proc_api::{CancelReason, Event, UpgradeRequest};
 use std::mem;
@@ -40,6 +41,8 @@ pub(crate) struct SideQueues {
 pub(crate) enum BatchPlan {
     /// There is no batch: an upgrade comes first.
     Upgrade(Box<UpgradeRequest>),
+    /// There is none: a signal comes first.
+    Signal(Box<dyn ExitSignal>),
     /// Room for so many new events.
     Room(usize),
     /// The same, and the step is the first to be shown a cancellation, for this reason.
@@ -65,15 +68,20 @@ impl SideQueues {
         }
         let is_event = |item: &&Item| matches!(item, Item::Event(_));
         let count = self.system.iter().take(limit).take_while(is_event).count();
-        let share = if count == 0
-            && let Some(Item::Upgrade(request)) = self.system.pop_front()
-        {
-            BatchPlan::Upgrade(request)
+        let first = if count == 0 {
+            self.system.pop_front()
         } else {
-            self.show(count);
-            // An upgrade that is next ends the batch.
-            let has_more = !self.system.is_empty();
-            BatchPlan::Room(if has_more { 0 } else { limit - count })
+            None
+        };
+        let share = match first {
+            Some(Item::Upgrade(request)) => BatchPlan::Upgrade(request),
+            Some(Item::Signal(signal)) => BatchPlan::Signal(signal),
+            _ => {
+                self.show(count);
+                // An upgrade or a signal that is next ends the batch.
+                let has_more = !self.system.is_empty();
+                BatchPlan::Room(if has_more { 0 } else { limit - count })
+            }
         };
         let keeps_out = !matches!(share, BatchPlan::Room(1..));
         self.streak = if others_wait && keeps_out {
@@ -82,6 +90,15 @@ impl SideQueues {
             0
         };
         share
+    }
+
+    /// The next step is shown that, behind the other system events.
+    pub(crate) fn show_last(&mut self, notice: Item) {
+        let older = self.left.iter().take_while(|item| item.is_system()).count();
+        let mut shown = self.left.split_to(older);
+        shown.push_back(notice);
+        shown.append(mem::take(&mut self.left));
+        self.left = shown;
     }
 
     /// Moves so many system events to those that the next step is shown.

@@ -42,6 +42,9 @@ impl Names {
         match self.holders.entry(name.into()) {
             Entry::Occupied(taken) => {
                 let holder = *taken.get();
+                if holder == pid {
+                    return Ok(());
+                }
                 Err(RegisterNameErrorKind::Taken { holder })
             }
             Entry::Vacant(free) => {

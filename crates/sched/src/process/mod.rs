@@ -9,6 +9,7 @@ pub(crate) mod about;
 pub(crate) mod accepts;
 pub(crate) mod exit_action;
 pub(crate) mod exit_actions;
+pub(crate) mod exit_signal;
 pub(crate) mod exit_slot;
 pub(crate) mod outstanding;
 pub(crate) mod process_box;

@@ -6,7 +6,7 @@
 
 use super::Turn;
 use super::catch_up::CatchUp;
-use crate::base::contain::{contain, discard, discard_each, log};
+use crate::base::contain::{contain, contain_and_report, discard, discard_each, log};
 use crate::base::dropped;
 use crate::core::cell::Task;
 use crate::core::lent_context::LentContext;
@@ -14,9 +14,10 @@ use crate::core::owned::Gathered;
 use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
-use crate::probe::{Decide, Decider, Probe};
+use crate::probe::{Arrival, Decide, Decider, Probe};
+use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
-use ganger_proc_api::{CommandError, ExitReason, Outcome, StepOutput};
+use ganger_proc_api::{CommandError, Event, ExitNotice, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
@@ -164,7 +165,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         self.core.gather(&self.task.state, limit, self.counters)
     }
 
-    /// Carries out upgrades, and gathers what is behind them. Notes a cancellation.
+    /// Carries out upgrades, asks signals, and gathers what is behind them. Notes a cancellation.
     #[cold]
     #[inline(never)]
     fn gather_behind(
@@ -172,6 +173,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         mut gathered: Gathered,
         out: &mut StepOutput,
     ) -> Result<usize, Stepped> {
+        let mut told = 0;
         loop {
             let request = match gathered {
                 Gathered::Nothing => return Err(Stepped::Waits),
@@ -181,6 +183,21 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                     return Ok(events);
                 }
                 Gathered::Upgrade(request) => *request,
+                Gathered::Signal(signal) => {
+                    match self.ask(signal) {
+                        Arrived::Nothing => {}
+                        Arrived::End(cause) => return Err(self.end(ExitReason::Exited(cause))),
+                        Arrived::Notice(notice) => {
+                            self.tell(notice);
+                            told += 1;
+                        }
+                    }
+                    if told == self.shared.config.event_batch {
+                        return Ok(0);
+                    }
+                    gathered = self.gather();
+                    continue;
+                }
             };
             self.shared.probe.upgrading(self.task.pid);
             if let Err(error) = self.upgrade(request) {
@@ -191,6 +208,23 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             }
             gathered = self.gather();
         }
+    }
+
+    /// What a signal does, now that it has arrived.
+    fn ask(&self, signal: Box<dyn ExitSignal>) -> Arrived {
+        let mut arrived = Arrived::Nothing;
+        let (pid, counters) = (self.task.pid, self.counters);
+        contain_and_report("exit signal", pid, counters, || arrived = signal.arrive());
+        arrived
+    }
+
+    /// The next step is shown a notice that a signal has made.
+    fn tell(&mut self, notice: ExitNotice) {
+        let event = Event::Exit(Box::new(notice.clone()));
+        let probe = &self.shared.probe;
+        let sent = probe.sending(std::iter::once(Arrival::Event(&event)));
+        probe.accepted(self.task.pid, sent);
+        self.core.show_notice(notice);
     }
 
     /// Applies an outcome after which the process is not the same any more.

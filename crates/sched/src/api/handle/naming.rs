@@ -30,7 +30,8 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// [`RegisterNameError`] when a process has that name, or no live process has that PID.
+    /// [`RegisterNameError`] when another process has that name, or no live process has that PID. A
+    /// name that the process has already stays as it is.
     pub fn register_name(&self, name: &str, pid: Pid) -> Result<(), RegisterNameError> {
         self.shared.register_name_of(name, pid)
     }

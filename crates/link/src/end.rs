@@ -1,0 +1,196 @@
+//! The end of a process, for any number of threads and tasks that wait for it.
+
+use ganger_proc_api::{ExitCause, Pid};
+use ganger_sched::{ExitAction, Handle};
+use ganger_sync::sync::{Condvar, Mutex, lock};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The end of a process: a future of its cause, also for threads. Each clone waits for itself.
+///
+/// A [`ProcessHandle`](ganger_sched::ProcessHandle) gives the result, and there is one. An `End`
+/// gives the cause, to as many as want it.
+///
+/// ```
+/// use ganger_link::Lookup;
+/// use ganger_proc_api::{BoxError, ExitCause, process_fn};
+/// use ganger_sched::Scheduler;
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let process = scheduler.spawn(process_fn(|_, _, _| Ok(())))?;
+/// let end = scheduler.end_of(process.pid())?;
+/// let others: Vec<_> = (0..4)
+///     .map(|_| std::thread::spawn({ let end = end.clone(); move || end.wait() }))
+///     .collect();
+/// scheduler.terminate(process.pid())?;
+/// for other in others {
+///     assert_eq!(other.join().unwrap(), ExitCause::Terminated);
+/// }
+/// # Ok::<(), BoxError>(())
+/// ```
+pub struct End {
+    pid: Pid,
+    /// By which this clone finds its waker.
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    has_ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    cause: Option<ExitCause>,
+    wakers: Vec<(u64, Waker)>,
+    /// The number of the last clone.
+    last: u64,
+}
+
+/// The action at the end of the process.
+struct Tells(Weak<Shared>);
+
+impl ExitAction for Tells {
+    fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.settle(cause.clone());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+impl Shared {
+    fn settle(&self, cause: ExitCause) {
+        let mut state = lock(&self.state);
+        state.cause = Some(cause);
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        self.has_ended.notify_all();
+        for (_, waker) in wakers {
+            waker.wake();
+        }
+    }
+}
+
+impl End {
+    /// The end of the process with that PID: at once when there is none.
+    pub(crate) fn of(scheduler: &Handle, pid: Pid) -> Self {
+        let shared = Arc::new(Shared::default());
+        let tells = Tells(Arc::downgrade(&shared));
+        if let Err(gone) = scheduler.add_exit_action(pid, Box::new(tells)) {
+            gone.into_action().tell(pid, &ExitCause::NotFound);
+        }
+        Self {
+            pid,
+            number: 0,
+            shared,
+        }
+    }
+
+    /// The process's PID.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// The cause, if the process has ended.
+    #[must_use]
+    pub fn cause(&self) -> Option<ExitCause> {
+        lock(&self.shared.state).cause.clone()
+    }
+
+    /// Blocks until the process has ended. Must not be called in a step: its worker would wait.
+    #[must_use]
+    pub fn wait(&self) -> ExitCause {
+        let mut state = lock(&self.shared.state);
+        loop {
+            if let Some(cause) = &state.cause {
+                return cause.clone();
+            }
+            state = match self.shared.has_ended.wait(state) {
+                Ok(state) => state,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+        }
+    }
+
+    /// As [`wait`](Self::wait), but gives up after `timeout`.
+    #[must_use]
+    pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitCause> {
+        let begin = Instant::now();
+        let mut state = lock(&self.shared.state);
+        loop {
+            if state.cause.is_some() {
+                return state.cause.clone();
+            }
+            let left = timeout.checked_sub(begin.elapsed())?;
+            state = match self.shared.has_ended.wait_timeout(state, left) {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+}
+
+impl Future for End {
+    type Output = ExitCause;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ExitCause> {
+        let waker = context.waker().clone();
+        let mut state = lock(&self.shared.state);
+        if let Some(cause) = &state.cause {
+            return Poll::Ready(cause.clone());
+        }
+        let number = self.number;
+        let before = match state.wakers.iter_mut().find(|it| it.0 == number) {
+            Some((_, before)) => Some(std::mem::replace(before, waker)),
+            None => {
+                state.wakers.push((number, waker));
+                None
+            }
+        };
+        drop(state);
+        // A waker's destructor is another's code.
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl Clone for End {
+    fn clone(&self) -> Self {
+        let mut state = lock(&self.shared.state);
+        state.last += 1;
+        Self {
+            pid: self.pid,
+            number: state.last,
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared.state);
+        let at = state.wakers.iter().position(|it| it.0 == self.number);
+        let waker = at.map(|at| state.wakers.swap_remove(at));
+        drop(state);
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("End")
+            .field("pid", &self.pid)
+            .field("cause", &self.cause())
+            .finish()
+    }
+}

@@ -1,0 +1,116 @@
+//! Changes of groups on their way to a monitor.
+
+use ganger_proc_api::{Pid, Withdrawal};
+use ganger_sched::Recipient;
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A process has joined a group, or has left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupChange {
+    /// The name of the group.
+    pub group: Arc<str>,
+    /// The process.
+    pub pid: Pid,
+    /// Whether it has joined. Otherwise it has left, or has ended.
+    pub is_join: bool,
+}
+
+/// A change of a group that is monitored, as it comes to the monitor.
+#[derive(Debug, Clone)]
+pub struct GroupNotice {
+    change: GroupChange,
+    withdrawal: Withdrawal,
+}
+
+impl GroupNotice {
+    /// The change; `None` when the monitor has been ended meanwhile.
+    #[must_use]
+    pub fn change(&self) -> Option<&GroupChange> {
+        (!self.withdrawal.is_withdrawn()).then_some(&self.change)
+    }
+
+    /// Whether the notice is of that monitor.
+    #[must_use]
+    pub fn is_of(&self, monitor: &GroupMonitor) -> bool {
+        self.withdrawal.is_same(&monitor.withdrawal)
+    }
+}
+
+/// A monitor of a group or of a scope. Dropping it leaves the monitor, which ends with its process.
+#[derive(Debug)]
+pub struct GroupMonitor {
+    withdrawal: Withdrawal,
+}
+
+impl GroupMonitor {
+    /// Ends the monitor. After this no notice says a change, also if it has been sent already.
+    pub fn end(self) {
+        self.withdrawal.withdraw();
+    }
+}
+
+/// What a monitor is to be told.
+pub(super) struct Outbox {
+    to: Recipient<GroupNotice>,
+    withdrawal: Withdrawal,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    changes: VecDeque<GroupChange>,
+    /// A thread empties it.
+    is_busy: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(to: &Recipient<GroupNotice>) -> (Arc<Self>, GroupMonitor) {
+        let withdrawal = Withdrawal::default();
+        let outbox = Self {
+            to: to.clone(),
+            withdrawal: withdrawal.clone(),
+            state: Mutex::default(),
+        };
+        (Arc::new(outbox), GroupMonitor { withdrawal })
+    }
+
+    /// Whether the monitor is still there.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.withdrawal.is_withdrawn() && !self.to.is_closed()
+    }
+
+    /// Puts a change in. The caller holds the lock of the scope.
+    pub(super) fn put(&self, change: GroupChange) {
+        lock(&self.state).changes.push_back(change);
+    }
+
+    /// Sends all that is there, unless another thread does. The caller holds no lock.
+    pub(super) fn empty(&self) {
+        /// A panic, in the destructor of a message for instance, keeps no other thread out.
+        struct Busy<'a>(&'a Outbox);
+        impl Drop for Busy<'_> {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    lock(&self.0.state).is_busy = false;
+                }
+            }
+        }
+        let mut state = lock(&self.state);
+        if std::mem::replace(&mut state.is_busy, true) {
+            return;
+        }
+        let _busy = Busy(self);
+        while let Some(change) = state.changes.pop_front() {
+            drop(state);
+            let notice = GroupNotice {
+                change,
+                withdrawal: self.withdrawal.clone(),
+            };
+            let _ended = self.to.send_system(notice);
+            state = lock(&self.state);
+        }
+        state.is_busy = false;
+    }
+}

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod context;
+mod end;
+mod groups;
+mod links;
+mod lookup;
+mod target;
+mod watch;
+
+pub use context::{LinkContext, LinkSpawner};
+pub use end::End;
+pub use groups::{
+    Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
+};
+pub use lookup::{Lookup, LookupError, SpawnOrSendError};
+pub use target::{Target, TargetError};
+pub use watch::{Lane, Watch};

@@ -1,0 +1,58 @@
+//! Which process is meant.
+
+use ganger_proc_api::Pid;
+use ganger_sched::{Address, Handle, ProcessHandle};
+
+/// Says which process is meant: a PID, an address, a handle, or a name, which is resolved at each
+/// call.
+pub trait Target {
+    /// The PID in that scheduler.
+    ///
+    /// # Errors
+    /// [`TargetError`] when no process has the name, or the PID is of another scheduler.
+    fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError>;
+}
+
+/// No process of the scheduler is meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// No process has that name.
+    #[error("no process has the name {0:?}")]
+    NoSuchName(Box<str>),
+    /// The PID is of another scheduler.
+    #[error("{0} is no process of the same scheduler")]
+    Elsewhere(Pid),
+    /// The caller itself has no scheduler.
+    #[error("the caller has no scheduler")]
+    Detached,
+}
+
+impl Target for Pid {
+    fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
+        if scheduler.is_local(*self) {
+            Ok(*self)
+        } else {
+            Err(TargetError::Elsewhere(*self))
+        }
+    }
+}
+
+impl Target for &str {
+    fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
+        let found = scheduler.whereis(self);
+        found.ok_or_else(|| TargetError::NoSuchName((*self).into()))
+    }
+}
+
+impl<M: ?Sized> Target for &Address<M> {
+    fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
+        self.pid().pid_in(scheduler)
+    }
+}
+
+impl<M: ?Sized> Target for &ProcessHandle<M> {
+    fn pid_in(&self, scheduler: &Handle) -> Result<Pid, TargetError> {
+        self.pid().pid_in(scheduler)
+    }
+}

@@ -1,0 +1,275 @@
+//! Groups: beside a plain model, and rule by rule.
+
+use crate::support::*;
+use ganger_link::{Delivered, Group, GroupChange, GroupNotice, Groups, JoinError, Pick};
+use ganger_proc_api::{Pid, StepResult, actor_fn};
+use ganger_sched::{Handle, ProcessHandle, Scheduler};
+use ganger_sim::Sim;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+const PROCESSES: usize = 5;
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+type Changes = Arc<Mutex<Vec<GroupChange>>>;
+
+/// Notes the changes that it is told of.
+fn monitor(scheduler: &Handle) -> (ProcessHandle<GroupNotice>, Changes) {
+    let changes = Changes::default();
+    let its = Arc::clone(&changes);
+    let monitor = actor_fn(move |_, notice: GroupNotice, _| -> StepResult {
+        its.lock().unwrap().extend(notice.change().cloned());
+        Ok(())
+    });
+    (scheduler.spawn_actor(monitor).unwrap(), changes)
+}
+
+/// What the changes make of a list of members.
+fn replayed(mut members: Vec<Pid>, changes: &[GroupChange], group: &str) -> Vec<Pid> {
+    for change in changes.iter().filter(|it| &*it.group == group) {
+        if change.is_join {
+            members.push(change.pid);
+        } else {
+            let at = members.iter().rposition(|it| *it == change.pid);
+            members.remove(at.expect("it was there"));
+        }
+    }
+    members
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Join(usize, usize),
+    Leave(usize, usize),
+    End(usize),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let (group, one) = (|| 0..NAMES.len(), || 0..PROCESSES);
+    prop_oneof![
+        6 => (group(), one()).prop_map(|(it, one)| Act::Join(it, one)),
+        3 => (group(), one()).prop_map(|(it, one)| Act::Leave(it, one)),
+        1 => one().prop_map(Act::End),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    // pins: N3, N4
+    #[test]
+    fn groups_are_lists_and_monitors_miss_nothing(
+        seed in any::<u64>(),
+        monitor_at in 0..30_usize,
+        acts in proptest::collection::vec(act(), 0..60),
+    ) {
+        Sim::new(seed).must_free().run(|rt| {
+            let scope = Groups::of(rt, "scope");
+            let processes: Vec<_> = (0..PROCESSES).map(|_| puppet(rt)).collect();
+            let (watcher, changes) = monitor(rt);
+            let (all_watcher, all_changes) = monitor(rt);
+            let mut model: Vec<Vec<Pid>> = vec![Vec::new(); NAMES.len()];
+            let mut began = None;
+            for (number, &act) in acts.iter().enumerate() {
+                if number == monitor_at {
+                    let (members, _) = scope.group("a").monitor(&watcher.address().recipient());
+                    assert_eq!(members, model[0]);
+                    let (all, _) = scope.monitor(&all_watcher.address().recipient());
+                    began = Some((members, all));
+                }
+                match act {
+                    Act::Join(group, one) => {
+                        let process = &processes[one];
+                        let joined = scope.group(NAMES[group]).join(&process.handle);
+                        assert_eq!(joined.is_ok(), !process.handle.is_finished());
+                        if joined.is_ok() {
+                            model[group].push(process.pid());
+                        }
+                    }
+                    Act::Leave(group, one) => {
+                        let pid = processes[one].pid();
+                        let at = model[group].iter().rposition(|it| *it == pid);
+                        assert_eq!(scope.group(NAMES[group]).leave(pid), at.is_some());
+                        at.map(|at| model[group].remove(at));
+                    }
+                    Act::End(one) => {
+                        let pid = processes[one].pid();
+                        let _ended = rt.terminate(pid);
+                        rt.settle();
+                        for group in &mut model {
+                            group.retain(|it| *it != pid);
+                        }
+                    }
+                }
+                for (name, members) in NAMES.iter().zip(&model) {
+                    assert_eq!(scope.group(name).members(), *members);
+                }
+                let full = NAMES.iter().zip(&model).filter(|it| !it.1.is_empty());
+                let full: Vec<_> = full.map(|it| *it.0).collect();
+                let names = scope.names();
+                assert_eq!(names.iter().map(|it| &**it).collect::<Vec<_>>(), full);
+            }
+            rt.settle();
+            if let Some((members, all)) = began {
+                let changes = changes.lock().unwrap();
+                assert_eq!(replayed(members, &changes, "a"), model[0]);
+                assert!(changes.iter().all(|it| &*it.group == "a"));
+                let all: HashMap<_, _> = all.into_iter().collect();
+                let changes = all_changes.lock().unwrap();
+                for (name, members) in NAMES.iter().zip(&model) {
+                    let before = all.get(*name).cloned().unwrap_or_default();
+                    assert_eq!(replayed(before, &changes, name), *members);
+                }
+            }
+        });
+    }
+}
+
+// pins: N4
+#[test]
+fn changes_from_many_threads_come_in_their_order_and_none_after_the_end_of_the_monitor() {
+    let scheduler = start(2);
+    let group = Groups::of(&scheduler, "scope").group("a");
+    let (watcher, changes) = monitor(&scheduler);
+    let first = puppet(&scheduler);
+    group.join(&first.handle).unwrap();
+    let (members, its) = group.monitor(&watcher.address().recipient());
+    assert_eq!(members, [first.pid()]);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let short = puppet(&scheduler);
+                    group.join(&short.handle).unwrap();
+                    group.join(&short.handle).unwrap();
+                    if short.pid().id() % 2 == 0 {
+                        assert!(group.leave(short.pid()));
+                    }
+                    scheduler.terminate(short.pid()).unwrap();
+                    exit(short.handle);
+                }
+            });
+        }
+    });
+    let begin = std::time::Instant::now();
+    while changes.lock().unwrap().len() < 3 * 200 * 4 {
+        assert!(begin.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    let seen = changes.lock().unwrap().clone();
+    assert_eq!(replayed(members, &seen, "a"), [first.pid()]);
+    its.end();
+    group.leave(first.pid());
+    assert!(group.members().is_empty());
+    scheduler.terminate(watcher.pid()).unwrap();
+    exit(watcher);
+    assert_eq!(changes.lock().unwrap().len(), seen.len());
+}
+
+// pins: N4
+#[test]
+fn a_change_that_waits_says_nothing_after_the_end_of_the_monitor() {
+    let scheduler = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = scheduler.build().unwrap();
+    let (watcher, changes) = monitor(&scheduler);
+    let (other_watcher, other_changes) = monitor(&scheduler);
+    let group = Groups::of(&scheduler, "scope").group("a");
+    let (_, its) = group.monitor(&watcher.address().recipient());
+    let (_, _others) = group.monitor(&other_watcher.address().recipient());
+    let member = puppet(&scheduler);
+    // More than a mailbox has room for.
+    for _ in 0..10 {
+        group.join(&member.handle).unwrap();
+    }
+    its.end();
+    scheduler.start().unwrap();
+    let begin = std::time::Instant::now();
+    while other_changes.lock().unwrap().len() < 10 {
+        assert!(begin.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+    scheduler.cancel(watcher.pid(), "enough").unwrap();
+    exit(watcher);
+    assert!(changes.lock().unwrap().is_empty());
+}
+
+/// A group with three members of the same kind, and their numbers.
+fn three(scheduler: &Scheduler) -> (Group, Vec<ProcessHandle<u64>>) {
+    let group = Groups::of(scheduler, "scope").group("three");
+    let members: Vec<_> = (0..3)
+        .map(|_| {
+            let member = actor_fn(|_, number: u64, out| {
+                out.done(number);
+                Ok(())
+            });
+            let member = scheduler.spawn_actor(member).unwrap();
+            group.join(&member).unwrap();
+            member
+        })
+        .collect();
+    (group, members)
+}
+
+// pins: N5
+#[test]
+fn a_broadcast_says_how_many_have_it_were_full_and_were_gone() {
+    let scheduler = Scheduler::builder().workers(1).mailbox_limit(1);
+    let scheduler = scheduler.build().unwrap();
+    let (group, members) = three(&scheduler);
+    let other = actor_fn(|_, _: String, _| Ok(()));
+    let other = scheduler.spawn_actor(other).unwrap();
+    group.join(&other).unwrap();
+    group.join(&members[0]).unwrap();
+    members[1].send(0).unwrap();
+    let expected = Delivered {
+        taken: 2,
+        full: 1,
+        gone: 1,
+    };
+    assert_eq!(group.broadcast(&7_u64), expected);
+    scheduler.start().unwrap();
+    let numbers = members
+        .into_iter()
+        .map(|it| exit(it).take::<u64>().unwrap());
+    assert!(numbers.eq([7, 0, 7]));
+    assert_eq!(group.members(), [other.pid()]);
+    let none = Groups::of(&scheduler, "other scope").group("three");
+    assert_eq!(none.broadcast(&7_u64), Delivered::default());
+    assert!(none.pick(Pick::RoundRobin).is_none() && none.pick(Pick::key("x")).is_none());
+}
+
+// pins: N5
+#[test]
+fn members_are_picked_in_turn_and_a_key_leads_to_the_same_one() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (group, members) = three(&scheduler);
+    group.join(&members[1]).unwrap();
+    let picked = |_| group.pick(Pick::RoundRobin).unwrap().pid();
+    let pids: Vec<_> = members.iter().map(ProcessHandle::pid).collect();
+    assert!((0..6).map(picked).eq(pids.iter().chain(&pids).copied()));
+    let of_key = |key: u64| group.pick(Pick::key(key)).unwrap().pid();
+    let before: Vec<_> = (0..300).map(of_key).collect();
+    for pid in &pids {
+        let share = before.iter().filter(|it| *it == pid).count();
+        assert!((50..150).contains(&share), "{share}");
+    }
+    group.leave(pids[0]);
+    for (key, before) in (0..300).zip(before) {
+        assert!(of_key(key) == before || before == pids[0]);
+    }
+}
+
+// pins: N3
+#[test]
+fn what_has_ended_does_not_join() {
+    let scheduler = start(1);
+    let gone = puppet(&scheduler);
+    let (pid, address) = (gone.pid(), gone.handle.address().clone());
+    scheduler.terminate(pid).unwrap();
+    exit(gone.handle);
+    let group = Groups::of(&scheduler, "scope").group("a");
+    assert_eq!(group.join(&address), Err(JoinError { pid }));
+    assert!(!group.leave(pid) && group.members().is_empty());
+}

@@ -1,0 +1,9 @@
+//! What `ganger-link` promises, in simulations and on threads.
+
+mod ends;
+mod groups;
+mod links;
+mod lookups;
+mod races;
+mod support;
+mod watches;
