@@ -33,7 +33,7 @@ mod models;
 #[doc(hidden)]
 pub mod sim;
 
-pub use api::builder::Builder;
+pub use api::builder::{Builder, Built};
 pub use api::call::{Answer, Call};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::exit_actions::ExitActionError;
