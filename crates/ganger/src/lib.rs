@@ -62,6 +62,10 @@ pub mod prelude;
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 mod runtime;
+#[cfg(feature = "sched")]
+mod scheduler;
 
 #[cfg(all(feature = "sched", feature = "relay"))]
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
+#[cfg(feature = "sched")]
+pub use scheduler::{Builder, Scheduler};

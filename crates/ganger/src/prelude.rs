@@ -21,7 +21,7 @@ pub use crate::{
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, StartTask, WaitError};
+pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError};
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{

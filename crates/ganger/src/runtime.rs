@@ -1,8 +1,9 @@
 //! A scheduler with a router around it.
 
+use crate::scheduler::{Builder, Scheduler};
 use ganger_proc_api::{HostName, NameError, NodeName};
 use ganger_relay::{AddError, ChannelHost, Inbox, Node, Router};
-use ganger_sched::{BuildError, Handle, Scheduler, StartError};
+use ganger_sched::{BuildError, Handle, StartError};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -91,7 +92,7 @@ impl From<AddError> for RuntimeError {
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct RuntimeBuilder {
     node: String,
-    scheduler: ganger_sched::Builder,
+    scheduler: Builder,
 }
 
 impl Runtime {
@@ -106,7 +107,7 @@ impl Runtime {
     /// Starts the scheduler's workers; register handlers before.
     ///
     /// # Errors
-    /// As [`Scheduler::start`].
+    /// As [`Scheduler::start`](ganger_sched::Scheduler::start).
     pub fn start(&self) -> Result<(), StartError> {
         self.scheduler.start()
     }
@@ -158,7 +159,7 @@ impl RuntimeBuilder {
     /// assert_eq!(runtime.stats().workers, 2);
     /// # Ok::<(), BoxError>(())
     /// ```
-    pub fn scheduler(self, builder: ganger_sched::Builder) -> Self {
+    pub fn scheduler(self, builder: Builder) -> Self {
         Self {
             scheduler: builder,
             ..self
@@ -176,11 +177,7 @@ impl RuntimeBuilder {
         })?;
         let node = Arc::new(Node::new(name));
         let router = Arc::new(Router::new(Arc::clone(&node)));
-        #[cfg(feature = "time")]
-        let scheduler = with_timers(self.scheduler);
-        #[cfg(not(feature = "time"))]
-        let scheduler = self.scheduler;
-        let scheduler = scheduler
+        let scheduler = (self.scheduler)
             .node(self.node)
             .router(Arc::clone(&router) as _)
             .build()?;
@@ -197,16 +194,6 @@ impl RuntimeBuilder {
             router,
             outside,
         })
-    }
-}
-
-/// With timers, if it has none.
-#[cfg(feature = "time")]
-fn with_timers(builder: ganger_sched::Builder) -> ganger_sched::Builder {
-    if builder.has_source::<ganger_time::Timers>() {
-        builder
-    } else {
-        builder.source(Arc::new(ganger_time::Timers::new()))
     }
 }
 

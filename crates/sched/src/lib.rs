@@ -39,7 +39,7 @@ pub mod commands {
     pub use crate::api::standard::{Cancel, Demonitor, Exec, Monitor, Send, Spawn, Terminate};
 }
 
-pub use api::builder::Builder;
+pub use api::builder::{Builder, Built};
 pub use api::call::{Answer, Call};
 pub use api::dump::{Dump, ProcessDump, WorkerDump};
 pub use api::exit_actions::ExitActionError;

@@ -109,19 +109,40 @@ impl Outcome {
     }
 }
 
-/// Reports the failure of one run: that of `seed`, or one of the explored ways.
+/// A run of [`Sim::try_seeds`](crate::Sim::try_seeds) that has failed. Its text is the report that
+/// [`Sim::check_seeds`](crate::Sim::check_seeds) panics with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FailedRun {
+    /// The seed.
+    pub seed: u64,
+    /// The decisions of the simplest run that fails like it, for
+    /// [`Sim::replay`](crate::Sim::replay).
+    pub decisions: Vec<u32>,
+    pub(crate) text: String,
+}
+
+impl fmt::Display for FailedRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for FailedRun {}
+
+/// The report of a failure, and the decisions of the simplest run that fails like it. The failure
+/// is that of `seed`, or of one of the explored ways.
 ///
 /// The failure is `announce`d at once, because the rest may take a while. The same decisions are
 /// made once more, which shows whether they decide all that matters. Then the run is made simpler.
 /// `attempt` makes a run of given decisions, of a given number of moves at the most.
-#[track_caller]
-pub(crate) fn fail(
+pub(crate) fn report(
     seed: Option<u64>,
     outcome: &Outcome,
     failure: &Failure,
     announce: impl FnOnce(&str),
     attempt: impl Fn(&[u32], u64) -> Outcome,
-) -> ! {
+) -> (String, Vec<u32>) {
     let what = match seed {
         Some(seed) => format!("seed {seed} fails"),
         None => "one of the ways fails".to_owned(),
@@ -148,13 +169,14 @@ pub(crate) fn fail(
     }
     if !is_steady {
         let shown = outcome.shown();
-        panic!(
+        let text = format!(
             "{what}: {failure}\n\n\
              It did not fail again when the same decisions were made once more: something in the \
              test is not decided by the seed (threads, the machine's clock, randomness, state that \
              is kept between runs).\n\n\
              {shown}"
         );
+        return (text, simplest);
     }
     let program = program();
     let repeat = match seed {
@@ -171,7 +193,8 @@ pub(crate) fn fail(
         format!("It is not made simpler, because it takes {moves} moves.\n\n")
     };
     let shown = last.shown();
-    panic!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
+    let text = format!("{what}: {failure}\n\n{repeat}{simpler}{shown}");
+    (text, simplest)
 }
 
 /// Decisions, in the form that the environment variable has.
@@ -204,7 +227,6 @@ fn program() -> String {
 mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn outcome(fails: bool, decisions: &[u32], moves: u64) -> Outcome {
         let failure = fails.then(|| Failure {
@@ -232,14 +254,11 @@ mod tests {
         let first = outcome(true, decisions, moves);
         let failure = first.failure.clone().unwrap();
         let announced = RefCell::default();
-        let panic = catch_unwind(AssertUnwindSafe(|| {
-            let announce = |text: &str| _ = announced.replace(text.to_owned());
-            fail(Some(7), &first, &failure, announce, |decisions, most| {
-                assert_ne!(*announced.borrow(), "", "it is announced first");
-                attempt(decisions, most)
-            });
-        }));
-        let report = *panic.unwrap_err().downcast::<String>().unwrap();
+        let announce = |text: &str| _ = announced.replace(text.to_owned());
+        let (report, _) = super::report(Some(7), &first, &failure, announce, |decisions, most| {
+            assert_ne!(*announced.borrow(), "", "it is announced first");
+            attempt(decisions, most)
+        });
         (report, announced.into_inner())
     }
 

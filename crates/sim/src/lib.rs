@@ -15,6 +15,7 @@ mod timers;
 mod trace;
 mod watchdog;
 
+pub use failure::FailedRun;
 pub use faults::{Faults, JUMP, LATE, MOVES};
 pub use rt::{Rt, TURN};
 pub use sim::{Explored, Report, Sim};

@@ -1,7 +1,7 @@
 //! One run, or many.
 
 use crate::choices::{Choices, Decision, Source};
-use crate::failure::{self, DECISIONS, Failure, Outcome, SEED, STUCK};
+use crate::failure::{self, DECISIONS, FailedRun, Failure, Outcome, SEED, STUCK};
 use crate::faults::Faults;
 use crate::network::{HOST, NODE, Network};
 use crate::quiet::{self, quietly};
@@ -10,6 +10,7 @@ use crate::strategy::Strategy;
 use crate::trace::Trace;
 use ganger_sched::sim::{self, Driver};
 use ganger_sched::{Builder, Scheduler};
+use ganger_time::Timers;
 use std::any::Any;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -134,7 +135,7 @@ impl Sim {
     }
 
     /// Settings of the scheduler: `set` changes its builder. The numbers of workers and spares are
-    /// always those of the simulation.
+    /// always those of the simulation, and it has timers, by the simulation's clock.
     pub fn builder(self, set: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
         let set = Some(Arc::new(set) as Arc<_>);
         Self { set, ..self }
@@ -199,13 +200,50 @@ impl Sim {
             .run(&test);
             return;
         }
+        if let Err(failed) = self.try_seeds(seeds, test) {
+            panic!("{failed}");
+        }
+    }
+
+    /// As [`check_seeds`](Self::check_seeds), but gives the first failure back in the place of a
+    /// panic: for a search, or a test that has to fail. The environment changes nothing.
+    ///
+    /// ```
+    /// use ganger_proc_api::actor_fn;
+    /// use ganger_sim::Sim;
+    ///
+    /// let failed = Sim::new(0).try_seeds(100, |rt| {
+    ///     let first = rt.spawn_actor(actor_fn(|_, number: u64, out| Ok(out.done(number))));
+    ///     let first = first.unwrap();
+    ///     let sender = |number| {
+    ///         let first = first.address().clone();
+    ///         rt.spawn_actor(actor_fn(move |_, (): (), _| Ok(first.send(number)?))).unwrap()
+    ///     };
+    ///     let (one, two) = (sender(1), sender(2));
+    ///     one.send(()).unwrap();
+    ///     two.send(()).unwrap();
+    ///     let result = rt.wait(first).into_result().unwrap();
+    ///     assert_eq!(result.as_u64(), Some(1), "the second sender was faster");
+    /// });
+    /// assert!(failed.unwrap_err().to_string().contains("the second sender was faster"));
+    /// ```
+    ///
+    /// # Errors
+    /// The first run that has failed.
+    pub fn try_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) -> Result<(), FailedRun> {
         for nth in 0..seeds {
             let seed = self.seed.wrapping_add(nth);
             let outcome = self.attempt_quietly(Source::Seed(seed), &test);
             if let Some(failure) = &outcome.failure {
-                self.fail(Some(seed), &outcome, failure, &test);
+                let (text, decisions) = self.failed(Some(seed), &outcome, failure, &test);
+                return Err(FailedRun {
+                    seed,
+                    decisions,
+                    text,
+                });
             }
         }
+        Ok(())
     }
 
     /// Runs `test` in every way there is, or in the first `max_runs` of them. It is meant for small
@@ -231,7 +269,8 @@ impl Sim {
             runs += 1;
             let outcome = self.attempt_quietly(Source::FirstAfter(given), &test);
             if let Some(failure) = &outcome.failure {
-                self.fail(None, &outcome, failure, &test);
+                let (text, _) = self.failed(None, &outcome, failure, &test);
+                panic!("{text}");
             }
             next = successor(&outcome.made);
             if next.is_none() {
@@ -247,18 +286,17 @@ impl Sim {
         }
     }
 
-    /// Reports a run that has failed.
-    #[track_caller]
-    fn fail(
+    /// The report of a run that has failed, and its simplest decisions.
+    fn failed(
         &self,
         seed: Option<u64>,
         outcome: &Outcome,
         failure: &Failure,
         test: &impl Fn(&Rt<'_>),
-    ) -> ! {
+    ) -> (String, Vec<u32>) {
         // Straight to standard error: the test harness would capture `eprintln!` until the end.
         let announce = |text: &str| drop(writeln!(io::stderr(), "{text}"));
-        failure::fail(seed, outcome, failure, announce, |decisions, most| {
+        failure::report(seed, outcome, failure, announce, |decisions, most| {
             let short = self.clone().max_moves(self.max_moves.min(most));
             short.attempt_quietly(Source::Given(decisions.to_vec()), test)
         })
@@ -305,6 +343,7 @@ impl Sim {
             Some(set) => set(builder),
             None => builder,
         };
+        let builder = Timers::add_to(builder);
         let builder = builder.workers(self.workers).max_spares(self.spares);
         let scheduler = match builder.check_promises().build() {
             Ok(scheduler) => scheduler,

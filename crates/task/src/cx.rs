@@ -115,6 +115,43 @@ impl<M: Messages + ?Sized> Cx<M> {
         step::poll_with(self.task, |step| wait::next::<M>(step.events))
     }
 
+    /// Asks a process, or a handler, and waits for the answer: to a call that `Address::call` has
+    /// made, or to any typed command. Dropping the wait tells the process that the answer is not
+    /// wanted.
+    ///
+    /// ```
+    /// # use ganger_proc_api::{ExitReason, Reply, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let answers = scheduler.spawn_actor(actor_fn(|_, reply: Reply<u64>, _| {
+    ///     reply.complete(42);
+    ///     Ok(())
+    /// }))?;
+    /// let to = answers.address().clone();
+    /// let asks = scheduler.spawn_task(async move |cx: Cx| {
+    ///     Ok(cx.ask(to.call(|reply| reply)).await?)
+    /// })?;
+    /// assert!(matches!(asks.wait(), ExitReason::Done(it) if it.as_u64() == Some(42)));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    pub fn ask<C: TypedCommand>(&self, command: C) -> Answer<C::Answer> {
+        Answer::new(self.task, command.into_command(), Payload::take)
+    }
+
+    /// As [`ask`](Self::ask), but waits no longer than that time for the answer.
+    ///
+    /// # Errors
+    /// As for `ask`, and [`WaitError::TimedOut`].
+    pub async fn ask_within<C: TypedCommand>(
+        &self,
+        command: C,
+        time: Duration,
+    ) -> Result<C::Answer, WaitError> {
+        self.timeout(time, self.ask(command)).await?
+    }
+
     /// Has a typed command carried out, and waits for the answer. Dropping the wait takes the
     /// command back, as [`StepOutput::cancel`](ganger_proc_api::StepOutput::cancel) does.
     ///
@@ -142,8 +179,7 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// # Ok::<(), BoxError>(())
     /// ```
     pub fn command<C: TypedCommand>(&self, command: C) -> Answer<C::Answer> {
-        let command = Command::new(CommandId::of::<C>(), Payload::any(command));
-        Answer::new(self.task, command, Payload::take)
+        self.ask(command)
     }
 
     /// Has a command carried out, and waits for the answer. As [`command`](Self::command), without

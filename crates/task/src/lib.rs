@@ -2,6 +2,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+#[cfg(feature = "sched")]
+mod blocking;
 mod combine;
 mod cx;
 mod error;
@@ -15,6 +17,8 @@ mod scope;
 mod spawn;
 #[allow(unsafe_code, reason = "a step is lent to the waits inside of it")]
 mod step;
+#[cfg(feature = "time")]
+mod ticks;
 mod wait;
 mod waits;
 
@@ -28,4 +32,6 @@ pub use process::process;
 pub use scope::{Child, Group, Scope};
 #[cfg(feature = "sched")]
 pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
+#[cfg(feature = "time")]
+pub use ticks::Ticks;
 pub use wait::{Answer, Any, Monitor, Recv, Wanted};

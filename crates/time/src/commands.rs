@@ -1,7 +1,8 @@
 //! The commands: what a yield asks for.
 
 use crate::timers::Inner;
-use ganger_proc_api::{BoxError, Command, CommandId, Completer, Completion, Payloads};
+use crate::within;
+use ganger_proc_api::{BoxError, Command, CommandId, Completer, Completion, Handler, Payloads};
 use ganger_sched::{CommandRegistry, Moment};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,11 @@ pub const TIMER: CommandId = CommandId::new(11);
 
 /// As [`TIMER`]; the second payload is the period, in nanoseconds. A period of zero is an error.
 pub const TICKER: CommandId = CommandId::new(12);
+
+/// Has the command in the second payload carried out, and fails with
+/// [`CommandError::Timeout`](ganger_proc_api::CommandError::Timeout) after so many nanoseconds, the
+/// first payload.
+pub const ASK_WITHIN: CommandId = CommandId::new(13);
 
 /// The period of an interval is zero: it would tick without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +53,28 @@ pub(crate) fn register(registry: &CommandRegistry, timers: &Arc<Inner>) {
             _ => Ok(at),
         }
     });
+    let timers = Arc::clone(timers);
+    let ask_within = move |command: Command, completer: Completer| {
+        let mut payloads = command.payloads.into_iter();
+        let nanos = number(payloads.next())?;
+        let command: Command = payloads.next().ok_or(NO_COMMAND)?.take()?;
+        within::ask(&timers, command, Duration::from_nanos(nanos), completer);
+        Ok(())
+    };
+    register_as(registry, ASK_WITHIN, "ask within", Arc::new(ask_within));
+}
+
+const NO_COMMAND: &str = "the second payload is the command that is to be carried out";
+
+fn register_as(
+    registry: &CommandRegistry,
+    id: CommandId,
+    name: &'static str,
+    handler: Arc<dyn Handler>,
+) {
+    if let Err(error) = registry.register_any(id, name, handler) {
+        panic!("the ids of timers are Ganger's own: {error}");
+    }
 }
 
 type Arguments = <Payloads as IntoIterator>::IntoIter;
@@ -70,7 +98,5 @@ fn add(
         timers.complete_at(at, completer);
         Ok(())
     };
-    if let Err(error) = registry.register_any(id, name, Arc::new(handler)) {
-        panic!("the ids of timers are Ganger's own: {error}");
-    }
+    register_as(registry, id, name, Arc::new(handler));
 }

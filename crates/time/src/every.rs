@@ -85,8 +85,20 @@ impl Every {
 
     /// Begins, with the first tick at that moment.
     pub fn start_at(&mut self, first: Moment, out: &mut StepOutput) {
-        self.next = first;
+        self.begin(first);
         self.arm(out);
+    }
+
+    /// As [`start_at`](Self::start_at), for code that yields [`command`](Self::command) itself.
+    pub fn begin(&mut self, first: Moment) {
+        self.next = first;
+    }
+
+    /// The command that the next tick completes.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
+        Command::new(TICKER, [self.next.as_nanos().into(), period.into()])
     }
 
     /// Whether the completion is a tick of this interval.
@@ -98,6 +110,14 @@ impl Every {
     /// The process has taken a tick: sets the next one, and returns how many this one stands for,
     /// from one up. Under [`Missed::Burst`] that is one.
     pub fn tick(&mut self, now: Moment, out: &mut StepOutput) -> u64 {
+        let count = self.take(now);
+        self.arm(out);
+        count
+    }
+
+    /// As [`tick`](Self::tick), for code that yields [`command`](Self::command) itself.
+    #[must_use = "how many ticks it stands for"]
+    pub fn take(&mut self, now: Moment) -> u64 {
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
         let late = now.as_nanos().saturating_sub(self.next.as_nanos());
         let missed = late.checked_div(period).unwrap_or(0);
@@ -110,7 +130,6 @@ impl Every {
             }
         };
         self.next = next;
-        self.arm(out);
         count
     }
 
@@ -120,8 +139,6 @@ impl Every {
     }
 
     fn arm(&self, out: &mut StepOutput) {
-        let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
-        let arguments = [self.next.as_nanos().into(), period.into()];
-        out.yield_command(Command::new(TICKER, arguments), self.tag);
+        out.yield_command(self.command(), self.tag);
     }
 }

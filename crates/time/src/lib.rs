@@ -10,8 +10,9 @@ mod shard;
 mod timeouts;
 mod timer;
 mod timers;
+mod within;
 
-pub use commands::{SLEEP, TICKER, TIMER, ZeroPeriod};
+pub use commands::{ASK_WITHIN, SLEEP, TICKER, TIMER, ZeroPeriod};
 pub use context::TimerContext;
 pub use every::{Every, Missed};
 pub use ganger_sched::Moment;

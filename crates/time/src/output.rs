@@ -1,7 +1,7 @@
 //! What this crate adds to the output of a step.
 
-use crate::commands::{SLEEP, TIMER};
-use ganger_proc_api::{Command, StepOutput, Tag};
+use crate::commands::{ASK_WITHIN, SLEEP, TIMER};
+use ganger_proc_api::{Asked, Command, Payload, StepOutput, Tag, TypedCommand};
 use ganger_sched::Moment;
 use std::time::Duration;
 
@@ -40,6 +40,50 @@ pub trait TimerOutput {
     /// A yield that completes at that moment, and never before. One that has passed completes at
     /// once.
     fn sleep_until(&mut self, at: Moment, tag: Tag);
+
+    /// Asks as [`StepOutput::ask`] does, but waits no longer than that time for the answer: then
+    /// the completion is [`CommandError::Timeout`](ganger_proc_api::CommandError::Timeout), and the
+    /// process or the handler that is asked sees that the answer is not wanted. Nothing is left of
+    /// the timer when the answer comes before.
+    ///
+    /// ```
+    /// use ganger_proc_api::{
+    ///     Actor, BoxError, CommandError, Completion, Context, Reply, StepOutput, StepResult, actor_fn,
+    /// };
+    /// use ganger_sched::{Address, Scheduler};
+    /// use ganger_time::{TimerOutput, Timers};
+    /// use std::time::Duration;
+    ///
+    /// struct Asks(Address<Reply<u64>>);
+    ///
+    /// impl Actor for Asks {
+    ///     type Message = ();
+    ///
+    ///     fn started(&mut self, _: &Context, out: &mut StepOutput) -> StepResult {
+    ///         out.ask_within(self.0.call(|reply| reply), Duration::from_millis(5), 1);
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn receive(&mut self, _: &Context, (): (), _: &mut StepOutput) -> StepResult {
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn completed(&mut self, _: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+    ///         out.done(matches!(it.result, Err(CommandError::Timeout)));
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let scheduler = Timers::add_to(Scheduler::builder()).build()?;
+    /// scheduler.start()?;
+    /// // It keeps the question, and never answers.
+    /// let mut kept = Vec::new();
+    /// let silent = scheduler.spawn_actor(actor_fn(move |_, reply, _| Ok(kept.push(reply))))?;
+    /// let asks = scheduler.spawn_actor(Asks(silent.address().clone()))?;
+    /// assert_eq!(asks.wait().into_result()?.as_bool(), Some(true));
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    fn ask_within<C: TypedCommand>(&mut self, command: C, time: Duration, tag: Tag) -> Asked<C>;
 }
 
 impl TimerOutput for StepOutput {
@@ -50,5 +94,12 @@ impl TimerOutput for StepOutput {
 
     fn sleep_until(&mut self, at: Moment, tag: Tag) {
         self.yield_command(Command::new(TIMER, at.as_nanos()), tag);
+    }
+
+    fn ask_within<C: TypedCommand>(&mut self, command: C, time: Duration, tag: Tag) -> Asked<C> {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let command = Payload::any(command.into_command());
+        self.yield_command(Command::new(ASK_WITHIN, [nanos.into(), command]), tag);
+        Asked::new(tag)
     }
 }

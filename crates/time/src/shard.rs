@@ -11,16 +11,20 @@
 //! out is dropped or fired without it. Under it the shard tells the alarm when its earliest is due.
 
 use crate::timers::TimerStats;
+use crate::within::Within;
 use ganger_proc_api::{Completer, EndWatch, Package, Payload};
 use ganger_sched::{Alarm, Moment, Seat};
 use ganger_wheel::{Key, Wheel};
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// What is to happen.
 pub(crate) enum Entry {
     /// A yield completes. The watch takes the timer away when its process ends.
     Complete(Completer, OnceCell<EndWatch>),
     Send(Box<Package>),
+    /// A command has not been answered in time.
+    Expire(Arc<Within>),
 }
 
 impl Entry {
@@ -32,6 +36,10 @@ impl Entry {
                 completer.complete(Payload::UNIT);
                 true
             }
+            Self::Expire(within) => {
+                within.expire();
+                true
+            }
             Self::Send(package) => {
                 let scheduler = alarm.handle();
                 scheduler.is_some_and(|it| it.send(*package).is_ok())
@@ -41,7 +49,8 @@ impl Entry {
 }
 
 pub(crate) struct Shard {
-    wheel: Wheel<Entry>,
+    /// From the first timer on: most seats never have one.
+    wheel: Option<Wheel<Entry>>,
     /// What the alarm has been told: nothing is due earlier.
     due: Moment,
     is_closed: bool,
@@ -53,7 +62,7 @@ pub(crate) struct Shard {
 impl Default for Shard {
     fn default() -> Self {
         Self {
-            wheel: Wheel::new(),
+            wheel: None,
             due: Moment::NEVER,
             is_closed: false,
             armed: 0,
@@ -87,34 +96,36 @@ impl Shard {
         if self.is_closed {
             return Put::Closed(entry);
         }
-        if self.wheel.is_empty() {
+        let wheel = self.wheel.get_or_insert_default();
+        if wheel.is_empty() {
             // What is put into a wheel that knows the time need not move so often.
-            self.wheel.advance(now.as_nanos(), 1, drop);
+            wheel.advance(now.as_nanos(), 1, drop);
         }
         self.armed += 1;
-        let key = self.wheel.insert(at.as_nanos(), entry);
+        let key = wheel.insert(at.as_nanos(), entry);
         let is_earlier = at < self.due && self.tell(alarm, seat);
         Put::In(key, is_earlier)
     }
 
     /// What was put in with that key.
     pub(crate) fn get(&self, key: Key) -> Option<&Entry> {
-        self.wheel.get(key)
+        self.wheel.as_ref()?.get(key)
     }
 
     /// When it is due.
     pub(crate) fn deadline(&self, key: Key) -> Option<Moment> {
-        self.wheel.deadline(key).map(Moment::from_nanos)
+        self.wheel.as_ref()?.deadline(key).map(Moment::from_nanos)
     }
 
     /// Takes a timer out, if it has not fired.
     pub(crate) fn take(&mut self, alarm: &Alarm, seat: Seat, key: Key) -> Option<(Moment, Entry)> {
         let at = self.deadline(key)?;
-        let entry = self.wheel.cancel(key)?;
+        let wheel = self.wheel.as_mut()?;
+        let entry = wheel.cancel(key)?;
         self.cancelled += 1;
         // With others there the alarm keeps a moment that may be too early, until that has come. To
         // find out how much too early is O(n), and most timers are cancelled.
-        if self.wheel.is_empty() {
+        if wheel.is_empty() {
             let _later = self.tell(alarm, seat);
         }
         Some((at, entry))
@@ -129,7 +140,10 @@ impl Shard {
         most: usize,
     ) -> Vec<Entry> {
         let mut due = Vec::new();
-        let has_more = self.wheel.advance(now.as_nanos(), most, |it| due.push(it));
+        let Some(wheel) = &mut self.wheel else {
+            return due;
+        };
+        let has_more = wheel.advance(now.as_nanos(), most, |it| due.push(it));
         self.fired += due.len() as u64;
         let _later = self.tell(alarm, seat);
         if has_more && self.due > now {
@@ -143,9 +157,8 @@ impl Shard {
 
     /// Tells the alarm when the earliest is due. Returns whether that is earlier than before.
     fn tell(&mut self, alarm: &Alarm, seat: Seat) -> Earlier {
-        let due = self
-            .wheel
-            .next_due()
+        let due = (self.wheel.as_ref())
+            .and_then(Wheel::next_due)
             .map_or(Moment::NEVER, Moment::from_nanos);
         self.due = due;
         alarm.set(seat, due)
@@ -154,14 +167,14 @@ impl Shard {
     /// Takes everything out, and takes nothing in any more.
     pub(crate) fn close(&mut self, alarm: &Alarm, seat: Seat) -> Vec<Entry> {
         self.is_closed = true;
-        let entries: Vec<_> = self.wheel.drain().collect();
+        let entries: Vec<_> = self.wheel.iter_mut().flat_map(Wheel::drain).collect();
         self.cancelled += entries.len() as u64;
         let _later = self.tell(alarm, seat);
         entries
     }
 
     pub(crate) fn add_to(&self, stats: &mut TimerStats) {
-        stats.pending += self.wheel.len();
+        stats.pending += self.wheel.as_ref().map_or(0, Wheel::len);
         stats.armed += self.armed;
         stats.fired += self.fired;
         stats.cancelled += self.cancelled;

@@ -3,8 +3,9 @@
 use crate::commands;
 use crate::shard::{Entry, Put, Shard};
 use crate::timer::Timer;
-use ganger_proc_api::{Completer, Package, Payload};
-use ganger_sched::{Alarm, CommandRegistry, Handle, Moment, Seat, Source};
+use crate::within::Within;
+use ganger_proc_api::{BoxError, Command, Completer, Package, Payload};
+use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Seat, Source};
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
 use std::cell::OnceCell;
@@ -88,6 +89,15 @@ impl Timers {
     pub fn new() -> Self {
         let inner = Arc::default();
         Self { inner }
+    }
+
+    /// The builder, with timers if it has none.
+    pub fn add_to(builder: Builder) -> Builder {
+        if builder.has_source::<Self>() {
+            builder
+        } else {
+            builder.source(Arc::new(Self::new()))
+        }
     }
 
     /// The timers that the scheduler was built with, if it was built with some.
@@ -280,6 +290,42 @@ impl Inner {
         if is_earlier {
             alarm.ring_in_handler(at);
         }
+    }
+
+    /// Has a command carried out, whose answer the completer takes.
+    pub(crate) fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        self.attached().alarm.carry_out(command, completer)
+    }
+
+    /// Sets a timer for that moment, in a handler. None when it has come, or the scheduler has
+    /// halted.
+    pub(crate) fn expire_at(&self, at: Moment, within: Arc<Within>) -> Option<(Seat, Key)> {
+        let Attached { alarm, shards } = self.attached();
+        let (seat, now) = (alarm.seat(), alarm.now());
+        if at <= now {
+            within.expire();
+            return None;
+        }
+        let entry = Entry::Expire(within);
+        let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
+        match put {
+            Put::In(key, is_earlier) => {
+                if is_earlier {
+                    alarm.ring_in_handler(at);
+                }
+                Some((seat, key))
+            }
+            Put::Closed(entry) => {
+                drop(entry);
+                None
+            }
+        }
+    }
+
+    /// Takes a timer out, if there is one, and drops it.
+    pub(crate) fn take_away(&self, timer: Option<(Seat, Key)>) {
+        let taken = timer.and_then(|(seat, key)| self.take(seat, key));
+        drop(taken);
     }
 
     /// Takes a timer out, if it has not fired.

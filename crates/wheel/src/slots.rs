@@ -48,13 +48,11 @@ pub(crate) struct SlotId(u32);
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// The earliest deadline. While the slot is marked, nothing in it is earlier.
+    /// The earliest deadline that it has had: nothing in it is earlier.
     min: u64,
     first: u32,
     /// How many timers its first chunk has.
     len: u16,
-    /// Whether its earliest timer has been taken away.
-    is_marked: bool,
 }
 
 /// The slots, with all timers in them.
@@ -86,31 +84,9 @@ impl Slots {
         self.slots[slot.index()].first != NONE
     }
 
-    /// The earliest deadline in the slot. O(1), or O(n) for its timers when it is marked.
-    pub(crate) fn min(&mut self, slot: SlotId) -> u64 {
-        let Slot { min, is_marked, .. } = self.slots[slot.index()];
-        if is_marked { self.read_min(slot) } else { min }
-    }
-
-    #[cold]
-    fn read_min(&mut self, id: SlotId) -> u64 {
-        let slot = &mut self.slots[id.index()];
-        let (mut chunk, mut len) = (slot.first, slot.len);
-        slot.min = u64::MAX;
-        slot.is_marked = false;
-        while chunk != NONE {
-            let Chunk { items, next, .. } = &self.chunks[chunk];
-            let deadlines = items[..usize::from(len)].iter().map(|item| item.at);
-            slot.min = deadlines.fold(slot.min, u64::min);
-            (chunk, len) = (*next, IN_CHUNK);
-        }
-        slot.min
-    }
-
-    /// Remembers that a timer with this deadline is no more, if it may have been the earliest.
-    pub(crate) fn mark(&mut self, slot: SlotId, at: u64) {
-        let slot = &mut self.slots[slot.index()];
-        slot.is_marked |= slot.min == at;
+    /// Nothing in the slot is earlier. It is its earliest deadline, unless that has been taken away.
+    pub(crate) fn min(&self, slot: SlotId) -> u64 {
+        self.slots[slot.index()].min
     }
 
     /// Adds a timer.
@@ -135,7 +111,7 @@ impl Slots {
         }
     }
 
-    /// Takes any timer out of the slot. The earliest deadline is what it was.
+    /// Takes any timer out of the slot.
     pub(crate) fn pop(&mut self, id: SlotId) -> Option<Item> {
         let slot = &mut self.slots[id.index()];
         if slot.first == NONE {
@@ -150,17 +126,13 @@ impl Slots {
     }
 
     /// Takes that timer out of its slot. The last one of the slot, which it may be itself, comes to
-    /// its place.
-    pub(crate) fn remove(&mut self, place: Place) -> Removed {
+    /// its place, and is returned.
+    pub(crate) fn remove(&mut self, place: Place) -> u32 {
         let slot = self.slot(place);
         let item = self.item(place);
         let last = self.pop(slot).unwrap_or(item);
         self.chunks[place.chunk()].items[place.item()] = last;
-        self.mark(slot, item.at);
-        Removed {
-            at: item.at,
-            moved: last.index,
-        }
+        last.index
     }
 
     /// The timer there.
@@ -176,9 +148,7 @@ impl Slots {
     /// Gives a timer another deadline that belongs into the same slot.
     pub(crate) fn set(&mut self, place: Place, at: u64) {
         let slot = self.slot(place);
-        let item = &mut self.chunks[place.chunk()].items[place.item()];
-        let before = core::mem::replace(item, Item { at, ..*item });
-        self.mark(slot, before.at);
+        self.chunks[place.chunk()].items[place.item()].at = at;
         let slot = &mut self.slots[slot.index()];
         slot.min = slot.min.min(at);
     }
@@ -238,20 +208,12 @@ impl Slots {
     }
 }
 
-/// What [`Slots::remove`] has done.
-pub(crate) struct Removed {
-    pub(crate) at: u64,
-    /// The timer that is in its place now.
-    pub(crate) moved: u32,
-}
-
 impl Slot {
     /// No chunk has room in it: the next timer brings one.
     const EMPTY: Self = Self {
         min: u64::MAX,
         first: NONE,
         len: IN_CHUNK,
-        is_marked: false,
     };
 
     fn is_full(&self) -> bool {

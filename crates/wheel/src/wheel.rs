@@ -75,7 +75,6 @@ impl<T> Wheel<T> {
         let place = self.entries.find(key)?;
         let before = self.slots.item(place).at;
         if self.slots.slot(place) == self.slot_of(at) {
-            self.slots.mark(self.current, before);
             self.slots.set(place, at);
         } else {
             self.take(key)?;
@@ -100,13 +99,14 @@ impl<T> Wheel<T> {
         self.entries.get(key)
     }
 
-    /// The first moment at which [`advance`](Self::advance) has a timer to fire: the earliest
-    /// deadline, up to the end of its tick. It has passed if something is due already. `None` if
-    /// nothing will ever be due.
+    /// When to call [`advance`](Self::advance) next: the earliest deadline, up to the end of its
+    /// tick. It has passed if something is due already. `None` if nothing will ever be due.
     ///
-    /// O(1); but O(n) for the n timers of one slot, once after its earliest one has been cancelled.
+    /// It is never later than that. It may be earlier after a timer has been cancelled or reset:
+    /// then it is no earlier than that timer was due, and the call at that moment fires nothing.
+    /// There is at most one such call for each timer that has been cancelled or reset. O(1).
     #[must_use]
-    pub fn next_due(&mut self) -> Option<u64> {
+    pub fn next_due(&self) -> Option<u64> {
         let first = self.slots.first()?;
         let mut tick = match first.level() {
             0 => self.start(first),
@@ -159,8 +159,6 @@ impl<T> Wheel<T> {
         iter::from_fn(|| {
             let slot = self.slots.first()?;
             let item = self.slots.pop(slot)?;
-            self.slots.mark(slot, item.at);
-            self.slots.mark(self.current, item.at);
             self.entries.remove(item.index)
         })
     }
@@ -236,10 +234,8 @@ impl<T> Wheel<T> {
     /// Takes a timer out of its slot.
     fn take(&mut self, key: Key) -> Option<()> {
         let place = self.entries.find(key)?;
-        let removed = self.slots.remove(place);
-        self.entries.set_place(removed.moved, place);
-        // A timer that has left the slot that is being emptied may have been its earliest.
-        self.slots.mark(self.current, removed.at);
+        let moved = self.slots.remove(place);
+        self.entries.set_place(moved, place);
         Some(())
     }
 }

@@ -1,6 +1,7 @@
 //! The facade: its runtime, its errors, its example programs.
 
 #[cfg(feature = "relay")]
+mod bank;
 mod errors;
 mod first_programs;
 #[cfg(feature = "relay")]

@@ -1,12 +1,26 @@
 //! Async processes on real timers: the two crates know one another by a command alone.
 
 use ganger::prelude::*;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-fn runtime() -> Runtime {
+fn runtime() -> Scheduler {
+    Scheduler::start_default().unwrap()
+}
+
+// pins: T1
+#[test]
+fn each_way_to_a_scheduler_gives_timers_and_the_users_own_stay() {
+    let built = Scheduler::builder().workers(1).build().unwrap();
+    assert!(Timers::of(&built).is_some());
+    assert!(Timers::of(&runtime()).is_some());
     let runtime = Runtime::builder().build().unwrap();
-    runtime.start().unwrap();
-    runtime
+    assert!(Timers::of(&runtime).is_some());
+    let own = Arc::new(Timers::new());
+    let settings = Scheduler::builder().source(own.clone());
+    let runtime = Runtime::builder().scheduler(settings).build().unwrap();
+    assert!(Arc::ptr_eq(&Timers::of(&runtime).unwrap(), &own));
+    assert_eq!(own.stats().armed, 0);
 }
 
 // pins: T1, A3
@@ -44,4 +58,70 @@ fn a_timeout_ends_a_wait_and_a_message_ends_the_timeout() {
     assert_eq!(echo.wait().take::<u64>().unwrap(), 7);
     let report = runtime.stop(Duration::ZERO).unwrap();
     assert_eq!(report.forced, 0);
+}
+
+// pins: T3, A3
+#[test]
+fn a_task_ticks_without_drift_and_a_dropped_wait_loses_no_tick() {
+    let runtime = runtime();
+    let ticks = runtime.spawn_task(async |cx: Cx| {
+        let period = Duration::from_millis(4);
+        let begun = Instant::now();
+        let (mut ticks, mut count) = (cx.every(period), 0);
+        while count < 5 {
+            // The wait is dropped again and again.
+            if let Ok(more) = cx.timeout(period / 3, ticks.next()).await {
+                count += more?;
+                assert!(begun.elapsed() >= period * u32::try_from(count)?);
+            }
+        }
+        let zero = cx.every(Duration::ZERO).next().await;
+        assert!(zero.is_err(), "a period of zero");
+        Ok(count)
+    });
+    assert!(ticks.unwrap().wait().take::<u64>().unwrap() >= 5);
+}
+
+// pins: A3
+#[test]
+fn a_task_asks_and_waits_no_longer_than_it_says() {
+    let runtime = runtime();
+    let (kept, given) = std::sync::mpsc::channel();
+    let keeps = actor_fn(move |_, reply: Reply<u64>, _: &mut StepOutput| Ok(kept.send(reply)?));
+    let keeps = runtime.spawn_actor(keeps).unwrap();
+    let silent = keeps.address().clone();
+    let asks = runtime.spawn_task(async move |cx: Cx| {
+        let late = cx
+            .ask_within(silent.call(|reply| reply), Duration::from_millis(5))
+            .await;
+        assert!(matches!(late, Err(WaitError::TimedOut)), "{late:?}");
+        Ok(cx.ask(silent.call(|reply| reply)).await?)
+    });
+    let first = given.recv().unwrap();
+    let second = given.recv().unwrap();
+    assert!(first.is_cancelled());
+    first.complete(1);
+    second.complete(2);
+    assert_eq!(asks.unwrap().wait().take::<u64>().unwrap(), 2);
+}
+
+// pins: A3
+#[test]
+fn a_blocking_call_is_made_beside_the_task_and_its_panic_is_an_error() {
+    let settings = Scheduler::builder().workers(1);
+    let runtime = settings.build().unwrap();
+    runtime.start().unwrap();
+    let (go, gone) = std::sync::mpsc::channel();
+    let task = runtime.spawn_task(async move |cx: Cx| {
+        // The call waits for what the task does beside it, and there is one worker.
+        let call = cx.blocking(move || gone.recv());
+        let (got, ()) = cx.join((call, async move { go.send(41).unwrap() })).await;
+        let panicked = cx.blocking(|| panic!("on purpose")).await;
+        let text = panicked
+            .map(|()| String::new())
+            .unwrap_or_else(|it| it.to_string());
+        assert!(text.contains("on purpose"), "{text}");
+        Ok(got?? + 1)
+    });
+    assert_eq!(task.unwrap().wait().take::<u64>().unwrap(), 42);
 }

@@ -77,9 +77,9 @@ impl Command {
 /// What to do where a command has no handler.
 fn remedy(id: CommandId) -> &'static str {
     /// The ids of timers.
-    const TIMERS: std::ops::RangeInclusive<u16> = 10..=12;
+    const TIMERS: std::ops::RangeInclusive<u16> = 10..=13;
     if TIMERS.contains(&id.get()) {
-        "it is of timers: a `Runtime` has them, and a scheduler that is built with \
+        "it is of timers: a scheduler of the crate `ganger` has them, and one that is built with \
          `.source(Arc::new(Timers::new()))`"
     } else {
         "register one before the scheduler starts"

@@ -151,7 +151,9 @@ pub struct Asked<C> {
 }
 
 impl<C: TypedCommand> Asked<C> {
-    pub(crate) fn new(tag: Tag) -> Self {
+    /// The command has been yielded with that tag; for crates that add ways to ask.
+    #[must_use]
+    pub fn new(tag: Tag) -> Self {
         let command = PhantomData;
         Self { tag, command }
     }

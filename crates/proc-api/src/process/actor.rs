@@ -67,6 +67,48 @@ pub trait Actor: Send + 'static {
         Ok(())
     }
 
+    /// The first step: what takes longer than the starter should wait, or asks for something. It
+    /// comes before all else, also before a message that has arrived meanwhile. By default it does
+    /// nothing.
+    ///
+    /// ```
+    /// use ganger_proc_api::{Actor, Completion, Context, StepOutput, StepResult, TypedCommand};
+    ///
+    /// struct Load;
+    /// impl TypedCommand for Load {
+    ///     type Answer = u64;
+    /// }
+    ///
+    /// #[derive(Default)]
+    /// struct Total(u64);
+    ///
+    /// impl Actor for Total {
+    ///     type Message = u64;
+    ///
+    ///     fn started(&mut self, _: &Context, out: &mut StepOutput) -> StepResult {
+    ///         out.ask(Load, 1);
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn completed(&mut self, _: &Context, it: Completion, _: &mut StepOutput) -> StepResult {
+    ///         self.0 += it.take::<u64>()?;
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn receive(&mut self, _: &Context, number: u64, _: &mut StepOutput) -> StepResult {
+    ///         self.0 += number;
+    ///         Ok(())
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`receive`](Self::receive).
+    fn started(&mut self, ctx: &Context, out: &mut StepOutput) -> StepResult {
+        let _ = (ctx, out);
+        Ok(())
+    }
+
     /// A command that the process yielded is answered. By default the answer is dropped.
     ///
     /// # Errors
@@ -174,14 +216,24 @@ impl<M, F> fmt::Debug for ActorFn<M, F> {
 
 /// An [`Actor`] as a [`Process`]: for calls that take a process, an upgrade for instance.
 #[derive(Debug, Default, Clone)]
-pub struct ActorProcess<A>(pub A);
+pub struct ActorProcess<A> {
+    actor: A,
+    is_started: bool,
+}
 
 impl<A: Actor> ActorProcess<A> {
+    /// The process that the actor is.
+    #[inline]
+    pub fn new(actor: A) -> Self {
+        let is_started = false;
+        Self { actor, is_started }
+    }
+
     #[inline]
     fn take(&mut self, ctx: &Context, message: Message, out: &mut StepOutput) -> StepResult {
         match message.take() {
-            Ok(message) => self.0.receive(ctx, message, out),
-            Err(error) => self.0.mistaken(ctx, error, out),
+            Ok(message) => self.actor.receive(ctx, message, out),
+            Err(error) => self.actor.mistaken(ctx, error, out),
         }
     }
 }
@@ -189,26 +241,30 @@ impl<A: Actor> ActorProcess<A> {
 impl<A: Actor> Process for ActorProcess<A> {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         ctx.accept_only::<A::Message>();
-        self.0.init(ctx)
+        self.actor.init(ctx)
     }
 
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        if !self.is_started {
+            self.is_started = true;
+            self.actor.started(ctx, out)?;
+        }
         while !out.is_final()
             && let Some(event) = events.next()
         {
             match event {
                 Event::Message(message) => self.take(ctx, message, out)?,
-                Event::Completion(completion) => self.0.completed(ctx, completion, out)?,
-                Event::Cancel(reason) => self.0.cancelled(ctx, reason, out)?,
+                Event::Completion(completion) => self.actor.completed(ctx, completion, out)?,
+                Event::Cancel(reason) => self.actor.cancelled(ctx, reason, out)?,
                 Event::Control(message) => self.take(ctx, *message, out)?,
-                Event::Exit(notice) => self.0.exited(ctx, *notice, out)?,
+                Event::Exit(notice) => self.actor.exited(ctx, *notice, out)?,
             }
         }
         Ok(())
     }
 
     fn close(&mut self) {
-        self.0.close();
+        self.actor.close();
     }
 
     fn namer(&self) -> fn() -> &'static str {

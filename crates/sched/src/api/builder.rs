@@ -10,6 +10,7 @@ use ganger_proc_api::{HostName, Lifecycle, NodeName};
 use ganger_relay::PackageReceiver;
 use std::any::Any;
 use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
@@ -31,12 +32,22 @@ const RUNS_PROCESSES: [&str; 2] = ["ganger_sched::turn::", "ganger_sched::worker
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct Builder {
+pub struct Builder<S = Scheduler> {
     workers: Option<usize>,
     host: String,
     node: Option<String>,
     config: Config,
     sources: Vec<Arc<dyn Source>>,
+    builds: PhantomData<fn() -> S>,
+}
+
+/// What a [`Builder`] builds: a [`Scheduler`], or what a crate above has in its place.
+pub trait Built: Sized {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// As for [`Builder::build`].
+    fn build(builder: Builder) -> Result<Self, BuildError>;
 }
 
 impl Default for Builder {
@@ -47,6 +58,7 @@ impl Default for Builder {
             node: None,
             config: Config::default(),
             sources: Vec::new(),
+            builds: PhantomData,
         }
     }
 }
@@ -55,6 +67,20 @@ impl Builder {
     /// A builder with the defaults.
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+impl<S> Builder<S> {
+    /// The same settings, of something else.
+    pub fn builds<T>(self) -> Builder<T> {
+        Builder {
+            workers: self.workers,
+            host: self.host,
+            node: self.node,
+            config: self.config,
+            sources: self.sources,
+            builds: PhantomData,
+        }
     }
 
     /// How many worker threads run steps. Default: as many as the machine runs at once
@@ -299,9 +325,9 @@ impl Builder {
 
     /// Whether it has been given a source of that type.
     #[must_use]
-    pub fn has_source<S: Source>(&self) -> bool {
+    pub fn has_source<T: Source>(&self) -> bool {
         let mut sources = self.sources.iter();
-        sources.any(|it| (&**it as &dyn Any).is::<S>())
+        sources.any(|it| (&**it as &dyn Any).is::<T>())
     }
 
     /// Checks promises while the scheduler runs, and ends the program when one is broken: see
@@ -317,7 +343,14 @@ impl Builder {
     /// # Errors
     /// [`BuildError`] when a setting is out of its range, a name is not valid, workers can't be
     /// pinned as asked, or backtraces can't be taken, or not with that signal.
-    pub fn build(self) -> Result<Scheduler, BuildError> {
+    pub fn build(self) -> Result<S, BuildError>
+    where
+        S: Built,
+    {
+        S::build(self.builds())
+    }
+
+    fn build_scheduler(self) -> Result<Scheduler, BuildError> {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let workers = self.workers.unwrap_or_else(|| cores().min(MAX_WORKERS));
         in_range("workers", workers, 1, MAX_WORKERS)?;
@@ -358,7 +391,13 @@ impl Builder {
     }
 }
 
-impl fmt::Debug for Builder {
+impl Built for Scheduler {
+    fn build(builder: Builder) -> Result<Self, BuildError> {
+        builder.build_scheduler()
+    }
+}
+
+impl<S> fmt::Debug for Builder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("workers", &self.workers)

@@ -22,8 +22,8 @@ use crate::process::process_box::ProcessBox;
 use crate::process::state::ProcessState;
 use crate::progress::report::{StopError, StopReport};
 use ganger_proc_api::{
-    CancelReason, CommandId, Handler, HostName, NodeName, NotFound, Package, Payloads, Pid,
-    Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
+    BoxError, CancelReason, Command, CommandId, Completer, Handler, HostName, NodeName, NotFound,
+    Package, Payloads, Pid, Process, SendError, SubmitError, Symbol, UpgradeRequest, UpgradeTarget,
 };
 use std::any::Any;
 use std::fmt;
@@ -435,6 +435,17 @@ impl Alarm {
     #[must_use]
     pub fn handle(&self) -> Option<Handle> {
         self.shared().map(|shared| Handle { shared })
+    }
+
+    /// Has a command carried out whose answer the completer takes: in a handler of a source.
+    ///
+    /// # Errors
+    /// Those of the command's handler. Where the command has none, the completer is told.
+    pub fn carry_out(&self, command: Command, completer: Completer) -> Result<(), BoxError> {
+        let shared = self.shared().ok_or("the scheduler is gone")?;
+        shared
+            .commands
+            .carry_out(command, completer, shared.own_counters())
     }
 }
 

@@ -61,7 +61,7 @@ impl Handle {
         &self,
         actor: A,
     ) -> Result<ProcessHandle<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess(actor));
+        let process = ProcessBox::new(ActorProcess::new(actor));
         self.shared
             .submit(None, process, METHOD, Payloads::new())
             .map(ProcessHandle::with_messages)
@@ -152,7 +152,7 @@ impl ContextExt for Context {
     }
 
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        start(self, ProcessBox::new(ActorProcess(actor)), METHOD)
+        start(self, ProcessBox::new(ActorProcess::new(actor)), METHOD)
     }
 
     fn spawner(&self) -> Spawner<Context> {

@@ -3,7 +3,9 @@
 use crate::base::contain::discard_each;
 use crate::base::stats::Counters;
 use crate::handlers::calls::{CallHandler, OWN};
-use ganger_proc_api::{CommandId, Handler, Symbol, TypedCommand};
+use ganger_proc_api::{
+    BoxError, Command, CommandError, CommandId, Completer, Handler, Symbol, TypedCommand,
+};
 use std::any::type_name;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -321,6 +323,29 @@ impl CommandRegistry {
             State::Building(entries) => entries.get(&id).map(|entry| entry.name),
             State::Frozen { names, .. } => names.get(&id).copied(),
         }
+    }
+
+    /// Has the command's handler called, on this thread. Without a handler the completion is
+    /// [`CommandError::Unknown`].
+    pub(crate) fn carry_out(
+        &self,
+        command: Command,
+        completer: Completer,
+        counters: &Counters,
+    ) -> Result<(), BoxError> {
+        let Some(handlers) = self.handlers() else {
+            drop(completer);
+            return Ok(());
+        };
+        let carried_out = match handlers.get(command.id) {
+            Some(handler) => handler.handle(command, completer),
+            None => {
+                completer.finish(Err(CommandError::Unknown(command.id)));
+                Ok(())
+            }
+        };
+        Handlers::leave(handlers, counters);
+        carried_out
     }
 
     /// The handlers; none before the registry is frozen, and when they have been given up.

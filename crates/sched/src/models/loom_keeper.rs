@@ -62,7 +62,7 @@ impl Pool {
     }
 
     fn owes_a_look(&self) -> bool {
-        self.has_work() || self.keeper.uncovered(SEATS).is_some()
+        self.has_work() || self.keeper.is_used() && self.keeper.uncovered(SEATS).is_some()
     }
 
     fn take(&self) -> bool {

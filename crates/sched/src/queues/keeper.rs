@@ -40,10 +40,11 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `dues` | a source, under the lock of the seat's part of it | all |
+//! | `is_used` | a source, before its first moment | all |
 //! | `until` | sleeping workers | all |
 
 use ganger_sync::CachePadded;
-use ganger_sync::atomic::{AtomicU64, Ordering};
+use ganger_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// The moment of what is not due at all, in nanoseconds.
@@ -53,6 +54,8 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// threads outside, the others of the workers.
 pub(crate) struct Dues {
     seats: usize,
+    /// Something has ever been due. Until then no thread looks at the moments.
+    is_used: AtomicBool,
     moments: Box<[CachePadded<AtomicU64>]>,
 }
 
@@ -61,6 +64,7 @@ impl Dues {
         let never = || CachePadded::new(AtomicU64::new(NEVER));
         Self {
             seats,
+            is_used: AtomicBool::new(false),
             moments: (0..sources * seats).map(|_| never()).collect(),
         }
     }
@@ -77,6 +81,11 @@ impl Dues {
         // fences of `idle.rs` order it.
         let before = moment.load(Ordering::Relaxed);
         if before != at {
+            // Ordering: Relaxed, as above: a thread that has to see the moment sees this as well.
+            if !self.is_used.load(Ordering::Relaxed) {
+                // Ordering: Relaxed, as above.
+                self.is_used.store(true, Ordering::Relaxed);
+            }
             // Ordering: Relaxed, as above.
             moment.store(at, Ordering::Relaxed);
         }
@@ -123,10 +132,11 @@ impl Keeper {
         }
     }
 
-    /// Whether there is a source.
+    /// Whether something has ever been due: sources that are not used cost nothing.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
-        !self.dues.moments.is_empty()
+        // Ordering: Relaxed, as in `Dues::get`.
+        self.dues.is_used.load(Ordering::Relaxed)
     }
 
     /// Whether the keeper sleeps longer than until that moment.
@@ -178,6 +188,14 @@ mod tests {
         assert_eq!((dues.earliest(2), dues.earliest(3)), (50, 20));
         assert!(!dues.set(1, 1, 60) && !dues.set(1, 1, 60));
         assert_eq!((dues.get(0, 1), dues.get(1, 1)), (70, 60));
+    }
+
+    #[test]
+    fn it_is_used_from_the_first_moment_on() {
+        let keeper = Keeper::new(1, 2);
+        assert!(!keeper.is_used() && !keeper.dues.set(0, 1, NEVER) && !keeper.is_used());
+        assert!(keeper.dues.set(0, 1, 50) && keeper.is_used());
+        assert!(!keeper.dues.set(0, 1, NEVER) && keeper.is_used());
     }
 
     #[test]

@@ -197,7 +197,7 @@ fn an_upgrade_changes_the_type_and_the_new_process_is_told_of_old_messages() {
         let handle = scheduler.handle();
         move |_, _, out| {
             // The one worker is here: the request comes first, and the message is in the mailbox.
-            let next = ActorProcess(Total {
+            let next = ActorProcess::new(Total {
                 sum: 0,
                 mistaken: Some(mistaken.clone()),
             });
@@ -420,4 +420,46 @@ fn a_cell_that_is_used_again_takes_all_types() {
             .unwrap();
         drop(exit(plain));
     }
+}
+
+/// Asks in its first step, and adds what it is told then.
+struct Starts {
+    log: Vec<&'static str>,
+}
+
+impl Actor for Starts {
+    type Message = u64;
+
+    fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
+        self.log.push("init");
+        // It is there before the first step.
+        ctx.send(ctx.pid(), "early", Payload::any(1_u64))?;
+        Ok(())
+    }
+
+    fn started(&mut self, _: &Context, out: &mut StepOutput) -> StepResult {
+        self.log.push("started");
+        out.yield_command(Command::new(CommandId::new(999), ()), 1);
+        Ok(())
+    }
+
+    fn completed(&mut self, _: &Context, _: Completion, out: &mut StepOutput) -> StepResult {
+        self.log.push("completed");
+        out.done(self.log.join(" "));
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &Context, _: u64, _: &mut StepOutput) -> StepResult {
+        self.log.push("message");
+        Ok(())
+    }
+}
+
+// pins: P1
+#[test]
+fn the_first_step_comes_before_all_else_and_may_ask() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let starts = scheduler.spawn_actor(Starts { log: Vec::new() }).unwrap();
+    let log = starts.wait().into_result().unwrap();
+    assert_eq!(log.as_str(), Some("init started message completed"));
 }

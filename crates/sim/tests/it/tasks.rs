@@ -1,10 +1,9 @@
 //! Tasks beside state machines: jobs that are late and are tried again, children, cancellations.
 
 use ganger_proc_api::{
-    Actor, BoxError, Command, CommandId, Completer, Context, ExitReason, Message, Pid, StepOutput,
-    StepResult, TypedCommand,
+    Actor, BoxError, Context, ExitReason, Message, Pid, StepOutput, StepResult, TypedCommand,
 };
-use ganger_sim::{Faults, Rt, Sim, SimClock, Strategy};
+use ganger_sim::{Faults, Rt, Sim, Strategy};
 use ganger_task::{Cx, OneOf2, SpawnTask, SpawnTaskExt, WaitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,33 +26,13 @@ fn ms(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
-/// Sleeps by the clock of the simulation, and squares that take from 0 to 14 ms.
+/// Squares take from 0 to 14 ms.
 fn register(rt: &Rt<'_>) {
-    fn after(clock: &SimClock, delay: Duration, completer: Completer, result: Option<u64>) {
-        clock.after(delay, move || match result {
-            Some(result) => completer.complete(ganger_proc_api::Payload::any(result)),
-            None => completer.complete(()),
-        });
-    }
-    let clock = rt.clock();
-    let sleep = move |command: Command, completer: Completer| -> Result<(), BoxError> {
-        let nanoseconds = command.payloads.take()?;
-        after(&clock, Duration::from_nanos(nanoseconds), completer, None);
-        Ok(())
-    };
-    let commands = rt.commands();
-    let registered = commands.register_any(CommandId::SLEEP, "sleep", Arc::new(sleep));
-    registered.unwrap();
     let (clock, asked) = (rt.clock(), AtomicU64::new(0));
     rt.register_for(move |Square(number), completer| {
         // Ordering: Relaxed: a simulation has one thread.
         let delay = asked.fetch_add(1, Ordering::Relaxed) * 7 % 15;
-        after(
-            &clock,
-            ms(delay),
-            completer.untyped(),
-            Some(number * number),
-        );
+        clock.after(ms(delay), move || completer.complete(number * number));
         Ok(())
     })
     .unwrap();
@@ -116,7 +95,7 @@ fn jobs(rt: &Rt<'_>) {
         left: JOBS,
         sum: 0,
     };
-    let sum = rt.wait(rt.spawn(ganger_proc_api::ActorProcess(boss)).unwrap());
+    let sum = rt.wait(rt.spawn(ganger_proc_api::ActorProcess::new(boss)).unwrap());
     let expected = (1..=JOBS).map(|it| it * it).sum();
     assert!(
         matches!(&sum, ExitReason::Done(it) if it.as_u64() == Some(expected)),

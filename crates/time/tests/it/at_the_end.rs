@@ -96,6 +96,9 @@ fn a_timer_that_has_failed_is_no_timeout() {
     ];
     for end in ends {
         assert!(end.contains("a timer has failed"), "{end}");
-        assert!(end.contains("`Runtime`"), "it says what to do: {end}");
+        assert!(
+            end.contains("the crate `ganger`"),
+            "it says what to do: {end}"
+        );
     }
 }

@@ -5,3 +5,4 @@ mod behaviour;
 mod mixed;
 mod stress;
 mod support;
+mod within;

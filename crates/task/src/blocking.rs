@@ -1,0 +1,73 @@
+//! Calls that block their thread, beside the task.
+
+use crate::cx::Cx;
+use crate::error::WaitError;
+use crate::messages::Messages;
+use ganger_proc_api::{Actor, CommandError, Context, Payload, Reply, StepOutput, StepResult};
+use ganger_sched::ContextExt;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl<M: Messages + ?Sized> Cx<M> {
+    /// Has a call made that blocks its thread or computes for long, and waits for its result. A
+    /// process of its own makes it. Another thread takes the place of its worker when processes
+    /// wait: `Builder::max_spares` says how many such threads there may be.
+    ///
+    /// A call that has begun can't be taken back: when the wait ends before, its result is dropped.
+    ///
+    /// ```
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let lines = scheduler.spawn_task(async |cx: Cx| {
+    ///     let text = cx.blocking(|| std::fs::read_to_string("Cargo.toml")).await??;
+    ///     Ok(text.lines().count() as u64)
+    /// })?;
+    /// assert!(lines.wait().into_result()?.as_u64() > Some(10));
+    /// # Ok::<(), ganger_proc_api::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`WaitError::Cancelled`] when the task is asked to finish, and [`WaitError::Command`] when
+    /// the call panics, or the scheduler takes no more processes.
+    pub async fn blocking<T, F>(&self, call: F) -> Result<T, WaitError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let caller = self.context().spawn_actor(Caller(Some(call)));
+        let caller = caller.map_err(|it| WaitError::Command(CommandError::Failed(it.into())))?;
+        self.ask(caller.call(|reply| reply)).await
+    }
+}
+
+/// Makes the call.
+struct Caller<F>(Option<F>);
+
+impl<T, F> Actor for Caller<F>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    type Message = Reply<T>;
+
+    fn receive(&mut self, ctx: &Context, reply: Reply<T>, out: &mut StepOutput) -> StepResult {
+        if let Some(call) = self.0.take()
+            && !reply.is_cancelled()
+        {
+            let result = catch_unwind(AssertUnwindSafe(|| ctx.blocking(call)));
+            let result = result.map(Payload::any).map_err(|it| text(&*it));
+            reply.untyped().finish(result);
+        }
+        out.done(());
+        Ok(())
+    }
+}
+
+/// What a panic says.
+fn text(panic: &(dyn Any + Send)) -> CommandError {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    CommandError::Panicked(text.unwrap_or("a panic that says nothing").into())
+}

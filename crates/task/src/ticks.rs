@@ -1,0 +1,79 @@
+//! The ticks of an interval.
+
+use crate::cx::Cx;
+use crate::error::WaitError;
+use crate::messages::Messages;
+use crate::wait::Answer;
+use ganger_proc_api::{Context, Tag};
+use ganger_time::{Every, Missed, TimerContext};
+use std::fmt;
+use std::time::Duration;
+
+/// Waits have tags of their own.
+const NO_TAG: Tag = 0;
+
+/// An interval of a task, without drift: see [`Cx::every`].
+pub struct Ticks {
+    ctx: Context,
+    task: u64,
+    every: Every,
+}
+
+impl<M: Messages + ?Sized> Cx<M> {
+    /// Ticks, one after each period from now on.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use std::time::Duration;
+    /// use ganger_task::Cx;
+    ///
+    /// # async fn body(cx: Cx<u64>) -> Result<(), BoxError> {
+    /// let mut ticks = cx.every(Duration::from_secs(1));
+    /// while !cx.is_cancelled() {
+    ///     let seconds = ticks.next().await?;
+    ///     println!("{seconds} s later");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    /// When the process's scheduler was built without timers.
+    #[must_use]
+    pub fn every(&self, period: Duration) -> Ticks {
+        let ctx = self.context().clone();
+        let mut every = Every::new(period, NO_TAG);
+        every.begin(ctx.now().after(period));
+        Ticks {
+            ctx,
+            task: self.task(),
+            every,
+        }
+    }
+}
+
+impl Ticks {
+    /// What happens about ticks that the task is too late for. Default: [`Missed::Skip`].
+    #[must_use]
+    pub fn missed(self, missed: Missed) -> Self {
+        let every = self.every.missed(missed);
+        Self { every, ..self }
+    }
+
+    /// Waits for the next tick. Returns how many it stands for, from one up: see
+    /// [`Every::tick`]. Dropping the wait loses no tick.
+    ///
+    /// # Errors
+    /// [`WaitError::Cancelled`] when the task is asked to finish, and `Command` with
+    /// [`ZeroPeriod`](ganger_time::ZeroPeriod) inside.
+    pub async fn next(&mut self) -> Result<u64, WaitError> {
+        Answer::new(self.task, self.every.command(), |_| Ok(())).await?;
+        Ok(self.every.take(self.ctx.now()))
+    }
+}
+
+impl fmt::Debug for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ticks").field(&self.every).finish()
+    }
+}

@@ -1,0 +1,183 @@
+//! Commands with a deadline: the answer, or the word that none has come in time.
+//!
+//! **Problem.** A process asks another one, which may never answer. The yield is to complete once:
+//! by the answer, or by a timer. Nothing is to be left of the other of the two.
+//!
+//! **Rejected.** A second yield for the deadline: the process would have to match the two, and to
+//! take back the one that is late.
+//!
+//! **Protocol.** The command is carried out with a completer of its own, whose sink is a [`Within`].
+//! This keeps the completer of the yield, and has the timer. The first of the answer, the timer and
+//! the end of the yield takes that completer out, and takes the timer away.
+
+use crate::timers::Inner;
+use ganger_proc_api::{
+    Command, CommandError, Completer, CompletionSink, EndCall, EndWatch, Payload, Pid, Tag,
+};
+use ganger_sched::Seat;
+use ganger_wheel::Key;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+/// A yield that waits for an answer, and no longer than that.
+pub(crate) struct Within {
+    timers: Arc<Inner>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Waiting(Waiting),
+    /// It has completed, or is wanted no longer.
+    Over,
+}
+
+struct Waiting {
+    completer: Completer,
+    /// Where the timer is, once it has been set.
+    timer: Option<(Seat, Key)>,
+    /// Tells of the end of the yield.
+    watch: Option<EndWatch>,
+    /// Of code that keeps the completer of the command.
+    calls: Vec<Weak<EndCall>>,
+    /// The command is being carried out: an error says why there is no answer.
+    is_starting: bool,
+    is_dropped: bool,
+}
+
+/// Has the command carried out, for the yield of that completer.
+pub(crate) fn ask(timers: &Arc<Inner>, command: Command, time: Duration, completer: Completer) {
+    let (tag, now) = (completer.tag(), timers.now());
+    let within = Arc::new(Within {
+        timers: Arc::clone(timers),
+        state: Mutex::new(State::Waiting(Waiting {
+            completer,
+            timer: None,
+            watch: None,
+            calls: Vec::new(),
+            is_starting: true,
+            is_dropped: false,
+        })),
+    });
+    let answers = Completer::new(within.clone(), tag, 0);
+    let carried_out = timers.carry_out(command, answers);
+    let mut state = within.lock();
+    let State::Waiting(waiting) = &mut *state else {
+        return;
+    };
+    waiting.is_starting = false;
+    let failure = match carried_out {
+        Err(error) => Some(CommandError::Failed(error)),
+        Ok(()) => waiting.is_dropped.then_some(CommandError::Dropped),
+    };
+    if let Some(failure) = failure {
+        drop(state);
+        return within.finish(Err(failure));
+    }
+    let weak = Arc::downgrade(&within);
+    waiting.watch = waiting.completer.on_end(move || {
+        if let Some(within) = weak.upgrade() {
+            within.give_up();
+        }
+    });
+    let is_wanted = waiting.watch.is_some();
+    drop(state);
+    if !is_wanted {
+        return within.give_up();
+    }
+    let timer = timers.expire_at(now.after(time), within.clone());
+    let mut state = within.lock();
+    match &mut *state {
+        State::Waiting(waiting) => waiting.timer = timer,
+        State::Over => {
+            drop(state);
+            timers.take_away(timer);
+        }
+    }
+}
+
+impl Within {
+    /// The time is over.
+    pub(crate) fn expire(&self) {
+        self.finish(Err(CommandError::Timeout));
+    }
+
+    fn finish(&self, result: Result<Payload, CommandError>) {
+        if let Some((completer, calls)) = self.end() {
+            completer.finish(result);
+            tell(&calls);
+        }
+    }
+
+    /// The yield is wanted no longer.
+    fn give_up(&self) {
+        if let Some((completer, calls)) = self.end() {
+            drop(completer);
+            tell(&calls);
+        }
+    }
+
+    /// Ends the waiting, if it has not ended.
+    fn end(&self) -> Option<(Completer, Vec<Weak<EndCall>>)> {
+        let State::Waiting(waiting) = mem::replace(&mut *self.lock(), State::Over) else {
+            return None;
+        };
+        self.timers.take_away(waiting.timer);
+        drop(waiting.watch);
+        Some((waiting.completer, waiting.calls))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(calls: &[Weak<EndCall>]) {
+    calls
+        .iter()
+        .filter_map(Weak::upgrade)
+        .for_each(|it| it.call());
+}
+
+impl CompletionSink for Within {
+    fn complete(self: Arc<Self>, _: Tag, _: u64, result: Result<Payload, CommandError>) {
+        // The code that keeps the completer has used it: there is nothing to tell.
+        if let Some((completer, _)) = self.end() {
+            completer.finish(result);
+        }
+    }
+
+    fn complete_dropped(self: Arc<Self>, _: Tag, _: u64) {
+        if let State::Waiting(waiting) = &mut *self.lock()
+            && waiting.is_starting
+        {
+            waiting.is_dropped = true;
+            return;
+        }
+        self.finish(Err(CommandError::Dropped));
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        match &*self.lock() {
+            State::Waiting(waiting) => waiting.completer.pid(),
+            State::Over => None,
+        }
+    }
+
+    fn is_cancelled(&self, _: u64) -> bool {
+        match &*self.lock() {
+            State::Waiting(waiting) => waiting.completer.is_cancelled(),
+            State::Over => true,
+        }
+    }
+
+    fn on_end(self: Arc<Self>, _: u64, call: Weak<EndCall>) -> bool {
+        match &mut *self.lock() {
+            State::Waiting(waiting) => {
+                waiting.calls.push(call);
+                true
+            }
+            State::Over => false,
+        }
+    }
+}
