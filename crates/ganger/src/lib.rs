@@ -7,7 +7,7 @@
 //! - **what a step is shown**: [`Events`], [`Event`], [`Completion`], [`ExitNotice`],
 //!   [`CancelReason`]
 //! - **running them**: [`Scheduler`], [`Builder`], [`Handle`], [`WeakHandle`], [`Runtime`],
-//!   [`Lifecycle`]
+//!   [`Spawner`], [`Lifecycle`]
 //! - **sending**: [`Address`], [`Recipient`], [`Message`], [`Payload`], [`SendError`],
 //!   [`SendAsync`]
 //! - **asking a process**: [`Call`], [`Reply`], [`Answer`]

@@ -13,15 +13,15 @@ pub use crate::{
 #[cfg(feature = "sched")]
 pub use crate::{
     Address, Answer, Call, ContextExt, Handle, NotFound, Pinning, ProcessHandle, ProcessInfo,
-    ProcessState, Recipient, Scheduler, SendAsync, Stats, StopError, StopReport, WeakHandle,
-    WorkerStats,
+    ProcessState, Recipient, Scheduler, SendAsync, Spawner, Stats, StopError, StopReport,
+    WeakHandle, WorkerStats,
 };
 #[doc(no_inline)]
 #[cfg(feature = "relay")]
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
 #[cfg(feature = "task")]
-pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, WaitError};
+pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, StartTask, WaitError};
 #[doc(no_inline)]
 #[cfg(feature = "time")]
 pub use ganger_time::{

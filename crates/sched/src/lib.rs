@@ -42,6 +42,7 @@ pub use api::process_handle::{Address, ProcessHandle};
 pub use api::scheduler::{Scheduler, StartError};
 pub use api::send_all::SendAllError;
 pub use api::sending::SendAsync;
+pub use api::spawner::Spawner;
 pub use api::system_send::{SystemEvent, SystemSendError};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
 pub use base::clock::Moment;

@@ -3,11 +3,17 @@
 use crate::error::WaitError;
 use crate::messages::Messages;
 use crate::step::{self, Then};
+#[cfg(feature = "sched")]
+use crate::wait::HasPid;
 use crate::wait::{self, Answer, Monitor, Recv};
 use crate::{Join, Select};
+#[cfg(feature = "sched")]
+use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
     CancelReason, Command, CommandId, Context, Message, Payload, Pid, SendError, TypedCommand,
 };
+#[cfg(feature = "sched")]
+use ganger_sched::Spawner;
 use std::any::Any;
 use std::fmt;
 use std::future::poll_fn;
@@ -161,6 +167,37 @@ impl<M: Messages + ?Sized> Cx<M> {
     /// Outside of the task.
     pub fn monitor(&self, target: Pid) -> Monitor {
         Monitor::begin(&self.ctx, self.task, target)
+    }
+
+    /// Starts a process, and waits for its end, in one act: the cause is never lost, however soon
+    /// the process ends. `start` gets what starts it.
+    ///
+    /// ```
+    /// # use ganger_proc_api::BoxError;
+    /// # use ganger_sched::Scheduler;
+    /// use ganger_task::{Cx, SpawnTask, StartTask};
+    ///
+    /// # let scheduler = Scheduler::start_default()?;
+    /// let parent = scheduler.spawn_task(async |cx: Cx| {
+    ///     let child = async |_: Cx| Err::<(), _>("no luck".into());
+    ///     let (_, end) = cx.monitored(|spawner| spawner.named("child").spawn_task(child))?;
+    ///     Ok(end.await?.to_string())
+    /// })?;
+    /// assert_eq!(parent.wait().take::<String>()?, "failed: no luck");
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As `start`.
+    ///
+    /// # Panics
+    /// Outside of the task.
+    #[cfg(feature = "sched")]
+    pub fn monitored<T: HasPid>(
+        &self,
+        start: impl FnOnce(Spawner<Context>) -> Result<T, SubmitError>,
+    ) -> Result<(T, Monitor), SubmitError> {
+        Monitor::spawn(&self.ctx, self.task, start)
     }
 
     /// Lets the other processes that are ready run first.

@@ -27,5 +27,5 @@ pub use messages::Messages;
 pub use process::process;
 pub use scope::{Child, Group, Scope};
 #[cfg(feature = "sched")]
-pub use spawn::{SpawnTask, SpawnTaskExt};
+pub use spawn::{SpawnTask, SpawnTaskExt, StartTask};
 pub use wait::{Answer, Any, Monitor, Recv, Wanted};

@@ -5,7 +5,7 @@ use crate::messages::Messages;
 use crate::process;
 use crate::scope::METHOD;
 use ganger_proc_api::{BoxError, Completer, Context, Payload, SubmitError, TypedCommand};
-use ganger_sched::{Address, ContextExt, Handle, ProcessHandle, RegisterError};
+use ganger_sched::{Address, ContextExt, Handle, ProcessHandle, RegisterError, Spawner};
 use std::sync::Arc;
 
 /// What this crate adds to the handle of a scheduler.
@@ -138,6 +138,64 @@ pub trait SpawnTaskExt {
 
 impl SpawnTaskExt for Context {
     fn spawn_task<M, R, F, Fut>(&self, body: F) -> Result<Address<M>, SubmitError>
+    where
+        M: Messages + ?Sized,
+        R: Into<Payload> + 'static,
+        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    {
+        self.spawn_boxed(process(body), METHOD)
+    }
+}
+
+/// Starts a task together with what is to hold from its first moment on: see [`Spawner`].
+///
+/// ```
+/// # use ganger_proc_api::{BoxError, Payload};
+/// # use ganger_sched::Scheduler;
+/// use ganger_task::{Cx, StartTask};
+///
+/// # let scheduler = Scheduler::start_default()?;
+/// let echo = scheduler.named("echo").spawn_task(async |cx: Cx<u64>| {
+///     Ok(Payload::any(cx.recv().await))
+/// })?;
+/// assert_eq!(scheduler.whereis("echo"), Some(echo.pid()));
+/// # Ok::<(), BoxError>(())
+/// ```
+pub trait StartTask: Sized {
+    /// What stands for a task that has been started.
+    type Started<M: ?Sized>;
+
+    /// Starts an async function as a process: see [`SpawnTask::spawn_task`].
+    ///
+    /// # Errors
+    /// As for [`Spawner::spawn`](Spawner::<Handle>::spawn).
+    fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Self::Started<M>, SubmitError>
+    where
+        M: Messages + ?Sized,
+        R: Into<Payload> + 'static,
+        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static;
+}
+
+impl StartTask for Spawner<Handle> {
+    type Started<M: ?Sized> = ProcessHandle<M>;
+
+    fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<ProcessHandle<M>, SubmitError>
+    where
+        M: Messages + ?Sized,
+        R: Into<Payload> + 'static,
+        F: FnOnce(Cx<M>) -> Fut + Send + 'static,
+        Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
+    {
+        self.spawn_boxed(process(body), METHOD)
+    }
+}
+
+impl StartTask for Spawner<Context> {
+    type Started<M: ?Sized> = Address<M>;
+
+    fn spawn_task<M, R, F, Fut>(self, body: F) -> Result<Address<M>, SubmitError>
     where
         M: Messages + ?Sized,
         R: Into<Payload> + 'static,

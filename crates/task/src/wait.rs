@@ -4,9 +4,13 @@ use crate::error::WaitError;
 use crate::messages::Messages;
 use crate::step::{self, Step};
 use crate::waits;
+#[cfg(feature = "sched")]
+use ganger_proc_api::SubmitError;
 use ganger_proc_api::{
     Command, Context, Event, Events, ExitCause, MonitorError, Payload, Pid, Tag, WrongType,
 };
+#[cfg(feature = "sched")]
+use ganger_sched::{Address, ContextExt, Spawner};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
@@ -239,6 +243,49 @@ impl Monitor {
             target,
             state: state.map(|()| Some(tag)),
         }
+    }
+
+    /// Has a process started that the task monitors from its first moment on.
+    #[cfg(feature = "sched")]
+    #[track_caller]
+    pub(crate) fn spawn<T: HasPid>(
+        ctx: &Context,
+        task: u64,
+        start: impl FnOnce(Spawner<Context>) -> Result<T, SubmitError>,
+    ) -> Result<(T, Self), SubmitError> {
+        let tag = step::poll_with(task, |step| step.waits.open(None, None));
+        // A notice waits for the next step of the task, which knows the PID.
+        let mut monitor = Self {
+            ctx: ctx.clone(),
+            task,
+            target: ctx.pid(),
+            state: Ok(Some(tag)),
+        };
+        let child = start(ctx.monitored(tag))?;
+        monitor.target = child.pid();
+        step::with(task, |step| step.waits.wait_is_of(tag, monitor.target));
+        Ok((child, monitor))
+    }
+}
+
+/// What stands for a process that has been started.
+#[cfg(feature = "sched")]
+pub trait HasPid {
+    /// The process's PID.
+    fn pid(&self) -> Pid;
+}
+
+#[cfg(feature = "sched")]
+impl HasPid for Pid {
+    fn pid(&self) -> Pid {
+        *self
+    }
+}
+
+#[cfg(feature = "sched")]
+impl<M: ?Sized> HasPid for Address<M> {
+    fn pid(&self) -> Pid {
+        Address::pid(self)
     }
 }
 

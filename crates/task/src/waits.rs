@@ -194,6 +194,13 @@ impl Waits {
         self.insert(Holds::Wait { waker, of })
     }
 
+    /// The wait is for the end of that process.
+    pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
+        if let Some(Holds::Wait { of, .. }) = self.place(tag) {
+            *of = Some(pid);
+        }
+    }
+
     /// The answer to a wait, which is over then; otherwise `waker` is to be woken with it.
     pub(crate) fn take(&mut self, tag: Tag, waker: Option<Waker>) -> Option<Answer> {
         let holds = self.place(tag)?;

@@ -1,6 +1,6 @@
 //! Why a process was not started.
 
-use super::Process;
+use super::{Process, RegisterNameError};
 use crate::raw::Exclusive;
 use crate::values::{BoxError, Payloads, Pid};
 use std::error::Error;
@@ -38,6 +38,10 @@ pub enum SubmitErrorKind {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// It was to have a name, which it did not get.
+    NotNamed(RegisterNameError),
+    /// What was to be done before its `init` has failed or panicked.
+    Prevented(BoxError),
     /// `init` returned this error.
     InitFailed(BoxError),
     /// `init` panicked, with this message.
@@ -60,6 +64,8 @@ impl fmt::Display for SubmitErrorKind {
             Self::InvalidPid { pid, why } => {
                 write!(f, "{pid} can't be given to a process here: {why}")
             }
+            Self::NotNamed(error) => write!(f, "{error}"),
+            Self::Prevented(error) => write!(f, "what precedes its init failed: {error}"),
             Self::InitFailed(error) => write!(f, "init failed: {error}"),
             Self::InitPanicked(message) => write!(f, "init panicked: {message}"),
             Self::StartRefused(error) => {
@@ -73,7 +79,9 @@ impl fmt::Display for SubmitErrorKind {
 impl Error for SubmitErrorKind {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::InitFailed(error) | Self::StartRefused(error) => error.source(),
+            Self::InitFailed(error) | Self::StartRefused(error) | Self::Prevented(error) => {
+                error.source()
+            }
             _ => None,
         }
     }

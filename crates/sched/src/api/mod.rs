@@ -17,6 +17,7 @@ pub(crate) mod register_for;
 pub(crate) mod scheduler;
 pub(crate) mod send_all;
 pub(crate) mod sending;
+pub(crate) mod spawner;
 pub(crate) mod submit;
 pub(crate) mod system_send;
 pub(crate) mod typed;

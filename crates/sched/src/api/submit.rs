@@ -33,7 +33,21 @@ impl Shared {
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
-        let (_, task) = self.begin(pid, process, method, input, |_| ())?;
+        self.submit_with(pid, process, method, input, |_| Ok(()))
+    }
+
+    /// As [`submit`](Self::submit). Calls `hook` when the process has its PID, before its `init`.
+    /// An error of the hook has the process and its input come back.
+    #[inline]
+    pub(crate) fn submit_with(
+        self: &Arc<Self>,
+        pid: Option<Pid>,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+        hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let (_, task) = self.begin(pid, process, method, input, |_| (), hook)?;
         // SAFETY: this is the only one, and nothing else abandons the slot of a process that was
         // started.
         Ok(unsafe { ProcessHandle::new(task) })
@@ -47,11 +61,12 @@ impl Shared {
         input: Payloads,
     ) -> Result<Pid, SubmitError> {
         let abandon = |exit: &ExitSlot| exit.abandon_unseen();
-        let (pid, _gone) = self.begin(None, process, method, input, abandon)?;
+        let (pid, _gone) = self.begin(None, process, method, input, abandon, |_| Ok(()))?;
         Ok(pid)
     }
 
-    /// What submits have in common: calls `prepare` before any other thread knows of the process.
+    /// What submits have in common: calls `prepare` before any other thread knows of the process,
+    /// and `hook` before its `init`.
     /// Unless `prepare` abandons the exit slot, the process is there until the handle that the
     /// caller makes of it has been dropped.
     #[inline]
@@ -62,6 +77,7 @@ impl Shared {
         method: Symbol,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
+        hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<(Pid, ManuallyDrop<Task>), SubmitError> {
         let mut place = Place::new(self);
         if let Err(kind) = place.take(pid) {
@@ -69,7 +85,7 @@ impl Shared {
         }
         let frame = Frame::Submission(place.id);
         let alias = frames::within(&**self, frame, || {
-            self.start(&mut place, method, process, input, prepare)
+            self.start(&mut place, method, process, input, prepare, hook)
         })?;
         let task = &alias;
         place.keep();
@@ -103,6 +119,7 @@ impl Shared {
         process: ProcessBox,
         input: Payloads,
         prepare: impl FnOnce(&ExitSlot),
+        hook: impl FnOnce(&Task) -> Result<(), SubmitErrorKind>,
     ) -> Result<ManuallyDrop<Task>, SubmitError> {
         let task = self.cell(place, method, process);
         prepare(&task.exit);
@@ -117,16 +134,19 @@ impl Shared {
         // thread that stops the scheduler sees the process, or the looks below see the stop.
         fence::light();
         // From here on the process can be found, sent to, cancelled and terminated.
+        if let Err(kind) = hook(task) {
+            return Err(place.roll_back(task, kind, input));
+        }
         let initialised = self.init(task, method, input);
         self.probe.interleave(self);
         if let Err(kind) = initialised {
-            return Err(place.roll_back(task, kind));
+            return Err(place.roll_back(task, kind, Payloads::new()));
         }
         if self.shutdown.is_halted() {
-            return Err(place.roll_back(task, SubmitErrorKind::Stopping));
+            return Err(place.roll_back(task, SubmitErrorKind::Stopping, Payloads::new()));
         }
         if let Err(kind) = self.on_start(task, method) {
-            return Err(place.roll_back(task, kind));
+            return Err(place.roll_back(task, kind, Payloads::new()));
         }
         self.own_counters().started.bump();
         log(
@@ -274,10 +294,11 @@ impl<'a> Place<'a> {
     }
 
     /// The process was visible and is not to start after all: hides it again, and runs its exit
-    /// actions. It comes back if its `init` has failed, and is closed if that has succeeded.
+    /// actions. It comes back if its `init` has failed or was not called, and is closed if that has
+    /// succeeded.
     #[cold]
     #[inline(never)]
-    fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind) -> SubmitError {
+    fn roll_back(&mut self, task: &Task, kind: SubmitErrorKind, input: Payloads) -> SubmitError {
         let shared = self.shared;
         let counters = shared.own_counters();
         let (Begin::Step | Begin::Terminate) = task.state.begin();
@@ -286,9 +307,11 @@ impl<'a> Place<'a> {
         let mut process = unsafe { task.with_core(|core| core.process.take()) };
         let mut error = SubmitError::new(kind);
         match error.kind {
-            SubmitErrorKind::InitFailed(_) => {
+            SubmitErrorKind::InitFailed(_)
+            | SubmitErrorKind::NotNamed(_)
+            | SubmitErrorKind::Prevented(_) => {
                 if let Some(process) = process.take() {
-                    error = error.with_process(process.into_box(), Payloads::new());
+                    error = error.with_process(process.into_box(), input);
                 }
             }
             SubmitErrorKind::InitPanicked(_) => discard(task.pid, counters, process.take()),

@@ -3,6 +3,7 @@
 use crate::api::exit_actions::{self, ExitActionError};
 use crate::api::handle::Handle;
 use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::spawner::Spawner;
 use crate::core::cell::{ProcessCell, Task};
 use crate::core::item::Item;
 use crate::core::sources::Source;
@@ -10,14 +11,14 @@ use crate::process::exit_action::ExitAction;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
     Actor, ActorProcess, Context, Event, Kind, Message, Payloads, Pid, Process, SendError,
-    SubmitError, SubmitErrorKind, Symbol,
+    SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 
 /// The entry point that actors are started with.
-const METHOD: Symbol = Symbol::new("actor");
+pub(super) const METHOD: Symbol = Symbol::new("actor");
 
 impl Handle {
     /// Starts an [`Actor`]: calls its `init` on this thread, makes its PID visible, and queues it.
@@ -99,6 +100,20 @@ pub trait ContextExt {
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
 
+    /// Begins to start a process in the same scheduler, together with what is to hold from its first
+    /// moment on.
+    fn spawner(&self) -> Spawner<Context>;
+
+    /// Begins to start a process that this one monitors: see [`Spawner`].
+    fn monitored(&self, tag: Tag) -> Spawner<Context> {
+        self.spawner().monitored(tag)
+    }
+
+    /// Begins to start a process that gets a name: see [`Spawner`].
+    fn named(&self, name: impl Into<Box<str>>) -> Spawner<Context> {
+        self.spawner().named(name)
+    }
+
     /// Registers what has to happen when this process ends: see [`ExitAction`] and
     /// [`Handle::add_exit_action`].
     ///
@@ -132,6 +147,10 @@ impl ContextExt for Context {
 
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError> {
         start(self, ProcessBox::new(ActorProcess(actor)), METHOD)
+    }
+
+    fn spawner(&self) -> Spawner<Context> {
+        Spawner::new(self.clone())
     }
 
     fn add_exit_action(&self, action: Box<dyn ExitAction>) -> Result<(), ExitActionError> {

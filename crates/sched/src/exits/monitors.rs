@@ -15,11 +15,16 @@ struct Monitor {
     /// The PID by which it monitors the target.
     target: Pid,
     tag: Tag,
+    /// It was set up by the watcher's own spawn of the target, whose error says that the target was
+    /// not started.
+    is_spawn: bool,
 }
 
 impl ExitAction for Monitor {
     fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
-        self.notify(cause.clone());
+        if !self.is_spawn || *cause != ExitCause::NotFound {
+            self.notify(cause.clone());
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -59,6 +64,7 @@ impl ProcessCell {
             watcher,
             target,
             tag,
+            is_spawn: false,
         };
         match found {
             None => monitor.notify(ExitCause::NotFound),
@@ -69,6 +75,18 @@ impl ProcessCell {
             }
         }
         Ok(())
+    }
+
+    /// Has this process told when the target ends, which it is about to start.
+    pub(crate) fn monitor_spawned(self: Task, target: &Task, tag: Tag) {
+        let monitor = Monitor {
+            watcher: self,
+            target: target.pid,
+            tag,
+            is_spawn: true,
+        };
+        // It has its PID, and only its submitter can end it.
+        let _ended = target.add_exit_action(Box::new(monitor));
     }
 
     /// Takes back what this process has begun with that tag.

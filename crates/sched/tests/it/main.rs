@@ -43,6 +43,7 @@ mod send_all;
 mod shutdown;
 mod sources;
 mod spares;
+mod spawners;
 mod start;
 mod stopping;
 mod stopping_inside;

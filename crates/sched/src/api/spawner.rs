@@ -1,0 +1,359 @@
+//! Starting a process together with what is to hold from its first moment on.
+
+use crate::api::handle::Handle;
+use crate::api::process_handle::{Address, ProcessHandle};
+use crate::api::typed::METHOD;
+use crate::base::contain::contain;
+use crate::core::cell::{ProcessCell, Task};
+use crate::core::shared::Shared;
+use crate::probe::Probe;
+use crate::process::process_box::ProcessBox;
+use ganger_proc_api::{
+    Actor, ActorProcess, BoxError, Context, Message, Payloads, Pid, Process, SubmitError,
+    SubmitErrorKind, Symbol, Tag,
+};
+use std::fmt;
+use std::sync::Arc;
+
+/// Starts a process together with what is to hold from its first moment on: a monitor, names,
+/// first messages. All of it is one act.
+///
+/// `F` says where it comes from. In a process, [`ContextExt::monitored`] and
+/// [`ContextExt::named`] begin one. Outside, [`Handle::named`] does.
+///
+/// ```
+/// use ganger_proc_api::{
+///     Actor, BoxError, Context, ExitNotice, StepOutput, StepResult, actor_fn,
+/// };
+/// use ganger_sched::{ContextExt, Scheduler};
+///
+/// /// Ends as its child does.
+/// struct Parent;
+///
+/// impl Actor for Parent {
+///     type Message = ();
+///
+///     fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
+///         // However soon the child ends, the notice has the cause.
+///         let child = actor_fn(|_, (): (), _| Err("no luck".into()));
+///         let child = ctx.monitored(1).named("child").spawn_actor(child)?;
+///         Ok(child.send(())?)
+///     }
+///
+///     fn receive(&mut self, _: &Context, (): (), _: &mut StepOutput) -> StepResult {
+///         Ok(())
+///     }
+///
+///     fn exited(&mut self, _: &Context, notice: ExitNotice, out: &mut StepOutput) -> StepResult {
+///         out.done(notice.cause.to_string());
+///         Ok(())
+///     }
+/// }
+///
+/// let scheduler = Scheduler::start_default()?;
+/// let parent = scheduler.named("parent").spawn_actor(Parent)?;
+/// assert_eq!(parent.wait().take::<String>()?, "failed: no luck");
+/// # Ok::<(), BoxError>(())
+/// ```
+///
+/// It is done when the process has its PID, and before its `init`: first messages, monitors and
+/// hooks in the order of the calls, and names last. So a process that is found by its name has its
+/// first messages already. When a name is taken or a hook fails, nothing was started: the error
+/// says why and has the process inside, and what was done is undone. When `init` fails, the error
+/// says so, and no monitor that was set up here gives a notice besides.
+///
+/// [`ContextExt::monitored`]: crate::ContextExt::monitored
+/// [`ContextExt::named`]: crate::ContextExt::named
+#[must_use = "it starts nothing before a call of `spawn` or the like"]
+pub struct Spawner<F> {
+    from: F,
+    /// Apart from the others: mostly there is one.
+    first: Option<Act>,
+    others: Vec<Act>,
+    names: Vec<Box<str>>,
+}
+
+type Hook = Box<dyn FnOnce(&Address) -> Result<(), BoxError> + Send>;
+
+/// What is done before the `init`.
+enum Act {
+    Message(Message),
+    Monitor(Task, Tag),
+    Hook(Hook),
+}
+
+impl Act {
+    fn carry_out(self, child: &Task) -> Result<(), SubmitErrorKind> {
+        let done = match self {
+            Self::Monitor(watcher, tag) => {
+                watcher.monitor_spawned(child, tag);
+                return Ok(());
+            }
+            Self::Message(message) => {
+                let child: Address = Address::new(Arc::clone(child));
+                child.send(message).map_err(BoxError::from)
+            }
+            Self::Hook(hook) => {
+                let child = Address::new(Arc::clone(child));
+                match contain(|| hook(&child)) {
+                    Ok(done) => done,
+                    Err(message) => {
+                        child.task.shared.own_counters().panics.bump();
+                        Err(String::from(message).into())
+                    }
+                }
+            }
+        };
+        done.map_err(SubmitErrorKind::Prevented)
+    }
+}
+
+/// For a process that is started from outside of any process; the calls that start it give its
+/// handle.
+impl Spawner<Handle> {
+    /// Starts a process: see [`Handle::spawn`].
+    ///
+    /// # Errors
+    /// As for [`Handle::submit`], and [`SubmitErrorKind::NotNamed`] or
+    /// [`SubmitErrorKind::Prevented`].
+    pub fn spawn(self, process: impl Process) -> Result<ProcessHandle, SubmitError> {
+        self.submit(process, "main", ())
+    }
+
+    /// Starts a process with a method and an input: see [`Handle::submit`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    pub fn submit(
+        self,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<ProcessHandle, SubmitError> {
+        self.start(ProcessBox::new(process), method.into(), input.into())
+    }
+
+    /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SubmitError> {
+        let process = ProcessBox::new(ActorProcess(actor));
+        let started = self.start(process, METHOD, Payloads::new());
+        started.map(ProcessHandle::with_messages)
+    }
+
+    /// As [`Handle::spawn_boxed`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    #[doc(hidden)]
+    pub fn spawn_boxed<M: ?Sized>(
+        self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<ProcessHandle<M>, SubmitError> {
+        let started = self.start(ProcessBox::boxed(process), method, Payloads::new());
+        started.map(ProcessHandle::with_messages)
+    }
+
+    fn start(
+        self,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let shared = Arc::clone(&self.from.shared);
+        self.start_in(&shared, process, method, input)
+    }
+}
+
+/// For a child of a process; the calls that start it give its address or PID.
+impl Spawner<Context> {
+    /// The process that starts the other one monitors it: see [`Context::monitor`].
+    pub fn monitored(mut self, tag: Tag) -> Self {
+        // Without a scheduler nothing is started.
+        if let Some(watcher) = self.from.backend::<ProcessCell>() {
+            self.add(Act::Monitor(watcher, tag));
+        }
+        self
+    }
+
+    /// The context of the process that starts the other one.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.from
+    }
+
+    /// Starts a process: see [`Context::spawn`].
+    ///
+    /// # Errors
+    /// As for [`Context::submit`], and [`SubmitErrorKind::NotNamed`] or
+    /// [`SubmitErrorKind::Prevented`].
+    pub fn spawn(self, process: impl Process) -> Result<Pid, SubmitError> {
+        self.submit(process, "main", ())
+    }
+
+    /// Starts a process with a method and an input: see [`Context::submit`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    pub fn submit(
+        self,
+        process: impl Process,
+        method: impl Into<Symbol>,
+        input: impl Into<Payloads>,
+    ) -> Result<Pid, SubmitError> {
+        let started = self.start(ProcessBox::new(process), method.into(), input.into());
+        started.map(|child| child.pid())
+    }
+
+    /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SubmitError> {
+        let process = ProcessBox::new(ActorProcess(actor));
+        let child = self.start(process, METHOD, Payloads::new())?;
+        Ok(Address::from(&child.with_messages()))
+    }
+
+    /// As [`Handle::spawn_boxed`].
+    ///
+    /// # Errors
+    /// As for [`spawn`](Self::spawn).
+    #[doc(hidden)]
+    pub fn spawn_boxed<M: ?Sized>(
+        self,
+        process: Box<dyn Process>,
+        method: Symbol,
+    ) -> Result<Address<M>, SubmitError> {
+        let child = self.start(ProcessBox::boxed(process), method, Payloads::new())?;
+        Ok(Address::from(&child.with_messages()))
+    }
+
+    fn start(
+        self,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let Some(task) = self.from.backend::<ProcessCell>() else {
+            let error = SubmitError::new(SubmitErrorKind::Stopping);
+            return Err(error.with_process(process.into_box(), input));
+        };
+        self.start_in(&task.shared, process, method, input)
+    }
+}
+
+impl<F> Spawner<F> {
+    pub(crate) fn new(from: F) -> Self {
+        Self {
+            from,
+            first: None,
+            others: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// The process gets that name, by which others find it before its `init` has returned. Several
+    /// calls give it several names.
+    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// The process with that address monitors the new one.
+    pub fn monitored_by<M: ?Sized>(mut self, watcher: &Address<M>, tag: Tag) -> Self {
+        self.add(Act::Monitor(Arc::clone(&watcher.task), tag));
+        self
+    }
+
+    /// A message that is in the mailbox before any other. It should be of the type that the process
+    /// takes: its `init` has not said yet which that is.
+    pub fn with_message(mut self, message: Message) -> Self {
+        self.add(Act::Message(message));
+        self
+    }
+
+    /// Calls `hook` when the process has its PID, and before its `init`: for crates above the
+    /// scheduler, which register exit actions there, for instance. The process ends after the hook
+    /// at the earliest. When the hook fails or panics, nothing was started. Exit actions are then
+    /// told [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound), as they are when `init`
+    /// fails.
+    pub fn before_init(
+        mut self,
+        hook: impl FnOnce(&Address) -> Result<(), BoxError> + Send + 'static,
+    ) -> Self {
+        self.add(Act::Hook(Box::new(hook)));
+        self
+    }
+
+    fn add(&mut self, act: Act) {
+        if self.first.is_none() {
+            self.first = Some(act);
+        } else {
+            self.others.push(act);
+        }
+    }
+
+    fn start_in(
+        self,
+        shared: &Arc<Shared>,
+        process: ProcessBox,
+        method: Symbol,
+        input: Payloads,
+    ) -> Result<ProcessHandle, SubmitError> {
+        let Self {
+            first,
+            others,
+            names,
+            ..
+        } = self;
+        let result = shared.submit_with(None, process, method, input, move |child| {
+            for act in first.into_iter().chain(others) {
+                act.carry_out(child)?;
+            }
+            for name in &names {
+                let named = shared.register_name(name, child);
+                named.map_err(SubmitErrorKind::NotNamed)?;
+            }
+            Ok(())
+        });
+        shared.probe.called(shared, "spawner");
+        result
+    }
+}
+
+impl<F> fmt::Debug for Spawner<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawner")
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Begins to start a process, together with what is to hold from its first moment on.
+    pub fn spawner(&self) -> Spawner<Self> {
+        Spawner::new(self.clone())
+    }
+
+    /// Begins to start a process that gets a name. When the name is taken, nothing is started: see
+    /// [`Spawner`].
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, RegisterNameErrorKind, SubmitErrorKind, process_fn};
+    /// # use ganger_sched::Scheduler;
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let logger = || process_fn(|_, _, _| Ok(()));
+    /// let first = scheduler.named("logger").spawn(logger())?;
+    /// let refused = scheduler.named("logger").spawn(logger()).unwrap_err();
+    /// let SubmitErrorKind::NotNamed(why) = refused.kind else { panic!() };
+    /// assert_eq!(why.kind, RegisterNameErrorKind::Taken { holder: first.pid() });
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn named(&self, name: impl Into<Box<str>>) -> Spawner<Self> {
+        self.spawner().named(name)
+    }
+}
