@@ -1,7 +1,7 @@
 //! Processes that take messages of one type: starting them, and sending to them.
 
 use crate::api::exit_actions::{self, ExitActionError};
-use crate::api::handle::Handle;
+use crate::api::handle::{Handle, WeakHandle};
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::api::spawner::Spawner;
 use crate::core::cell::{ProcessCell, Task};
@@ -135,6 +135,9 @@ pub trait ContextExt {
 
     /// The scheduler's source of that type: see [`Handle::source`].
     fn source<S: Source>(&self) -> Option<Arc<S>>;
+
+    /// The scheduler that runs this process, if one does.
+    fn scheduler(&self) -> Option<WeakHandle>;
 }
 
 impl ContextExt for Context {
@@ -170,6 +173,11 @@ impl ContextExt for Context {
 
     fn source<S: Source>(&self) -> Option<Arc<S>> {
         self.backend::<ProcessCell>()?.shared.source()
+    }
+
+    fn scheduler(&self) -> Option<WeakHandle> {
+        let shared = Arc::downgrade(&self.backend::<ProcessCell>()?.shared);
+        Some(WeakHandle { shared })
     }
 }
 

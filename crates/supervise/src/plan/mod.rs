@@ -224,6 +224,34 @@ impl Plan {
         self.children.get(&id).map(|child| child.state)
     }
 
+    /// Whether it has never run.
+    pub(crate) fn is_new(&self, id: ChildId) -> bool {
+        self.children.get(&id).is_some_and(|it| it.is_new)
+    }
+
+    /// Whether it runs, and is to end.
+    pub(crate) fn is_leaving(&self, id: ChildId) -> bool {
+        self.leaving.contains(&id)
+    }
+
+    pub(crate) fn stop_time(&self, id: ChildId) -> StopTime {
+        self.children
+            .get(&id)
+            .map_or(StopTime::AtOnce, |it| it.rules.stop)
+    }
+
+    /// The child has as long as it needs to stop.
+    pub(crate) fn has_time(&mut self, id: ChildId) {
+        if let Some(child) = self.children.get_mut(&id) {
+            child.rules.stop = StopTime::Unlimited;
+        }
+    }
+
+    /// A stop has to be over by that moment.
+    pub(crate) fn must_stop_by(&mut self, by: Moment) {
+        self.stop_by = self.stop_by.min(by);
+    }
+
     /// Whether it does not run, and waits to be started.
     pub(crate) fn is_due(&self, id: ChildId) -> bool {
         (self.children.get(&id)).is_some_and(|it| it.state == State::Off && it.wanted)
@@ -413,7 +441,7 @@ impl Plan {
     /// All children are to end, and then the supervisor. The first reason counts, and the earliest
     /// moment.
     pub(crate) fn stop(&mut self, verdict: Verdict, by: Moment) {
-        self.stop_by = self.stop_by.min(by);
+        self.must_stop_by(by);
         if self.is_stopping() {
             return;
         }
