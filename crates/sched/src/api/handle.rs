@@ -324,6 +324,13 @@ impl Handle {
         self.shared.shutdown.is_stopping()
     }
 
+    /// How long it is until the deadline of a stop that has been asked for: then the processes that
+    /// are left are terminated. `None` before a stop.
+    #[must_use]
+    pub fn time_to_stop(&self) -> Option<Duration> {
+        self.shared.stopper.time_left()
+    }
+
     /// The name of the host that the scheduler is.
     #[must_use]
     pub fn host_name(&self) -> HostName {

@@ -67,6 +67,15 @@ impl<M: ?Sized> Address<M> {
     }
 }
 
+impl<M: ?Sized> Address<M> {
+    /// When the scheduler stops, it does not cancel this process: the caller does so in its turn.
+    /// At the deadline the process is terminated like all others. For crates above the scheduler.
+    #[doc(hidden)]
+    pub fn leave_shutdown_to_caller(&self) {
+        let _told = self.task.state.claim_shutdown_notice();
+    }
+}
+
 impl Address {
     /// Sends a message. Never blocks: see [`send_blocking`](Self::send_blocking) for a send that
     /// waits for room.

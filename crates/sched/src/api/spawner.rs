@@ -138,7 +138,7 @@ impl Spawner<Handle> {
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess(actor));
+        let process = ProcessBox::new(ActorProcess::new(actor));
         let started = self.start(process, METHOD, Payloads::new());
         started.map(ProcessHandle::with_messages)
     }
@@ -213,7 +213,7 @@ impl Spawner<Context> {
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SubmitError> {
-        let process = ProcessBox::new(ActorProcess(actor));
+        let process = ProcessBox::new(ActorProcess::new(actor));
         let child = self.start(process, METHOD, Payloads::new())?;
         Ok(Address::from(&child.with_messages()))
     }

@@ -71,6 +71,11 @@ impl Stopper {
         asked.as_ref().map_or_else(none, |asked| asked.deadline)
     }
 
+    /// How long it is until that deadline, if a call has asked for a stop.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        (lock(&self.asked).as_ref()).map(|asked| asked.deadline.remaining())
+    }
+
     /// What had been counted when a stop was asked for first, if one was.
     pub(crate) fn before(&self) -> Option<WorkerStats> {
         lock(&self.asked).as_ref().map(|asked| asked.before)

@@ -30,7 +30,7 @@ use std::sync::Weak;
 /// ```
 #[derive(Clone)]
 pub struct WeakHandle {
-    pub(super) shared: Weak<Shared>,
+    pub(crate) shared: Weak<Shared>,
 }
 
 impl WeakHandle {

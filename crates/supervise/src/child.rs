@@ -1,0 +1,190 @@
+//! What a user says of a child: how it is made, and what is to happen when it ends.
+
+use crate::plan::{BackOff, Restart, Rules, StopTime};
+use crate::supervisor::Supervisor;
+use crate::view::View;
+use ganger_proc_api::{Actor, ActorProcess, BoxError, Process};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A child of a supervisor: a name, a way to make it, and what is to happen when it ends.
+///
+/// ```
+/// use ganger_proc_api::actor_fn;
+/// use ganger_supervise::Child;
+/// use std::time::Duration;
+///
+/// let child = Child::new("printer", || actor_fn(|_, text: String, _| Ok(println!("{text}"))))
+///     .transient()
+///     .stop_within(Duration::from_secs(2));
+/// ```
+pub struct Child {
+    pub(crate) name: Arc<str>,
+    pub(crate) make: Make,
+    rules: Rules,
+    stop: Option<StopTime>,
+    pub(crate) is_registered: bool,
+}
+
+pub(crate) type Make = Arc<dyn Fn() -> Result<Made, BoxError> + Send + Sync>;
+
+/// A process that has been made and not started.
+#[doc(hidden)]
+pub struct Made {
+    pub(crate) process: Box<dyn Process>,
+    /// Of a supervisor.
+    pub(crate) view: Option<Arc<View>>,
+}
+
+/// What can be a child: a [`Process`], an [`Actor`], a process in a box (of
+/// `ganger_task::process`, for instance), and a `Result` with one of them.
+///
+/// `Kind` tells them apart, and is found by the compiler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be a child of a supervisor",
+    note = "a child is a `Process`, an `Actor`, a `Box<dyn Process>`, such as `process(async |cx: \
+            Cx<M>| {{ … }})` makes of an async function, or a `Result` with one of them"
+)]
+pub trait IntoProcess<Kind> {
+    #[doc(hidden)]
+    fn into_made(self) -> Result<Made, BoxError>;
+}
+
+/// What is a [`Process`]: see [`IntoProcess`].
+#[derive(Debug)]
+pub struct OfProcess;
+/// What is an [`Actor`]: see [`IntoProcess`].
+#[derive(Debug)]
+pub struct OfActor;
+/// What may not have been made: see [`IntoProcess`].
+#[derive(Debug)]
+pub struct OfResult<Kind>(Kind);
+
+impl<P: Process> IntoProcess<OfProcess> for P {
+    fn into_made(self) -> Result<Made, BoxError> {
+        let mut this = Some(self);
+        let any: &mut dyn Any = &mut this;
+        if let Some(process) = any
+            .downcast_mut()
+            .and_then(Option::<Box<dyn Process>>::take)
+        {
+            let view = None;
+            return Ok(Made { process, view });
+        }
+        let supervisor = any.downcast_ref().and_then(Option::<Supervisor>::as_ref);
+        let view = supervisor.map(Supervisor::view);
+        let process = Box::new(this.ok_or("it is in a box")?);
+        Ok(Made { process, view })
+    }
+}
+
+impl<A: Actor> IntoProcess<OfActor> for A {
+    fn into_made(self) -> Result<Made, BoxError> {
+        IntoProcess::<OfProcess>::into_made(ActorProcess::new(self))
+    }
+}
+
+impl<Kind, T, E> IntoProcess<OfResult<Kind>> for Result<T, E>
+where
+    T: IntoProcess<Kind>,
+    E: Into<BoxError>,
+{
+    fn into_made(self) -> Result<Made, BoxError> {
+        self.map_err(Into::into)?.into_made()
+    }
+}
+
+impl Child {
+    /// A permanent child that `make` makes: at the start, and again whenever it is restarted. An
+    /// error or a panic of `make` is a start that fails.
+    pub fn new<Kind, T: IntoProcess<Kind>>(
+        name: impl Into<Arc<str>>,
+        make: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            make: Arc::new(move || make().into_made()),
+            rules: Rules::default(),
+            stop: None,
+            is_registered: false,
+        }
+    }
+
+    /// When it is restarted.
+    #[must_use]
+    pub fn restart(mut self, restart: Restart) -> Self {
+        self.rules.restart = restart;
+        self
+    }
+
+    /// It is restarted when it fails, and not when it is done: see [`Restart::Transient`].
+    #[must_use]
+    pub fn transient(self) -> Self {
+        self.restart(Restart::Transient)
+    }
+
+    /// It is never restarted: see [`Restart::Temporary`].
+    #[must_use]
+    pub fn temporary(self) -> Self {
+        self.restart(Restart::Temporary)
+    }
+
+    /// How long it has to finish when it is asked to. By default 5 seconds, and for a supervisor
+    /// as long as it needs.
+    #[must_use]
+    pub fn stop(mut self, stop: StopTime) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// It is terminated when it has not finished that long after it was asked to.
+    #[must_use]
+    pub fn stop_within(self, time: Duration) -> Self {
+        self.stop(StopTime::Within(time))
+    }
+
+    /// How long to wait before it is restarted. By default it is restarted at once.
+    #[must_use]
+    pub fn back_off(mut self, back_off: impl Into<BackOff>) -> Self {
+        self.rules.back_off = Some(back_off.into());
+        self
+    }
+
+    /// Its end may end the supervisor: see [`AutoShutdown`](crate::AutoShutdown).
+    #[must_use]
+    pub fn significant(mut self) -> Self {
+        self.rules.significant = true;
+        self
+    }
+
+    /// Each of its processes has the child's name in the scheduler, from before its `init` to its
+    /// end. Without this the name is known to the supervisor alone.
+    #[must_use]
+    pub fn registered(mut self) -> Self {
+        self.is_registered = true;
+        self
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            stop: self.stop.unwrap_or_default(),
+            ..self.rules
+        }
+    }
+
+    /// Whether a supervisor has as long as it needs to stop.
+    pub(crate) fn has_default_stop(&self) -> bool {
+        self.stop.is_none()
+    }
+}
+
+impl fmt::Debug for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Child")
+            .field("name", &self.name)
+            .field("rules", &self.rules())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,455 @@
+//! Carries a plan out: the supervisor as a process.
+//!
+//! **Protocol.** Each child is started together with its monitor, so that there is one notice for
+//! each start, with the right cause. The tag of the monitor is the child's id. A timer runs for the
+//! moment at which the plan has something to do by itself.
+//!
+//! When the scheduler stops, its cancellation goes to the supervisors at the top alone: a child is
+//! cancelled by its supervisor, in its turn.
+//!
+//! When the supervisor ends before its children, because it was terminated or because its `init`
+//! has failed, its exit action has another process stop them: see [`Orphans`].
+
+use crate::child::{Child, Made};
+use crate::error::SuperviseError;
+use crate::log::{contain, log};
+use crate::order::{ChildRef, Kind, Order};
+use crate::orphans::Orphans;
+use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
+use crate::view::{ChildState, Entry, View};
+use ganger_proc_api::{
+    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Reply, StepOutput,
+    StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
+};
+use ganger_sched::{ContextExt, Moment, WeakHandle};
+use ganger_sync::sync::Mutex;
+use ganger_time::{TimerOutput, Timers};
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The tag of the timer.
+const DUE: Tag = 1;
+
+/// See the head of this file.
+pub(crate) struct Driver {
+    plan: Plan,
+    view: Arc<View>,
+    timers: Arc<Timers>,
+    scheduler: WeakHandle,
+    children: BTreeMap<ChildId, Known>,
+    /// Of the children that run.
+    by_pid: HashMap<Pid, ChildId>,
+    max_children: usize,
+    /// The moment for which the timer runs.
+    armed: Moment,
+    /// Why it was asked to stop.
+    reason: Option<CancelReason>,
+    /// What the child that ended it failed with.
+    failure: Option<BoxError>,
+}
+
+struct Known {
+    child: Child,
+    /// The process, while there is one.
+    pid: Option<Pid>,
+    /// Those that wait for its end, or its start.
+    waiting: Vec<Waiting>,
+}
+
+enum Waiting {
+    End(Reply<()>),
+    Start(Reply<Pid>),
+}
+
+impl Driver {
+    /// Nothing without timers.
+    pub(crate) fn new(
+        ctx: &Context,
+        view: Arc<View>,
+        (strategy, auto): (Strategy, AutoShutdown),
+        window: Arc<Mutex<Window>>,
+        max_children: usize,
+    ) -> Option<Self> {
+        Some(Self {
+            plan: Plan::new(strategy, auto, window, ctx.pid().id()),
+            view,
+            timers: ctx.source()?,
+            scheduler: ctx.scheduler()?.downgrade(),
+            children: BTreeMap::new(),
+            by_pid: HashMap::new(),
+            max_children,
+            armed: Moment::NEVER,
+            reason: None,
+            failure: None,
+        })
+    }
+
+    /// One more child, which is to be started.
+    pub(crate) fn add(&mut self, child: Child) -> Result<ChildId, SuperviseError> {
+        if self.children.len() >= self.max_children {
+            let most = self.max_children;
+            return Err(SuperviseError::Full { most });
+        }
+        let is_taken = || self.view.find(&child.name).is_some();
+        if self.view.strategy != Strategy::Dynamic && is_taken() {
+            return Err(SuperviseError::NameTaken(child.name));
+        }
+        let rules = child.rules();
+        let id = self.plan.add(rules, self.timers.now());
+        self.view.insert(
+            id,
+            Entry {
+                name: Arc::clone(&child.name),
+                restart: rules.restart,
+                stop: rules.stop,
+                pid: None,
+                state: ChildState::Waits,
+                restarts: 0,
+                last: None,
+                was_slow: false,
+                below: None,
+            },
+        );
+        let known = Known {
+            child,
+            pid: None,
+            waiting: Vec::new(),
+        };
+        self.children.insert(id, known);
+        Ok(id)
+    }
+
+    /// Starts the children.
+    pub(crate) fn begin(&mut self, ctx: &Context) -> Result<(), BoxError> {
+        let orphans = Orphans::new(Arc::clone(&self.view), self.scheduler.clone());
+        ctx.add_exit_action(Box::new(orphans))?;
+        while let Some(act) = self.plan.next(self.timers.now()) {
+            let Act::Start(id) = act else { break };
+            self.start(ctx, id);
+            if let Some(error) = self.failure.take() {
+                let child = self.name(id);
+                return Err(SuperviseError::NotStarted { child, error }.into());
+            }
+        }
+        self.plan.run();
+        Ok(())
+    }
+
+    pub(crate) fn step(
+        &mut self,
+        ctx: &Context,
+        events: &mut Events<'_>,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        out.defer_cancel();
+        for event in events {
+            match event {
+                Event::Exit(notice) => self.ended(*notice),
+                Event::Cancel(reason) => self.cancelled(reason),
+                Event::Completion(_) => self.armed = Moment::NEVER,
+                Event::Message(message) => self.ordered(message.take::<Order>()?.0),
+                Event::Control(message) => self.ordered(message.take::<Order>()?.0),
+                _ => {}
+            }
+        }
+        while let Some(act) = self.plan.next(self.timers.now()) {
+            match act {
+                Act::Start(id) => self.start(ctx, id),
+                Act::Cancel(id, by) => self.cancel(ctx, id, by),
+                Act::Terminate(id) => self.terminate(ctx, id),
+                Act::Forget(id) => {
+                    self.children.remove(&id);
+                    self.view.remove(id);
+                }
+                Act::End(verdict) => return self.end(verdict, out),
+            }
+        }
+        let due = self.plan.due();
+        if due != self.armed {
+            out.cancel(DUE);
+            if due < Moment::NEVER {
+                out.sleep_until(due, DUE);
+            }
+            self.armed = due;
+        }
+        Ok(())
+    }
+
+    fn cancelled(&mut self, reason: CancelReason) {
+        let mut by = Moment::NEVER;
+        if reason == CancelReason::Shutdown
+            && let Some(left) = self.scheduler.upgrade().and_then(|it| it.time_to_stop())
+        {
+            // The rest is for this process and for those above it.
+            by = self.timers.now().after(left - left / 8);
+        }
+        self.reason.get_or_insert(reason);
+        self.plan.stop(Verdict::Stopped, by);
+    }
+
+    fn end(&mut self, verdict: Verdict, out: &mut StepOutput) -> StepResult {
+        match verdict {
+            Verdict::Stopped => {
+                let stopped = || CancelReason::from("stopped");
+                out.show_cancel(self.reason.take().unwrap_or_else(stopped));
+                Ok(())
+            }
+            Verdict::Finished => {
+                out.done(());
+                Ok(())
+            }
+            Verdict::GaveUp(id) | Verdict::NotStarted(id) => {
+                let child = self.name(id);
+                let cause = match self.failure.take() {
+                    Some(error) => error.to_string(),
+                    None => "it ended".into(),
+                };
+                let cause = cause.into();
+                Err(SuperviseError::GaveUp { child, cause }.into())
+            }
+        }
+    }
+
+    fn name(&self, id: ChildId) -> Arc<str> {
+        let known = self.children.get(&id);
+        known.map_or_else(|| "".into(), |known| Arc::clone(&known.child.name))
+    }
+
+    /// What others see of the child is what the plan says.
+    fn show(&self, id: ChildId) {
+        self.view.set(id, self.plan.state(id), self.plan.is_due(id));
+    }
+
+    fn start(&mut self, ctx: &Context, id: ChildId) {
+        let Some(known) = self.children.get_mut(&id) else {
+            return;
+        };
+        let is_first = self.plan.is_new(id);
+        match begin(ctx, &known.child, id) {
+            Ok((pid, below)) => {
+                let is_supervisor = below.is_some();
+                known.pid = Some(pid);
+                self.by_pid.insert(pid, id);
+                if is_supervisor && known.child.has_default_stop() {
+                    self.plan.has_time(id);
+                }
+                self.plan.started(id, self.timers.now());
+                let stop = self.plan.stop_time(id);
+                self.view.change(id, |entry| {
+                    entry.pid = Some(pid);
+                    entry.below = below;
+                    entry.restarts += u64::from(!is_first);
+                    entry.was_slow = false;
+                    entry.stop = stop;
+                });
+                for waiting in known.waiting.drain(..) {
+                    match waiting {
+                        Waiting::Start(reply) => reply.complete(pid),
+                        Waiting::End(reply) => reply.complete(()),
+                    }
+                }
+                self.show(id);
+                if !is_first {
+                    log(|| {
+                        tracing::info!(
+                            target: "ganger::supervise", supervisor = %self.view.label,
+                            child = %self.name(id), %pid, "restarted"
+                        );
+                    });
+                }
+            }
+            Err(error) => self.not_started(id, error),
+        }
+    }
+
+    fn not_started(&mut self, id: ChildId, error: BoxError) {
+        log(|| {
+            tracing::warn!(
+                target: "ganger::supervise", supervisor = %self.view.label,
+                child = %self.name(id), %error, "not started"
+            );
+        });
+        let is_stopping = (error.downcast_ref::<SubmitError>())
+            .is_some_and(|error| matches!(error.kind, SubmitErrorKind::Stopping));
+        if is_stopping && !self.plan.is_starting() {
+            self.plan.stop(Verdict::Stopped, Moment::NEVER);
+        }
+        self.plan.not_started(id, self.timers.now());
+        let text = error.to_string();
+        if let Some(known) = self.children.get_mut(&id) {
+            for waiting in known.waiting.drain(..) {
+                match waiting {
+                    Waiting::Start(reply) => {
+                        let child = Arc::clone(&known.child.name);
+                        let error = text.clone().into();
+                        reply.fail(SuperviseError::NotStarted { child, error });
+                    }
+                    Waiting::End(reply) => reply.complete(()),
+                }
+            }
+        }
+        self.failure = Some(error);
+        self.show(id);
+    }
+
+    fn cancel(&mut self, ctx: &Context, id: ChildId, by: Moment) {
+        let Some(pid) = self.children.get(&id).and_then(|it| it.pid) else {
+            return;
+        };
+        self.show(id);
+        if by < Moment::NEVER
+            && let Some(scheduler) = self.scheduler.upgrade()
+            && let Some(below) = scheduler.address(pid)
+            && let Ok(below) = below.typed::<Order>()
+        {
+            // Refused by one that has ended.
+            let _ = below.send_control(Order(Kind::StopBy(by)));
+        }
+        let reason = match &self.reason {
+            Some(reason) => reason.clone(),
+            None => "stopped by its supervisor".into(),
+        };
+        // One that is not found has ended, and its notice is on the way.
+        let _ = ctx.cancel(pid, reason);
+    }
+
+    fn terminate(&mut self, ctx: &Context, id: ChildId) {
+        let Some(pid) = self.children.get(&id).and_then(|it| it.pid) else {
+            return;
+        };
+        let was_asked = self.view.is_stopping(id);
+        if was_asked {
+            log(|| {
+                tracing::warn!(
+                    target: "ganger::supervise", supervisor = %self.view.label,
+                    child = %self.name(id), %pid, "too slow to stop: terminated"
+                );
+            });
+        }
+        self.show(id);
+        self.view.change(id, |entry| entry.was_slow = was_asked);
+        // As above.
+        let _ = ctx.terminate(pid);
+    }
+
+    fn ended(&mut self, notice: ExitNotice) {
+        let id = ChildId(notice.tag);
+        if self.by_pid.get(&notice.pid) != Some(&id) {
+            return;
+        }
+        self.by_pid.remove(&notice.pid);
+        let how = match &notice.cause {
+            ExitCause::Done => Ended::Done,
+            ExitCause::Cancelled(_) => Ended::Asked,
+            _ => Ended::Failed,
+        };
+        let was_asked = self.plan.is_leaving(id);
+        if how == Ended::Failed && !was_asked {
+            self.report_crash(id, &notice);
+        }
+        let cause = notice.cause.to_string();
+        self.view.change(id, |entry| {
+            entry.pid = None;
+            entry.last = Some(notice.cause);
+        });
+        self.plan.ended(id, how, self.timers.now());
+        self.failure = Some(cause.into());
+        if let Some(known) = self.children.get_mut(&id) {
+            known.pid = None;
+            for end in known
+                .waiting
+                .extract_if(.., |it| matches!(it, Waiting::End(_)))
+            {
+                if let Waiting::End(reply) = end {
+                    reply.complete(());
+                }
+            }
+        }
+        self.show(id);
+    }
+
+    fn report_crash(&self, id: ChildId, notice: &ExitNotice) {
+        log(|| {
+            tracing::warn!(
+                target: "ganger::supervise", supervisor = %self.view.label,
+                child = %self.name(id), pid = %notice.pid, cause = %notice.cause, "failed"
+            );
+        });
+    }
+
+    fn ordered(&mut self, order: Kind) {
+        match order {
+            Kind::StopBy(by) => self.plan.must_stop_by(by),
+            _ if self.plan.is_stopping() => order.refuse(SuperviseError::Stopping),
+            Kind::Start(child, reply) => match self.add(*child) {
+                Ok(id) => self.wait(id, Waiting::Start(reply)),
+                Err(error) => reply.fail(error),
+            },
+            Kind::Stop(child, is_removed, reply) => match self.find(&child) {
+                Some(id) if self.plan.stop_child(id, is_removed) => {
+                    self.wait(id, Waiting::End(reply));
+                }
+                Some(id) => {
+                    if let Some(known) = self.children.get_mut(&id) {
+                        // They hear that no answer comes.
+                        known.waiting.clear();
+                    }
+                    self.show(id);
+                    reply.complete(());
+                }
+                None => reply.fail(SuperviseError::NoChild(child)),
+            },
+            Kind::Restart(child, reply) => match self.find(&child) {
+                Some(id) => {
+                    self.plan.restart_child(id, self.timers.now());
+                    self.wait(id, Waiting::Start(reply));
+                }
+                None => reply.fail(SuperviseError::NoChild(child)),
+            },
+        }
+    }
+
+    fn wait(&mut self, id: ChildId, waiting: Waiting) {
+        if let Some(known) = self.children.get_mut(&id) {
+            known.waiting.push(waiting);
+        }
+    }
+
+    fn find(&self, child: &ChildRef) -> Option<ChildId> {
+        match child {
+            ChildRef::Pid(pid) => self.by_pid.get(pid).copied(),
+            ChildRef::Name(name) => {
+                let mut all = self.children.iter();
+                all.find(|it| it.1.child.name == *name).map(|it| *it.0)
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn refuse(self, error: SuperviseError) {
+        match self {
+            Self::Start(_, reply) | Self::Restart(_, reply) => reply.fail(error),
+            Self::Stop(_, _, reply) => reply.fail(error),
+            Self::StopBy(_) => {}
+        }
+    }
+}
+
+/// Makes and starts a child, together with its monitor.
+fn begin(ctx: &Context, child: &Child, id: ChildId) -> Result<(Pid, Option<Arc<View>>), BoxError> {
+    const METHOD: Symbol = Symbol::new("main");
+    let made = contain(|| (child.make)());
+    let Made { process, view } =
+        made.map_err(|message| format!("its factory panicked: {message}"))??;
+    let mut spawner = ctx.spawner().monitored(id.0).before_init(|child| {
+        child.leave_shutdown_to_caller();
+        Ok(())
+    });
+    if child.is_registered {
+        spawner = spawner.named(&*child.name);
+    }
+    let started = spawner.spawn_boxed::<dyn Any>(process, METHOD)?;
+    Ok((started.pid(), view))
+}

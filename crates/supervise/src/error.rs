@@ -1,0 +1,81 @@
+//! What goes wrong with supervisors and their children.
+
+use crate::order::ChildRef;
+use ganger_proc_api::BoxError;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a supervisor has not done what it was to do with a child, or has ended.
+///
+/// The text of an error inside is part of this one's text, and the source of that error is this
+/// one's source.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SuperviseError {
+    /// The child was not started. A supervisor that starts with it has not started either, and
+    /// stops the children before it.
+    NotStarted {
+        /// The child's name.
+        child: Arc<str>,
+        /// The reason.
+        error: BoxError,
+    },
+    /// That child, and perhaps others, failed more often than the
+    /// [intensity](crate::Supervisor::intensity) allows. The supervisor has stopped its children,
+    /// and has ended.
+    GaveUp {
+        /// The child that failed last.
+        child: Arc<str>,
+        /// How it failed.
+        cause: Box<str>,
+    },
+    /// A child has that name already.
+    NameTaken(Arc<str>),
+    /// The supervisor has as many children as it may have.
+    Full {
+        /// How many.
+        most: usize,
+    },
+    /// The supervisor has no such child.
+    NoChild(ChildRef),
+    /// The supervisor is stopping.
+    Stopping,
+    /// The scheduler was built without timers.
+    NoTimers,
+}
+
+impl fmt::Display for SuperviseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted { child, error } => {
+                write!(f, "the child {child:?} was not started: {error}")
+            }
+            Self::GaveUp { child, cause } => write!(
+                f,
+                "gave up: children failed more often than allowed, at last {child:?}: {cause}"
+            ),
+            Self::NameTaken(name) => write!(f, "a child is named {name:?} already"),
+            Self::Full { most } => {
+                write!(
+                    f,
+                    "there are {most} children already, and max_children is {most}"
+                )
+            }
+            Self::NoChild(child) => write!(f, "there is no child {child}"),
+            Self::Stopping => f.write_str("the supervisor is stopping"),
+            Self::NoTimers => f.write_str(
+                "a supervisor needs timers: give the scheduler's builder `.source(Timers)`",
+            ),
+        }
+    }
+}
+
+impl Error for SuperviseError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::NotStarted { error, .. } => error.source(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
+
+mod child;
+mod driver;
+mod error;
+mod log;
+mod order;
+mod orphans;
+mod plan;
+mod supervisor;
+mod tree;
+mod view;
+
+pub use child::{Child, IntoProcess, OfActor, OfProcess, OfResult};
+pub use error::SuperviseError;
+pub use order::{ChildRef, Order};
+pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
+pub use supervisor::Supervisor;
+pub use tree::{Tree, TreeHandle};
+pub use view::{ChildInfo, ChildState};

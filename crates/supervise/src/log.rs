@@ -1,0 +1,20 @@
+//! Users' code that must not take a supervisor along when it panics: factories, subscribers.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls `f`; a panic becomes its message. What `f` had borrowed is thrown away, or as it was.
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|panic| message(&*panic))
+}
+
+/// Emits an event of `tracing`.
+pub(crate) fn log(event: impl FnOnce()) {
+    let _ = contain(event);
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without a text".into())
+}

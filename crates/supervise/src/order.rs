@@ -1,0 +1,67 @@
+//! What a running supervisor is asked to do.
+
+use crate::child::Child;
+use ganger_proc_api::{Pid, Reply};
+use ganger_sched::Moment;
+use std::fmt;
+use std::sync::Arc;
+
+/// A message to a supervisor. [`Tree`](crate::Tree) makes them.
+pub struct Order(pub(crate) Kind);
+
+pub(crate) enum Kind {
+    Start(Box<Child>, Reply<Pid>),
+    Stop(ChildRef, bool, Reply<()>),
+    Restart(ChildRef, Reply<Pid>),
+    /// All has to have ended by that moment.
+    StopBy(Moment),
+}
+
+/// A child, by its name or the PID of its process. Of several children with that name it is the
+/// oldest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChildRef {
+    /// Its name.
+    Name(Arc<str>),
+    /// Its process.
+    Pid(Pid),
+}
+
+impl From<&str> for ChildRef {
+    fn from(name: &str) -> Self {
+        Self::Name(name.into())
+    }
+}
+
+impl From<String> for ChildRef {
+    fn from(name: String) -> Self {
+        Self::Name(name.into())
+    }
+}
+
+impl From<Pid> for ChildRef {
+    fn from(pid: Pid) -> Self {
+        Self::Pid(pid)
+    }
+}
+
+impl fmt::Display for ChildRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "{name:?}"),
+            Self::Pid(pid) => write!(f, "{pid}"),
+        }
+    }
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Kind::Start(..) => "Order(Start)",
+            Kind::Stop(..) => "Order(Stop)",
+            Kind::Restart(..) => "Order(Restart)",
+            Kind::StopBy(_) => "Order(StopBy)",
+        })
+    }
+}

@@ -1,0 +1,570 @@
+//! What a supervisor does next: a state machine without processes, threads and clock.
+//!
+//! **Problem.** A supervisor has children that end by themselves, are asked to stop, and fail to
+//! start, in any order, while it waits for others of them.
+//!
+//! **Rejected.** A routine for each case, such as "stop the group, then start it": each has to know
+//! what every other event means in its middle.
+//!
+//! **Protocol.** The plan knows of each child what it is and whether it is wanted. What is to be done
+//! follows from that alone, in [`Plan::next`]:
+//!
+//! 1. A child that has used up its time to stop is terminated.
+//! 2. A child that is to leave is asked to: where the order counts, the last one first, and the next
+//!    one when that has ended.
+//! 3. A child that is wanted and does not run is started when its wait is over: in order, and where
+//!    the order counts, after all that leave have ended.
+//! 4. A supervisor that stops ends when no child is left.
+//!
+//! The caller carries each act out and says what has come of it. An event only changes what is
+//! wanted, so it may come at any time.
+//!
+//! **Imports**: nothing but moments.
+
+mod rules;
+mod window;
+
+pub use self::rules::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
+pub(crate) use self::window::Window;
+
+use ganger_sched::Moment;
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::RangeFrom;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A child of a plan. The order of ids is the order of start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ChildId(pub(crate) u64);
+
+/// What is said of a child.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rules {
+    pub(crate) restart: Restart,
+    pub(crate) stop: StopTime,
+    pub(crate) back_off: Option<BackOff>,
+    pub(crate) significant: bool,
+}
+
+/// How a child has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Done,
+    /// It was asked to finish, and did.
+    Asked,
+    Failed,
+}
+
+/// What the supervisor is to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Act {
+    /// Start it; then call [`Plan::started`] or [`Plan::not_started`].
+    Start(ChildId),
+    /// Ask it to finish by that moment.
+    Cancel(ChildId, Moment),
+    Terminate(ChildId),
+    /// The child is known no more.
+    Forget(ChildId),
+    /// All children have ended.
+    End(Verdict),
+}
+
+/// Why a supervisor ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It was asked to.
+    Stopped,
+    /// That child, and perhaps others, have failed too often.
+    GaveUp(ChildId),
+    /// That child has not been started.
+    NotStarted(ChildId),
+    /// Its significant children have ended.
+    Finished,
+}
+
+/// See the head of this file.
+pub(crate) struct Plan {
+    strategy: Strategy,
+    auto: AutoShutdown,
+    /// Children that are restarted in place count for themselves.
+    window: Arc<Mutex<Window>>,
+    mode: Mode,
+    /// When all has to have ended.
+    stop_by: Moment,
+    next_id: u64,
+    children: BTreeMap<ChildId, Child>,
+    /// Those that are wanted and do not run, by the moment from which they may be started.
+    to_start: BTreeSet<(Moment, ChildId)>,
+    /// Those that run and are to end.
+    leaving: BTreeSet<ChildId>,
+    /// Those of them that have not been asked to.
+    to_ask: BTreeSet<ChildId>,
+    /// When those that have been asked are terminated.
+    kills: BTreeSet<(Moment, ChildId)>,
+    forgotten: VecDeque<ChildId>,
+    /// How many significant children have not ended.
+    significant: usize,
+    random: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The first start: what is not started ends it.
+    Begins,
+    Runs,
+    Stops(Verdict),
+    IsOver,
+}
+
+struct Child {
+    rules: Rules,
+    state: State,
+    /// Whether it is to run.
+    wanted: bool,
+    /// From when on it may be started.
+    due: Moment,
+    /// When it was started last.
+    since: Moment,
+    /// When it is terminated, if it has been asked to finish.
+    kill_at: Moment,
+    /// How often it has failed without having been stable.
+    streak: u32,
+    /// It has never run.
+    is_new: bool,
+    /// It is to be forgotten when it has ended.
+    is_removed: bool,
+    /// It has ended by itself for good, or was stopped.
+    is_settled: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Off,
+    Runs,
+    /// It has been asked to finish, or terminated.
+    Asked,
+}
+
+impl Plan {
+    /// A plan without children, which are [added](Self::add), and start in the order in which they
+    /// are. `seed` is for the jitter of waits.
+    pub(crate) fn new(
+        strategy: Strategy,
+        auto: AutoShutdown,
+        window: Arc<Mutex<Window>>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            strategy,
+            auto,
+            window,
+            mode: Mode::Begins,
+            stop_by: Moment::NEVER,
+            next_id: 0,
+            children: BTreeMap::new(),
+            to_start: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            to_ask: BTreeSet::new(),
+            kills: BTreeSet::new(),
+            forgotten: VecDeque::new(),
+            significant: 0,
+            random: seed,
+        }
+    }
+
+    /// A new child, which is to be started.
+    pub(crate) fn add(&mut self, rules: Rules, now: Moment) -> ChildId {
+        let id = ChildId(self.next_id);
+        self.next_id += 1;
+        self.significant += usize::from(rules.significant);
+        let child = Child {
+            rules,
+            state: State::Off,
+            wanted: true,
+            due: now,
+            since: now,
+            kill_at: Moment::NEVER,
+            streak: 0,
+            is_new: true,
+            is_removed: false,
+            is_settled: false,
+        };
+        self.children.insert(id, child);
+        self.to_start.insert((now, id));
+        id
+    }
+
+    /// A child that runs already.
+    pub(crate) fn add_running(&mut self, rules: Rules, now: Moment) -> ChildId {
+        let id = self.add(rules, now);
+        self.to_start.remove(&(now, id));
+        self.started(id, now);
+        id
+    }
+
+    /// Whether all children of the first start have been started.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.mode == Mode::Begins
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        matches!(self.mode, Mode::Stops(_) | Mode::IsOver)
+    }
+
+    /// The first start is over.
+    pub(crate) fn run(&mut self) {
+        if self.mode == Mode::Begins {
+            self.mode = Mode::Runs;
+        }
+    }
+
+    pub(crate) fn state(&self, id: ChildId) -> Option<State> {
+        self.children.get(&id).map(|child| child.state)
+    }
+
+    /// Whether it has never run.
+    pub(crate) fn is_new(&self, id: ChildId) -> bool {
+        self.children.get(&id).is_some_and(|it| it.is_new)
+    }
+
+    /// Whether it runs, and is to end.
+    pub(crate) fn is_leaving(&self, id: ChildId) -> bool {
+        self.leaving.contains(&id)
+    }
+
+    pub(crate) fn stop_time(&self, id: ChildId) -> StopTime {
+        self.children
+            .get(&id)
+            .map_or(StopTime::AtOnce, |it| it.rules.stop)
+    }
+
+    /// The child has as long as it needs to stop.
+    pub(crate) fn has_time(&mut self, id: ChildId) {
+        if let Some(child) = self.children.get_mut(&id) {
+            child.rules.stop = StopTime::Unlimited;
+        }
+    }
+
+    /// A stop has to be over by that moment.
+    pub(crate) fn must_stop_by(&mut self, by: Moment) {
+        self.stop_by = self.stop_by.min(by);
+    }
+
+    /// Whether it does not run, and waits to be started.
+    pub(crate) fn is_due(&self, id: ChildId) -> bool {
+        (self.children.get(&id)).is_some_and(|it| it.state == State::Off && it.wanted)
+    }
+
+    /// The child has been started.
+    pub(crate) fn started(&mut self, id: ChildId, now: Moment) {
+        if let Some(child) = self.children.get_mut(&id) {
+            child.state = State::Runs;
+            child.since = now;
+            child.is_new = false;
+        }
+    }
+
+    /// The child's start has failed.
+    pub(crate) fn not_started(&mut self, id: ChildId, now: Moment) {
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        child.since = now;
+        match self.mode {
+            Mode::Begins => self.stop(Verdict::NotStarted(id), Moment::NEVER),
+            Mode::Runs if child.is_new => self.forget(id),
+            Mode::Runs if child.wanted => self.failed(id, now),
+            _ => child.wanted = false,
+        }
+    }
+
+    /// The child has ended.
+    pub(crate) fn ended(&mut self, id: ChildId, how: Ended, now: Moment) {
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        if child.state == State::Off {
+            return;
+        }
+        child.state = State::Off;
+        self.kills.remove(&(child.kill_at, id));
+        self.to_ask.remove(&id);
+        let was_asked = self.leaving.remove(&id);
+        if matches!(self.mode, Mode::Stops(_)) {
+            return;
+        }
+        let ends_for_good = if was_asked {
+            !child.wanted
+        } else {
+            match child.rules.restart {
+                Restart::Permanent => how == Ended::Asked,
+                Restart::Transient => how != Ended::Failed,
+                Restart::Temporary => true,
+            }
+        };
+        match (ends_for_good, was_asked) {
+            (true, _) => self.settle(id, was_asked),
+            (false, true) => _ = self.to_start.insert((child.due, id)),
+            (false, false) => self.failed(id, now),
+        }
+    }
+
+    /// The child does not run, and is not to be started again.
+    fn settle(&mut self, id: ChildId, was_asked: bool) {
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        child.wanted = false;
+        let counts = child.rules.significant && !child.is_settled;
+        child.is_settled = true;
+        let is_forgotten = child.is_removed
+            || child.rules.restart == Restart::Temporary
+            || self.strategy == Strategy::Dynamic;
+        if counts {
+            self.significant -= 1;
+            let is_over = match self.auto {
+                AutoShutdown::Never => false,
+                AutoShutdown::Any => true,
+                AutoShutdown::All => self.significant == 0,
+            };
+            if is_over && !was_asked {
+                self.stop(Verdict::Finished, Moment::NEVER);
+            }
+        }
+        if is_forgotten {
+            self.forget(id);
+        }
+    }
+
+    fn forget(&mut self, id: ChildId) {
+        if let Some(child) = self.children.remove(&id) {
+            self.to_start.remove(&(child.due, id));
+            self.significant -= usize::from(child.rules.significant && !child.is_settled);
+            self.forgotten.push_back(id);
+        }
+    }
+
+    /// The child has failed, or its start has, and it is wanted.
+    fn failed(&mut self, id: ChildId, now: Moment) {
+        if !lock(&self.window).permits(now) {
+            return self.stop(Verdict::GaveUp(id), Moment::NEVER);
+        }
+        let chance = self.chance();
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        let due = now.after(child.wait(now, chance));
+        self.to_start.insert((child.due, id));
+        for id in self.group(id) {
+            self.replace(id, due);
+        }
+    }
+
+    /// Those that are restarted with that child.
+    fn group(&self, id: ChildId) -> Vec<ChildId> {
+        let from = |range: RangeFrom<ChildId>| self.children.range(range).map(|it| *it.0).collect();
+        match self.strategy {
+            Strategy::OneForOne | Strategy::Dynamic => vec![id],
+            Strategy::RestForOne => from(id..),
+            Strategy::OneForAll => from(ChildId(0)..),
+        }
+    }
+
+    /// The child is to end if it runs, and to be started from that moment on, if it is wanted.
+    fn replace(&mut self, id: ChildId, due: Moment) {
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        let before = child.due;
+        child.due = before.max(due);
+        match child.state {
+            State::Off if self.to_start.remove(&(before, id)) => {
+                self.to_start.insert((child.due, id));
+            }
+            State::Off => {}
+            State::Runs | State::Asked => {
+                child.wanted &= child.rules.restart != Restart::Temporary;
+                self.leave(id);
+            }
+        }
+    }
+
+    /// The child, which runs, is to end.
+    fn leave(&mut self, id: ChildId) {
+        if self.leaving.insert(id) {
+            self.to_ask.insert(id);
+        }
+    }
+
+    /// The child is to end, and to be started again when that is asked for. It is forgotten if it
+    /// is temporary, or `is_removed`. Says whether it runs still.
+    pub(crate) fn stop_child(&mut self, id: ChildId, is_removed: bool) -> bool {
+        let Some(child) = self.children.get_mut(&id) else {
+            return false;
+        };
+        child.wanted = false;
+        child.is_removed |= is_removed;
+        self.to_start.remove(&(child.due, id));
+        if child.state == State::Off {
+            self.settle(id, true);
+            return false;
+        }
+        self.leave(id);
+        true
+    }
+
+    /// The child is to run: a new one, if it runs already. It does not count as a failure.
+    pub(crate) fn restart_child(&mut self, id: ChildId, now: Moment) {
+        if self.is_stopping() {
+            return;
+        }
+        let Some(child) = self.children.get_mut(&id) else {
+            return;
+        };
+        self.to_start.remove(&(child.due, id));
+        child.wanted = true;
+        child.streak = 0;
+        child.due = now;
+        if child.is_settled && child.rules.significant {
+            self.significant += 1;
+        }
+        child.is_settled = false;
+        if child.state == State::Off {
+            self.to_start.insert((now, id));
+        } else {
+            self.leave(id);
+        }
+    }
+
+    /// All children are to end, and then the supervisor. The first reason counts, and the earliest
+    /// moment.
+    pub(crate) fn stop(&mut self, verdict: Verdict, by: Moment) {
+        self.must_stop_by(by);
+        if self.is_stopping() {
+            return;
+        }
+        self.mode = Mode::Stops(verdict);
+        self.to_start.clear();
+        let running = |(id, child): (&ChildId, &Child)| (child.state != State::Off).then_some(*id);
+        let running: Vec<_> = self.children.iter().filter_map(running).collect();
+        for id in running {
+            self.leave(id);
+        }
+    }
+
+    /// Whether children end in the reverse order of their start, each before the next is asked.
+    fn is_ordered(&self) -> bool {
+        match self.strategy {
+            Strategy::OneForOne => self.is_stopping(),
+            Strategy::OneForAll | Strategy::RestForOne => true,
+            Strategy::Dynamic => false,
+        }
+    }
+
+    /// What is to be done now, until there is nothing. O(log n).
+    #[must_use]
+    pub(crate) fn next(&mut self, now: Moment) -> Option<Act> {
+        if self.mode == Mode::IsOver {
+            return None;
+        }
+        if let Some(id) = self.forgotten.pop_front() {
+            return Some(Act::Forget(id));
+        }
+        if let Some(&(at, id)) = self.kills.first()
+            && at <= now
+        {
+            self.kills.pop_first();
+            return Some(Act::Terminate(id));
+        }
+        if let Some(&id) = self.to_ask.last()
+            && (!self.is_ordered() || self.leaving.last() == Some(&id))
+        {
+            self.to_ask.remove(&id);
+            return self.ask(id, now);
+        }
+        match self.mode {
+            Mode::Begins | Mode::Runs => self.next_start(now).map(Act::Start),
+            Mode::Stops(verdict) if self.leaving.is_empty() => {
+                self.mode = Mode::IsOver;
+                Some(Act::End(verdict))
+            }
+            Mode::Stops(_) | Mode::IsOver => None,
+        }
+    }
+
+    fn next_start(&mut self, now: Moment) -> Option<ChildId> {
+        let &(due, id) = self.to_start.first()?;
+        if due > now || (self.is_ordered() && !self.leaving.is_empty()) {
+            return None;
+        }
+        self.to_start.remove(&(due, id));
+        Some(id)
+    }
+
+    fn ask(&mut self, id: ChildId, now: Moment) -> Option<Act> {
+        let (share, last) = (self.share(now), self.stop_by);
+        let child = self.children.get_mut(&id)?;
+        child.state = State::Asked;
+        let time = match child.rules.stop {
+            StopTime::AtOnce => return Some(Act::Terminate(id)),
+            StopTime::Within(time) => time,
+            StopTime::Unlimited => Duration::MAX,
+        };
+        let by = now.after(time.min(share)).min(last).max(now);
+        child.kill_at = by;
+        if by < Moment::NEVER {
+            self.kills.insert((by, id));
+        }
+        Some(Act::Cancel(id, by))
+    }
+
+    /// What the next child that stops may have of the time in which all have to.
+    fn share(&self, now: Moment) -> Duration {
+        if self.stop_by == Moment::NEVER {
+            return Duration::MAX;
+        }
+        let left = self.stop_by.since(now);
+        if self.is_ordered() {
+            left / u32::try_from(self.leaving.len().max(1)).unwrap_or(u32::MAX)
+        } else {
+            left
+        }
+    }
+
+    /// When [`next`](Self::next) has something to do without a further event.
+    pub(crate) fn due(&self) -> Moment {
+        let kill = self.kills.first().map_or(Moment::NEVER, |it| it.0);
+        let waits = self.is_stopping() || (self.is_ordered() && !self.leaving.is_empty());
+        let start = self.to_start.first().filter(|_| !waits);
+        kill.min(start.map_or(Moment::NEVER, |it| it.0))
+    }
+
+    /// From 0 to 1. (SplitMix64)
+    fn chance(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as f64 / u64::MAX as f64
+    }
+}
+
+impl Child {
+    /// How long to wait before it is started again.
+    fn wait(&mut self, now: Moment, chance: f64) -> Duration {
+        let Some(back_off) = self.rules.back_off else {
+            return Duration::ZERO;
+        };
+        if self.since < now && now.since(self.since) >= back_off.stable {
+            self.streak = 0;
+        }
+        let wait = back_off.wait(self.streak, chance);
+        self.streak = self.streak.saturating_add(1);
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! What a user says of a supervisor, and its start.
+
+use crate::child::{Child, IntoProcess};
+use crate::driver::Driver;
+use crate::error::SuperviseError;
+use crate::order::Order;
+use crate::plan::{AutoShutdown, Strategy, Window};
+use crate::tree::{Tree, TreeHandle};
+use crate::view::View;
+use ganger_proc_api::{
+    BoxError, Context, Events, Payloads, Process, StepOutput, StepResult, SubmitError, Symbol,
+};
+use ganger_sched::{ContextExt, Handle};
+use ganger_sync::sync::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The entry point that supervisors are started with.
+const METHOD: Symbol = Symbol::new("supervisor");
+
+/// A process that starts others, its children, and restarts them when they fail.
+///
+/// It is a [`Process`], and so may be a child of another supervisor.
+///
+/// ```
+/// use ganger_proc_api::{BoxError, actor_fn};
+/// use ganger_sched::Scheduler;
+/// use ganger_supervise::{Child, Supervisor};
+/// use ganger_time::Timers;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+/// scheduler.start()?;
+/// let seconds = Duration::from_secs;
+/// let tree = Supervisor::one_for_one()
+///     .intensity(3, seconds(5))
+///     .child("sum", || {
+///         let mut sum = 0;
+///         actor_fn(move |_, number: u64, out| {
+///             sum += number;
+///             if sum == 42 { Ok(out.done(sum)) } else { Ok(()) }
+///         })
+///     })
+///     .with(Child::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))
+///     .start(&scheduler)?;
+/// tree.address::<u64>("sum").ok_or("it runs")?.send(42)?;
+/// println!("{tree}");
+/// tree.stop();
+/// # Ok::<(), BoxError>(())
+/// ```
+///
+/// The children are started in the order in which they were added. The start is over when the last
+/// `init` has returned. When one fails, those before it are stopped in the reverse order, and the
+/// start fails.
+pub struct Supervisor {
+    label: Arc<str>,
+    strategy: Strategy,
+    auto: AutoShutdown,
+    most: u32,
+    within: Duration,
+    max_children: usize,
+    children: Vec<Child>,
+    view: Arc<View>,
+    /// Once it has been started.
+    driver: Option<Driver>,
+}
+
+impl Supervisor {
+    fn new(strategy: Strategy) -> Self {
+        let label: Arc<str> = "supervisor".into();
+        Self {
+            view: Arc::new(View::new(Arc::clone(&label), strategy)),
+            label,
+            strategy,
+            auto: AutoShutdown::Never,
+            most: 3,
+            within: Duration::from_secs(5),
+            max_children: usize::MAX,
+            children: Vec::new(),
+            driver: None,
+        }
+    }
+
+    /// A child that fails is restarted alone.
+    #[must_use]
+    pub fn one_for_one() -> Self {
+        Self::new(Strategy::OneForOne)
+    }
+
+    /// When a child fails, all are stopped, in the reverse order of their start, and started again.
+    #[must_use]
+    pub fn one_for_all() -> Self {
+        Self::new(Strategy::OneForAll)
+    }
+
+    /// When a child fails, those that were started after it are stopped, and it and they are
+    /// started again.
+    #[must_use]
+    pub fn rest_for_one() -> Self {
+        Self::new(Strategy::RestForOne)
+    }
+
+    /// A supervisor of many children alike, which come and go: see [`Strategy::Dynamic`]. Their
+    /// names need not differ.
+    #[must_use]
+    pub fn dynamic() -> Self {
+        Self::new(Strategy::Dynamic)
+    }
+
+    /// What it is called in logs and where it prints itself.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = label.into();
+        self.view = Arc::new(View::new(Arc::clone(&self.label), self.strategy));
+        self
+    }
+
+    /// How many restarts there may be within that time: with one more, the supervisor stops all
+    /// children and fails. By default 3 within 5 seconds. The restart of a group counts once, and
+    /// so does each start that fails.
+    #[must_use]
+    pub fn intensity(mut self, most: u32, within: Duration) -> Self {
+        (self.most, self.within) = (most, within);
+        self
+    }
+
+    /// Whether it ends by itself when significant children have.
+    #[must_use]
+    pub fn auto_shutdown(mut self, auto: AutoShutdown) -> Self {
+        self.auto = auto;
+        self
+    }
+
+    /// How many children it may have. Without this there is no limit.
+    #[must_use]
+    pub fn max_children(mut self, most: usize) -> Self {
+        self.max_children = most;
+        self
+    }
+
+    /// One more child, a permanent one: see [`Child::new`].
+    #[must_use]
+    pub fn child<Kind, T: IntoProcess<Kind>>(
+        self,
+        name: impl Into<Arc<str>>,
+        make: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Self {
+        self.with(Child::new(name, make))
+    }
+
+    /// One more child.
+    #[must_use]
+    pub fn with(mut self, child: Child) -> Self {
+        self.children.push(child);
+        self
+    }
+
+    /// Starts the supervisor and its children, from outside of any process.
+    ///
+    /// # Errors
+    /// [`SubmitError`]: with a [`SuperviseError`] inside when a child does not start. The children
+    /// before it are being stopped then.
+    pub fn start(self, scheduler: &Handle) -> Result<TreeHandle, SubmitError> {
+        let view = self.view();
+        let handle = scheduler.spawn_boxed::<Order>(Box::new(self), METHOD)?;
+        let tree = Tree {
+            view,
+            address: handle.address().clone(),
+            scheduler: scheduler.downgrade(),
+        };
+        Ok(TreeHandle { tree, handle })
+    }
+
+    /// Starts the supervisor and its children from a process. The process may monitor it by its
+    /// PID.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start).
+    pub fn start_in(self, ctx: &Context) -> Result<Tree, SubmitError> {
+        use ganger_proc_api::SubmitErrorKind;
+        let Some(scheduler) = ctx.scheduler() else {
+            return Err(SubmitError::new(SubmitErrorKind::Stopping));
+        };
+        let view = self.view();
+        let address = ctx.spawn_boxed::<Order>(Box::new(self), METHOD)?;
+        Ok(Tree {
+            view,
+            address,
+            scheduler: scheduler.downgrade(),
+        })
+    }
+
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view)
+    }
+}
+
+impl Process for Supervisor {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if self.driver.is_some() {
+            return Err("a supervisor starts once: a factory makes a new one".into());
+        }
+        ctx.accept_only::<Order>();
+        let window = Window::new(self.most, self.within);
+        let window = Arc::new(Mutex::new(window));
+        let mut driver = Driver::new(
+            ctx,
+            self.view(),
+            (self.strategy, self.auto),
+            window,
+            self.max_children,
+        )
+        .ok_or(SuperviseError::NoTimers)?;
+        for child in self.children.drain(..) {
+            driver.add(child)?;
+        }
+        driver.begin(ctx)?;
+        self.driver = Some(driver);
+        Ok(())
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        match &mut self.driver {
+            Some(driver) => driver.step(ctx, events, out),
+            None => Err("a supervisor steps after its `init`".into()),
+        }
+    }
+}
+
+impl fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Supervisor")
+            .field("label", &self.label)
+            .field("strategy", &self.strategy)
+            .field("children", &self.children)
+            .finish_non_exhaustive()
+    }
+}

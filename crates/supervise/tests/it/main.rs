@@ -1,0 +1,4 @@
+//! Supervisors and pools, as their users see them.
+
+mod support;
+mod trees;

@@ -1,0 +1,133 @@
+//! Schedulers with timers, and children that note what happens to them.
+
+use ganger_proc_api::{Actor, BoxError, CancelReason, Context, ExitReason, StepOutput, StepResult};
+use ganger_sched::{Builder, Handle, Scheduler};
+use ganger_sim::{Rt, Sim};
+use ganger_supervise::TreeHandle;
+use ganger_time::Timers;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that is bound to happen before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) fn with_timers(builder: Builder) -> Builder {
+    builder.source(Arc::new(Timers::new()))
+}
+
+pub(crate) fn start(workers: usize) -> Scheduler {
+    let scheduler = with_timers(Scheduler::builder().workers(workers));
+    let scheduler = scheduler.build().unwrap();
+    scheduler.start().unwrap();
+    scheduler
+}
+
+pub(crate) fn sim(seed: u64) -> Sim {
+    Sim::new(seed).workers(3).builder(with_timers).must_free()
+}
+
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "{what}: not in time");
+        thread::yield_now();
+    }
+}
+
+/// What the children have noted, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    /// What has been noted since the last call.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// A child that notes its start and its end.
+    pub(crate) fn child(&self, name: &'static str) -> impl Fn() -> Noting + Send + Sync + use<> {
+        let log = self.clone();
+        move || Noting {
+            name,
+            log: log.clone(),
+            stops: Stops::AtOnce,
+            init: Ok(()),
+        }
+    }
+}
+
+/// What a [`Noting`] child is told to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Do {
+    Fail,
+    Panic,
+    Finish,
+}
+
+/// How it takes a cancellation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stops {
+    AtOnce,
+    Never,
+}
+
+pub(crate) struct Noting {
+    pub(crate) name: &'static str,
+    pub(crate) log: Log,
+    pub(crate) stops: Stops,
+    pub(crate) init: Result<(), &'static str>,
+}
+
+impl Actor for Noting {
+    type Message = Do;
+
+    fn init(&mut self, _: &Context) -> Result<(), BoxError> {
+        self.init?;
+        self.log.note(format!("+{}", self.name));
+        Ok(())
+    }
+
+    fn receive(&mut self, _: &Context, what: Do, out: &mut StepOutput) -> StepResult {
+        match what {
+            Do::Fail => return Err("no luck".into()),
+            Do::Panic => panic!("a panic on purpose"),
+            Do::Finish => out.done(()),
+        }
+        Ok(())
+    }
+
+    fn cancelled(&mut self, _: &Context, _: CancelReason, out: &mut StepOutput) -> StepResult {
+        if self.stops == Stops::Never {
+            out.defer_cancel();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.log.note(format!("-{}", self.name));
+    }
+}
+
+/// Waits for the end of a supervisor in a simulation.
+pub(crate) fn end_of(rt: &Rt<'_>, tree: TreeHandle) -> ExitReason {
+    rt.wait(tree.into_handle())
+}
+
+pub(crate) fn send(handle: &Handle, tree: &TreeHandle, child: &str, what: Do) {
+    let pid = tree.child(child).unwrap();
+    let address = handle.address(pid).unwrap().typed::<Do>().unwrap();
+    address.send(what).unwrap();
+}

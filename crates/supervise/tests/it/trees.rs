@@ -1,0 +1,350 @@
+//! Supervisors, one behaviour after the other.
+
+use crate::support::*;
+use ganger_proc_api::{ExitReason, actor_fn, process_fn};
+use ganger_supervise::{AutoShutdown, Child, ChildState, SuperviseError, Supervisor, Tree};
+use ganger_task::Cx;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+// pins: S1, S4, S5
+#[test]
+fn a_group_is_stopped_backwards_and_started_forwards() {
+    sim(1).check_seeds(40, |rt| {
+        let log = Log::default();
+        let tree = Supervisor::rest_for_one()
+            .child("a", log.child("a"))
+            .child("b", log.child("b"))
+            .child("c", log.child("c"))
+            .start(rt)
+            .unwrap();
+        assert_eq!(log.take(), ["+a", "+b", "+c"]);
+        send(rt, &tree, "b", Do::Fail);
+        rt.settle();
+        assert_eq!(log.take(), ["-b", "-c", "+b", "+c"]);
+        assert_eq!(tree.count(), (3, 3));
+        tree.cancel("enough").unwrap();
+        let end = end_of(rt, tree);
+        assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
+        assert_eq!(log.take(), ["-c", "-b", "-a"]);
+    });
+}
+
+// pins: S4
+#[test]
+fn a_child_that_does_not_start_stops_those_before_it_and_fails_the_supervisor() {
+    sim(2).check_seeds(40, |rt| {
+        let log = Log::default();
+        let broken = log.child("c");
+        let error = Supervisor::one_for_one()
+            .child("a", log.child("a"))
+            .child("b", log.child("b"))
+            .child("c", move || Noting {
+                init: Err("broken"),
+                ..broken()
+            })
+            .child("d", log.child("d"))
+            .start(rt)
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("\"c\"") && text.contains("broken"), "{text}");
+        rt.settle();
+        assert_eq!(log.take(), ["+a", "+b", "-b", "-a"]);
+    });
+}
+
+// pins: S4
+#[test]
+fn a_factory_that_fails_or_panics_is_a_start_that_fails() {
+    let scheduler = start(1);
+    let failing =
+        Supervisor::one_for_one().child("x", || -> Result<Noting, &str> { Err("no disk") });
+    let error = failing.start(&scheduler).unwrap_err().to_string();
+    assert!(error.contains("no disk"), "{error}");
+    let panicking = Supervisor::one_for_one().child("x", || -> Noting { panic!("no memory") });
+    let error = panicking.start(&scheduler).unwrap_err().to_string();
+    assert!(error.contains("no memory"), "{error}");
+}
+
+// pins: S2, S3
+#[test]
+fn a_supervisor_restarts_after_each_kind_of_failure_and_gives_up_after_too_many() {
+    let scheduler = start(2);
+    let log = Log::default();
+    let tree = Supervisor::one_for_one()
+        .intensity(2, secs(600))
+        .child("a", log.child("a"))
+        .child("b", log.child("b"))
+        .start(&scheduler)
+        .unwrap();
+    for (restarts, what) in [(1, Do::Panic), (2, Do::Fail)] {
+        send(&scheduler, &tree, "b", what);
+        until("restart", || tree.children()[1].restarts == restarts);
+    }
+    let info = tree.children();
+    assert_eq!(
+        info[1].last.as_ref().unwrap().to_string(),
+        "failed: no luck"
+    );
+    assert_eq!((info[0].restarts, info[0].state), (0, ChildState::Runs));
+    send(&scheduler, &tree, "b", Do::Fail);
+    let ExitReason::Failed(error) = tree.wait() else {
+        panic!("it fails")
+    };
+    let error = error.downcast_ref::<SuperviseError>().unwrap();
+    assert!(
+        matches!(error, SuperviseError::GaveUp { child, .. } if &**child == "b"),
+        "{error}"
+    );
+    assert_eq!(log.take(), ["+a", "+b", "-b", "+b", "-b", "+b", "-b", "-a"]);
+}
+
+// pins: S2
+#[test]
+fn a_child_that_ends_at_once_has_its_own_cause() {
+    // The notice of a child that is gone before its monitor would say that there is none.
+    sim(3).check_seeds(60, |rt| {
+        let starts = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&starts);
+        let tree = Supervisor::one_for_one()
+            .with(
+                Child::new("done", move || {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    process_fn(|_, _, out| {
+                        out.done(());
+                        Ok(())
+                    })
+                })
+                .transient(),
+            )
+            .start(rt)
+            .unwrap();
+        rt.settle();
+        assert_eq!(starts.load(Ordering::Relaxed), 1);
+        assert_eq!(tree.children()[0].state, ChildState::Stopped);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+    });
+}
+
+// pins: S5
+#[test]
+fn a_child_that_does_not_stop_is_terminated_after_its_own_time() {
+    sim(4).check_seeds(40, |rt| {
+        let log = Log::default();
+        let (a, b) = (log.child("a"), log.child("b"));
+        let stubborn = move || Noting {
+            stops: Stops::Never,
+            ..b()
+        };
+        let tree = Supervisor::one_for_one()
+            .child("a", a)
+            .with(Child::new("b", stubborn).stop_within(secs(2)))
+            .start(rt)
+            .unwrap();
+        let begin = rt.now();
+        tree.cancel("enough").unwrap();
+        let looks = Tree::clone(&tree);
+        end_of(rt, tree);
+        let took = rt.now() - begin;
+        assert!(took >= secs(2) && took < ms(2_100), "{took:?}");
+        assert_eq!(log.take(), ["+a", "+b", "-b", "-a"]);
+        assert_eq!(looks.slow(), ["b"]);
+    });
+}
+
+// pins: S6
+#[test]
+fn children_are_started_stopped_and_restarted_at_run_time() {
+    sim(5).check_seeds(40, |rt| {
+        let log = Log::default();
+        let tree = Supervisor::one_for_all().max_children(2).start(rt).unwrap();
+        let a = rt
+            .answer(tree.start_child(Child::new("a", log.child("a"))))
+            .unwrap();
+        assert_eq!(tree.child("a"), Some(a));
+        let taken = rt.answer(tree.start_child(Child::new("a", log.child("a"))));
+        assert!(taken.unwrap_err().to_string().contains("named"));
+        rt.answer(tree.start_child(Child::new("b", log.child("b"))))
+            .unwrap();
+        let full = rt.answer(tree.start_child(Child::new("c", log.child("c"))));
+        assert!(full.unwrap_err().to_string().contains("max_children"));
+        rt.answer(tree.stop_child("a")).unwrap();
+        assert_eq!((tree.child("a"), tree.count()), (None, (2, 1)));
+        let again = rt.answer(tree.restart_child("a")).unwrap();
+        assert!(again != a && tree.child("a") == Some(again));
+        let other = rt.answer(tree.restart_child(again)).unwrap();
+        assert_eq!(tree.child("a"), Some(other));
+        rt.answer(tree.remove_child("b")).unwrap();
+        assert_eq!(tree.count(), (1, 1));
+        assert!(rt.answer(tree.stop_child("b")).is_err());
+        assert_eq!(log.take(), ["+a", "+b", "-a", "+a", "-a", "+a", "-b"]);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+    });
+}
+
+// pins: S9
+#[test]
+fn supervisors_below_escalate_and_print_themselves() {
+    sim(6).check_seeds(40, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let tree = Supervisor::one_for_one()
+            .label("top")
+            .child("below", move || {
+                Supervisor::one_for_one()
+                    .intensity(0, secs(5))
+                    .child("x", below.child("x"))
+                    .child("y", below.child("y"))
+            })
+            .child("z", log.child("z"))
+            .start(rt)
+            .unwrap();
+        assert_eq!(
+            tree.to_string(),
+            "top (one for one)\n├─ below runs:\n│  ├─ x runs.\n│  └─ y runs.\n└─ z runs."
+        );
+        let first = tree.child("below").unwrap();
+        send(rt, &tree, "below/x", Do::Fail);
+        rt.settle();
+        assert!(tree.child("below").unwrap() != first && tree.child("below/y").is_some());
+        assert_eq!(log.take(), ["+x", "+y", "+z", "-x", "-y", "+x", "+y"]);
+        tree.cancel("enough").unwrap();
+        end_of(rt, tree);
+        assert_eq!(log.take(), ["-z", "-y", "-x"]);
+    });
+}
+
+// pins: S10
+#[test]
+fn children_go_when_their_supervisor_is_terminated() {
+    sim(7).check_seeds(60, |rt| {
+        let log = Log::default();
+        let stubborn = log.child("b");
+        let tree = Supervisor::one_for_one()
+            .child("a", log.child("a"))
+            .with(
+                Child::new("b", move || Noting {
+                    stops: Stops::Never,
+                    ..stubborn()
+                })
+                .stop_within(secs(1)),
+            )
+            .start(rt)
+            .unwrap();
+        rt.terminate(tree.pid()).unwrap();
+        assert!(matches!(end_of(rt, tree), ExitReason::Terminated));
+        rt.settle();
+        rt.run_for(secs(2));
+        assert_eq!(log.take(), ["+a", "+b", "-b", "-a"]);
+        assert_eq!(rt.processes().len(), 0);
+    });
+}
+
+// pins: S11
+#[test]
+fn a_stop_of_the_scheduler_walks_the_tree() {
+    sim(8).check_seeds(60, |rt| {
+        let log = Log::default();
+        let below = log.clone();
+        let _tree = Supervisor::one_for_one()
+            .child("a", log.child("a"))
+            .child("s", move || {
+                Supervisor::one_for_one()
+                    .child("x", below.child("x"))
+                    .child("y", below.child("y"))
+            })
+            .child("b", log.child("b"))
+            .start(rt)
+            .unwrap();
+        log.take();
+        let report = rt.stop(secs(10));
+        assert_eq!(report.forced, 0);
+        assert_eq!(log.take(), ["-b", "-y", "-x", "-a"]);
+    });
+}
+
+// pins: S11
+#[test]
+fn a_stop_shares_its_time_and_the_tree_says_which_child_was_slow() {
+    let scheduler = start(2);
+    let log = Log::default();
+    let below = log.clone();
+    let tree = Supervisor::one_for_one()
+        .child("a", log.child("a"))
+        .child("s", move || {
+            let slow = below.child("x");
+            Supervisor::one_for_one().child("w", below.child("w")).with(
+                Child::new("x", move || Noting {
+                    stops: Stops::Never,
+                    ..slow()
+                })
+                .stop_within(secs(600)),
+            )
+        })
+        .start(&scheduler)
+        .unwrap();
+    log.take();
+    let report = scheduler.stop(ms(900)).unwrap();
+    // Only the slow one was terminated, and the others have had their turn.
+    assert_eq!(report.stuck, []);
+    assert_eq!(log.take(), ["-x", "-w", "-a"]);
+    assert_eq!(tree.slow(), ["s/x"]);
+}
+
+// pins: S8
+#[test]
+fn a_significant_child_takes_its_supervisor_along_when_it_is_done() {
+    let scheduler = start(2);
+    let log = Log::default();
+    let tree = Supervisor::one_for_one()
+        .auto_shutdown(AutoShutdown::Any)
+        .child("a", log.child("a"))
+        .with(
+            Child::new("main", log.child("main"))
+                .transient()
+                .significant(),
+        )
+        .start(&scheduler)
+        .unwrap();
+    send(&scheduler, &tree, "main", Do::Finish);
+    assert!(tree.wait().is_done());
+    assert_eq!(log.take(), ["+a", "+main", "-main", "-a"]);
+}
+
+// pins: S12
+#[test]
+fn actors_tasks_state_machines_and_results_are_children() {
+    let scheduler = start(2);
+    let tree = Supervisor::one_for_one()
+        .child("actor", || actor_fn(|_, _: u8, _| Ok(())))
+        .child("machine", || process_fn(|_, _, _| Ok(())))
+        .child("task", || {
+            ganger_task::process(async |cx: Cx<u16>| {
+                let number = cx.recv().await.ok_or("cancelled")?;
+                Err::<(), _>(format!("{number} is too much").into())
+            })
+        })
+        .with(Child::new("result", || Ok::<_, &str>(actor_fn(|_, _: u32, _| Ok(())))).registered())
+        .start(&scheduler)
+        .unwrap();
+    assert!(tree.address::<u8>("actor").is_some());
+    assert!(tree.address::<u16>("actor").is_none());
+    assert_eq!(scheduler.whereis("result"), tree.child("result"));
+    let before = tree.child("task");
+    tree.address::<u16>("task").unwrap().send(7).unwrap();
+    until("restart", || {
+        tree.child("task").is_some_and(|it| Some(it) != before)
+    });
+    let last = tree.children()[2].last.clone().unwrap().to_string();
+    assert_eq!(last, "failed: 7 is too much");
+    assert!(matches!(tree.stop(), ExitReason::Cancelled(_)));
+}
+
+#[test]
+fn a_scheduler_without_timers_is_told_what_is_missing() {
+    let scheduler = ganger_sched::Scheduler::builder().build().unwrap();
+    let error = Supervisor::one_for_one().start(&scheduler).unwrap_err();
+    assert!(error.to_string().contains("timers"), "{error}");
+}
