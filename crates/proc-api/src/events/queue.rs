@@ -157,20 +157,42 @@ fn is_withdrawn(event: &Event) -> bool {
     matches!(event, Event::Exit(notice) if notice.is_withdrawn())
 }
 
+impl Events<'_> {
+    fn next_of_queue(&mut self) -> Option<Event> {
+        loop {
+            let event = self.queue.pop_front()?;
+            if !is_withdrawn(&event) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// The next one that has not been withdrawn.
+    #[cold]
+    #[inline(never)]
+    fn next_shown(&mut self) -> Option<Event> {
+        let reader = self.reader.as_mut()?;
+        loop {
+            let event = reader.next()?;
+            if !is_withdrawn(&event) {
+                return Some(event);
+            }
+        }
+    }
+}
+
 impl Iterator for Events<'_> {
     type Item = Event;
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        loop {
-            let event = match &mut self.reader {
-                Some(reader) => reader.next(),
-                None => self.queue.pop_front(),
-            };
-            if !event.as_ref().is_some_and(is_withdrawn) {
-                return event;
-            }
+        let Some(reader) = &mut self.reader else {
+            return self.next_of_queue();
+        };
+        if let Some(Event::Exit(_)) = reader.peek() {
+            return self.next_shown();
         }
+        reader.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -134,6 +134,7 @@ impl<'a, T> Reader<'a, T> {
     }
 
     /// The next item, left in its node.
+    #[inline]
     pub(crate) fn peek(&self) -> Option<&T> {
         // SAFETY: while an item is left, the cursor points to a node with one. It stays there while
         // this reader is borrowed, because no other reader exists (contract of `Cursor::new`).
