@@ -1,6 +1,5 @@
 //! Rounds, and how a soak ends with a round that fails.
 
-use ganger_soak_sched::account::Totals;
 use ganger_soak_sched::round::{self, Tally};
 use ganger_soak_sched::summary::Outcome;
 use ganger_soak_sched::{Options, Watch, quiet_panics, soak};
