@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
         ],
     ),
-    ("task", &["proc-api", "sched"]),
+    ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     (
         "ganger",
