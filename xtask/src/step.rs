@@ -45,6 +45,9 @@ pub(crate) enum Step {
     Soak,
     /// nightly: every test passes, optimised, the stress tests for longer
     Stress,
+    /// nightly: timers and async processes keep what they promise in simulations of a hundred
+    /// thousand seeds
+    Seeds,
     /// nightly: the tests of what threads share pass under sanitizers
     Sanitize,
     /// nightly: the example program does nothing wrong with memory under valgrind
@@ -55,6 +58,9 @@ pub(crate) enum Step {
 
 /// How many times as long the stress tests are, unless the environment says it.
 const STRESS: &str = "20";
+
+/// How many seeds the simulations have every night.
+const SEEDS: &str = "100000";
 
 impl Step {
     /// Whether it is no part of the gate.
@@ -111,6 +117,14 @@ impl Step {
                 let times = env::var("GANGER_STRESS").unwrap_or_else(|_| STRESS.to_owned());
                 let test = Cargo::new(["test", "--release", "--workspace"]);
                 test.env("GANGER_STRESS", times).test(totals)
+            }
+            Self::Seeds => {
+                let of = |package, tests| {
+                    let test = ["test", "--release", "-p", package, "--test", "it", tests];
+                    Cargo::new(test).env("GANGER_SEEDS", SEEDS)
+                };
+                let timers = of("ganger-time", "mixed::").test(totals);
+                timers.and_then(|()| of("ganger-sim", "tasks::").test(totals))
             }
             Self::Sanitize => sanitize::run(&sanitize::Options::strict()),
             Self::Memcheck => sanitize::run(&sanitize::Options::memcheck()),

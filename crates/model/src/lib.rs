@@ -43,6 +43,8 @@ mod guide {
     struct Async;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
+    #[doc = include_str!("../../../docs/guide/testing-time.md")]
+    struct TestingTime;
     #[doc = include_str!("../../../docs/guide/two-nodes.md")]
     struct TwoNodes;
 }

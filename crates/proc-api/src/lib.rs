@@ -9,7 +9,7 @@ mod values;
 
 pub use commands::{
     Asked, Command, CommandError, CommandId, Completer, Completion, CompletionSink, EndCall,
-    EndWatch, Handler, Reply, Tag, TypedCommand, typed_handler,
+    EndWatch, Handler, Reply, Tag, Ticket, TypedCommand, typed_handler,
 };
 pub use events::{
     CancelReason, Event, EventQueue, Events, ExitCause, ExitNotice, ExitReason, MonitorError,

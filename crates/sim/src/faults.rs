@@ -69,6 +69,11 @@ pub struct Faults {
     /// At a [moment](Self#moments), a sleeping worker is woken without work, as when a wake-up
     /// comes twice. (For a wake-up that comes late see `worker_stalls`.)
     pub worker_wakes_in_vain: u32,
+    /// A worker that sleeps until a timer is due wakes when half of that time is over.
+    pub keeper_wakes_early: u32,
+    /// When no actor can move and a timer is due next, it is delivered up to [`LATE`] too late, as
+    /// on a machine that has other things to do.
+    pub delivery_stalls: u32,
     /// At a [moment](Self#moments), one of the acts happens that were registered with
     /// [`Rt::meanwhile`](crate::Rt::meanwhile).
     pub others_act: u32,
@@ -115,6 +120,8 @@ impl Faults {
             package_is_late: 0,
             place_disappears: 0,
             worker_wakes_in_vain: 0,
+            keeper_wakes_early: 50,
+            delivery_stalls: 50,
             others_act: 0,
             process_is_terminated: 0,
             process_is_cancelled: 0,

@@ -2,7 +2,7 @@
 
 use crate::choices::Choices;
 use crate::failure::STUCK;
-use crate::faults::{Faults, JUMP, MOVES};
+use crate::faults::{Faults, JUMP, LATE, MOVES};
 use crate::network::Network;
 use crate::shutdown::Shutdown;
 use crate::timers::SimClock;
@@ -386,9 +386,23 @@ impl<'a> Rt<'a> {
                 }
                 return None;
             };
+            let due = due.saturating_add(self.stall(due));
             self.keep_waiting(due.saturating_sub(self.now()));
             self.set_now(due);
         }
+    }
+
+    /// How much later than at that time the machine wakes for it.
+    fn stall(&self, due: Duration) -> Duration {
+        let source = self.machine(|machine| machine.source_due());
+        let is_source = source.is_some_and(|source| source <= due);
+        if !is_source || !self.happens(self.faults.delivery_stalls) {
+            return Duration::ZERO;
+        }
+        let micros = usize::try_from(LATE.as_micros()).unwrap_or(usize::MAX);
+        let late = Duration::from_micros(self.choose(micros) as u64);
+        sim::tell(format!("fault: what is due is delivered {late:?} late"));
+        late
     }
 
     /// No actor can move before that time.

@@ -477,6 +477,7 @@ impl Driver for Chance {
             "upgrade fails" => self.faults.upgrade_fails,
             "others act" => self.faults.others_act,
             "worker wakes in vain" => self.faults.worker_wakes_in_vain,
+            "keeper wakes early" => self.faults.keeper_wakes_early,
             "step blocks" => self.faults.step_blocks,
             "package is refused" => self.faults.package_is_refused,
             "package is late" => self.faults.package_is_late,

@@ -14,6 +14,7 @@
 //! | the hooks | `started`, `refused_starts`, the exits |
 
 use ganger::prelude::{ExitReason, WorkerStats};
+use ganger::time::TimerStats;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -131,6 +132,8 @@ counts! {
     commands,
     /// Commands without a handler.
     unknown_commands,
+    /// Timers that steps have set; they are yields as well.
+    timers,
     /// Completions that steps have taken.
     answered,
     /// Completions of yields whose handlers had said that they had failed.
@@ -197,7 +200,7 @@ impl Account {
     ///
     /// # Errors
     /// The equations that do not hold, a line each.
-    pub fn settle(&self, stats: &WorkerStats) -> Result<(), String> {
+    pub fn settle(&self, stats: &WorkerStats, timers: &TimerStats) -> Result<(), String> {
         let own = self.totals();
         let exits = own.done
             + own.cancelled
@@ -252,14 +255,20 @@ impl Account {
             ("lost = undelivered", own.lost, stats.undelivered),
             ("yields = the scheduler's", own.asked, stats.yields),
             (
-                "yields = commands handled + unknown",
+                "yields = commands handled + unknown + timers",
                 own.asked,
-                own.commands + own.unknown_commands,
+                own.commands + own.unknown_commands + own.timers,
             ),
             (
-                "yields + extra answers = answers + stale by the scheduler's count",
+                "timers armed = fired + cancelled",
+                timers.armed,
+                timers.fired + timers.cancelled,
+            ),
+            ("timers that wait = none", timers.pending as u64, 0),
+            (
+                "yields + extra answers = answers + stale + cancelled timers, as counted",
                 own.asked + own.extra_answers,
-                own.answered + stats.stale_completions,
+                own.answered + stats.stale_completions + timers.cancelled,
             ),
             ("panics = the scheduler's", own.panics, stats.panics),
         ];
@@ -320,7 +329,7 @@ mod tests {
     #[test]
     fn what_adds_up_is_settled() {
         let (account, stats) = account();
-        assert_eq!(account.settle(&stats), Ok(()));
+        assert_eq!(account.settle(&stats, &TimerStats::default()), Ok(()));
     }
 
     type Plants = [(&'static str, fn(&Account, &mut WorkerStats)); 15];
@@ -351,8 +360,33 @@ mod tests {
         for (expected, plant) in PLANTS {
             let (account, mut stats) = account();
             plant(&account, &mut stats);
-            let report = account.settle(&stats).unwrap_err();
+            let report = account.settle(&stats, &TimerStats::default()).unwrap_err();
             assert!(report.contains(expected), "{expected}: {report}");
+        }
+    }
+
+    #[test]
+    fn a_timer_that_is_lost_or_double_is_told() {
+        let settled = |armed, fired, cancelled, pending| {
+            let (account, mut stats) = account();
+            let mut timers = TimerStats::default();
+            (timers.armed, timers.fired, timers.cancelled) = (armed, fired, cancelled);
+            timers.pending = pending;
+            account.asked.add(3);
+            account.timers.add(3);
+            account.answered.add(1);
+            stats.yields += 3;
+            account.settle(&stats, &timers)
+        };
+        assert_eq!(settled(3, 1, 2, 0), Ok(()));
+        for (what, is) in [
+            ("timers armed = ", settled(3, 0, 2, 0)),
+            ("timers armed = ", settled(3, 2, 2, 0)),
+            ("timers that wait", settled(3, 1, 2, 1)),
+            ("yields + extra", settled(3, 2, 1, 0)),
+        ] {
+            let report = is.unwrap_err();
+            assert!(report.contains(what), "{what}: {report}");
         }
     }
 
@@ -360,7 +394,7 @@ mod tests {
     fn a_fault_is_told_whatever_adds_up() {
         let (account, stats) = account();
         account.fault("a step after a close");
-        let report = account.settle(&stats).unwrap_err();
+        let report = account.settle(&stats, &TimerStats::default()).unwrap_err();
         assert!(report.starts_with("a step after a close\n"), "{report}");
     }
 

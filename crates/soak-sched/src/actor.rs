@@ -12,13 +12,17 @@ use crate::parcel::{Lane, Order, Parcel, Sender};
 use fastrand::Rng;
 use ganger::prelude::{
     Address, BoxError, Completion, Context, Event, Events, Payloads, Pid, Process, StepOutput,
-    StepResult, UpgradeRequest,
+    StepResult, Tag, TimerOutput, UpgradeRequest,
 };
 use ganger_soak::chance::one_in;
 use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// From this tag on they are of timers.
+pub(crate) const FIRST_TIMER: Tag = 1 << 63;
 
 /// The most events that a step of an actor takes when it leaves some.
 const FEW: usize = 3;
@@ -29,6 +33,8 @@ pub(crate) enum Mail {
     Parcel(Parcel),
     /// The answer to a command.
     Answer,
+    /// A timer has fired.
+    Timer(Tag),
     /// It is asked to finish.
     Cancel,
 }
@@ -176,6 +182,12 @@ impl Actor {
     fn see_answer(&mut self, completion: Completion) -> Option<Mail> {
         let account = &self.kit.account;
         account.answered.bump();
+        if completion.tag >= FIRST_TIMER {
+            if let Err(error) = completion.result {
+                account.fault(format!("a timer has failed: {error}"));
+            }
+            return Some(Mail::Timer(completion.tag));
+        }
         let Some(ask) = self.asked.remove(&completion.tag) else {
             account.fault(format!("an answer to nothing: {completion:?}"));
             return None;
@@ -202,12 +214,22 @@ impl Actor {
             random: &mut self.random,
             sender: &mut self.sender,
             asks: Vec::new(),
+            timers: Vec::new(),
+            untimed: Vec::new(),
             defers: false,
         };
         let next = self.behaviour.turn(mail, &mut turn);
         // A cancellation that has been left is taken by a later step.
         if turn.defers || has_left {
             out.defer_cancel();
+        }
+        for tag in mem::take(&mut turn.untimed) {
+            out.cancel(tag);
+        }
+        for (tag, time) in mem::take(&mut turn.timers) {
+            out.sleep(time, tag);
+            self.kit.account.asked.bump();
+            self.kit.account.timers.bump();
         }
         // Commands are carried out even if the step that yields them fails.
         for ask in mem::take(&mut turn.asks) {
@@ -288,6 +310,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) random: &'a mut Rng,
     sender: &'a mut Sender,
     asks: Vec<Ask>,
+    timers: Vec<(Tag, Duration)>,
+    untimed: Vec<Tag>,
     /// A cancellation does not end the process: it finishes later.
     pub(crate) defers: bool,
 }
@@ -317,6 +341,16 @@ impl Turn<'_> {
     /// Has a command carried out when the step is over.
     pub(crate) fn ask(&mut self, ask: Ask) {
         self.asks.push(ask);
+    }
+
+    /// Sets a timer when the step is over. Its tag is not below [`FIRST_TIMER`].
+    pub(crate) fn sleep(&mut self, time: Duration, tag: Tag) {
+        self.timers.push((tag, time));
+    }
+
+    /// Takes a timer of an earlier step back, whether it has fired or not.
+    pub(crate) fn take_back(&mut self, tag: Tag) {
+        self.untimed.push(tag);
     }
 
     /// Submits another process; whether it has started.

@@ -25,7 +25,7 @@ impl Behaviour for Asynchronous {
                     turn.ask(Ask::Later);
                 }
                 Mail::Answer => return Ok(Next::Done(0)),
-                Mail::Parcel(_) => {}
+                Mail::Parcel(_) | Mail::Timer(_) => {}
             }
         }
         Ok(Next::Wait)

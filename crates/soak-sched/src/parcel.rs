@@ -176,6 +176,7 @@ impl Order {
 mod tests {
     use super::*;
     use ganger::prelude::{SendErrorKind, WorkerStats};
+    use ganger::time::TimerStats;
 
     fn pid() -> Pid {
         "{soak|1}".parse().unwrap()
@@ -212,7 +213,10 @@ mod tests {
         }
         assert_eq!(account.on_their_way(), 1);
         drop(messages);
-        assert_eq!(account.settle(&undelivered(1)), Ok(()));
+        assert_eq!(
+            account.settle(&undelivered(1), &TimerStats::default()),
+            Ok(())
+        );
         let own = account.totals();
         assert_eq!((own.handled, own.returned, own.lost), (2, 1, 1));
     }
@@ -222,10 +226,14 @@ mod tests {
     fn a_parcel_that_is_lost_silently_is_told() {
         let account = Arc::new(Account::default());
         drop(sent(&mut Sender::new(&account), 1));
-        let report = account.settle(&undelivered(0)).unwrap_err();
+        let report = account
+            .settle(&undelivered(0), &TimerStats::default())
+            .unwrap_err();
         assert!(report.contains("lost = undelivered: 1, 0"), "{report}");
         std::mem::forget(sent(&mut Sender::new(&account), 1));
-        let report = account.settle(&undelivered(2)).unwrap_err();
+        let report = account
+            .settle(&undelivered(2), &TimerStats::default())
+            .unwrap_err();
         assert!(report.contains("parcels made = dropped: 2, 1"), "{report}");
     }
 
@@ -237,7 +245,9 @@ mod tests {
         for message in messages.into_iter().rev() {
             order.check(&Parcel::take(message.payloads).unwrap());
         }
-        let report = account.settle(&undelivered(0)).unwrap_err();
+        let report = account
+            .settle(&undelivered(0), &TimerStats::default())
+            .unwrap_err();
         assert!(report.contains("number 0 was due"), "{report}");
     }
 
@@ -250,7 +260,10 @@ mod tests {
             order.check(&Parcel::take(message.payloads).unwrap());
         }
         drop(messages);
-        assert_eq!(account.settle(&undelivered(2)), Ok(()));
+        assert_eq!(
+            account.settle(&undelivered(2), &TimerStats::default()),
+            Ok(())
+        );
     }
 
     #[test]
@@ -260,7 +273,9 @@ mod tests {
         let mut parcel = Parcel::of(std::mem::take(&mut message.payloads)).unwrap();
         parcel.inverse = Some(Box::new(7));
         drop(parcel);
-        let report = account.settle(&undelivered(1)).unwrap_err();
+        let report = account
+            .settle(&undelivered(1), &TimerStats::default())
+            .unwrap_err();
         assert!(report.contains("a torn parcel"), "{report}");
     }
 }

@@ -57,10 +57,11 @@ pub(crate) enum Kind {
     Storm,
     Commands,
     Blocking,
+    Timers,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Mesh,
         Self::Ring,
         Self::FanIn,
@@ -68,6 +69,7 @@ impl Kind {
         Self::Storm,
         Self::Commands,
         Self::Blocking,
+        Self::Timers,
     ];
 
     /// Its name in the summary.
@@ -80,6 +82,7 @@ impl Kind {
             Self::Storm => "storm",
             Self::Commands => "commands",
             Self::Blocking => "blocking",
+            Self::Timers => "timers",
         }
     }
 }

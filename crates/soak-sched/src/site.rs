@@ -11,7 +11,7 @@ use crate::workloads::Sink;
 use fastrand::Rng;
 use ganger::prelude::{
     BoxError, ExitReason, Handle, Lifecycle, Pid, Process, ProcessHandle, Runtime, Scheduler,
-    Symbol, WorkerStats,
+    Symbol, Timers, WorkerStats,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -238,7 +238,8 @@ fn settle(
     if !listed.is_empty() {
         return Err(format!("all have ended, and listed are {listed:?}\n"));
     }
-    account.settle(&scheduler.stats().total)
+    let timers = Timers::of(scheduler).map(|it| it.stats());
+    account.settle(&scheduler.stats().total, &timers.unwrap_or_default())
 }
 
 /// Waits for the end of a process.

@@ -48,7 +48,8 @@ pub trait TimerOutput {
     ///
     /// ```
     /// use ganger_proc_api::{
-    ///     Actor, BoxError, CommandError, Completion, Context, Reply, StepOutput, StepResult, actor_fn,
+    ///     Actor, BoxError, CommandError, Completion, Context, Reply, StepOutput, StepResult,
+    ///     actor_fn,
     /// };
     /// use ganger_sched::{Address, Scheduler};
     /// use ganger_time::{TimerOutput, Timers};
@@ -68,7 +69,12 @@ pub trait TimerOutput {
     ///         Ok(())
     ///     }
     ///
-    ///     fn completed(&mut self, _: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+    ///     fn completed(
+    ///         &mut self,
+    ///         _: &Context,
+    ///         it: Completion,
+    ///         out: &mut StepOutput,
+    ///     ) -> StepResult {
     ///         out.done(matches!(it.result, Err(CommandError::Timeout)));
     ///         Ok(())
     ///     }

@@ -12,22 +12,31 @@
 
 use crate::timers::TimerStats;
 use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Package, Payload};
-use ganger_sched::{Alarm, Moment, Seat};
+use ganger_proc_api::{Completer, EndWatch, Payload};
+use ganger_sched::{Alarm, Moment, Recallable, Seat};
 use ganger_wheel::{Key, Wheel};
+use smallvec::SmallVec;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// What is to happen.
 pub(crate) enum Entry {
-    /// A yield completes. The watch takes the timer away when its process ends.
-    Complete(Completer, OnceCell<EndWatch>),
-    Send(Box<Package>),
+    /// A yield completes. The watch takes the timer away when its process ends, where the scheduler
+    /// does not do that by itself.
+    Complete(Completer, OnceCell<Box<EndWatch>>),
+    Send(Arc<Recallable>),
     /// A command has not been answered in time.
     Expire(Arc<Within>),
 }
 
 impl Entry {
+    /// Its process does not want it any longer.
+    pub(crate) fn forget(self) {
+        if let Self::Complete(completer, _) = self {
+            completer.forget();
+        }
+    }
+
     /// It is time. Returns whether it has happened: a package may be refused.
     pub(crate) fn fire(self, alarm: &Alarm) -> bool {
         match self {
@@ -40,9 +49,9 @@ impl Entry {
                 within.expire();
                 true
             }
-            Self::Send(package) => {
+            Self::Send(message) => {
                 let scheduler = alarm.handle();
-                scheduler.is_some_and(|it| it.send(*package).is_ok())
+                scheduler.is_some_and(|it| it.send_recallable(&message).is_ok())
             }
         }
     }
@@ -71,6 +80,9 @@ impl Default for Shard {
         }
     }
 }
+
+/// What is due; mostly it is little.
+pub(crate) type Due = SmallVec<[Entry; 4]>;
 
 /// What has become of an entry that was to be put in.
 #[must_use]
@@ -123,23 +135,15 @@ impl Shard {
         let wheel = self.wheel.as_mut()?;
         let entry = wheel.cancel(key)?;
         self.cancelled += 1;
-        // With others there the alarm keeps a moment that may be too early, until that has come. To
-        // find out how much too early is O(n), and most timers are cancelled.
-        if wheel.is_empty() {
+        if at <= self.due || wheel.is_empty() {
             let _later = self.tell(alarm, seat);
         }
         Some((at, entry))
     }
 
     /// Takes out what is due, up to so many.
-    pub(crate) fn advance(
-        &mut self,
-        alarm: &Alarm,
-        seat: Seat,
-        now: Moment,
-        most: usize,
-    ) -> Vec<Entry> {
-        let mut due = Vec::new();
+    pub(crate) fn advance(&mut self, alarm: &Alarm, seat: Seat, now: Moment, most: usize) -> Due {
+        let mut due = Due::new();
         let Some(wheel) = &mut self.wheel else {
             return due;
         };

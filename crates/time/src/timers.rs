@@ -1,11 +1,11 @@
 //! The source of a scheduler's timers, and the handle to them.
 
 use crate::commands;
-use crate::shard::{Entry, Put, Shard};
+use crate::shard::{Due, Entry, Put, Shard};
 use crate::timer::Timer;
 use crate::within::Within;
 use ganger_proc_api::{BoxError, Command, Completer, Package, Payload};
-use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Seat, Source};
+use ganger_sched::{Alarm, Builder, CommandRegistry, Handle, Moment, Recallable, Seat, Source};
 use ganger_sync::CachePadded;
 use ganger_wheel::Key;
 use std::cell::OnceCell;
@@ -118,14 +118,12 @@ impl Timers {
     /// A delay of zero sends it at once. One that is too long for the clock is never over.
     pub fn send_after(&self, delay: Duration, package: Package) -> Timer {
         let now = self.now();
-        let entry = Entry::Send(Box::new(package));
-        Inner::arm(&self.inner, now, now.after(delay), entry)
+        Inner::send_at(&self.inner, now, now.after(delay), package)
     }
 
     /// Has the package sent at that moment: see [`send_after`](Self::send_after).
     pub fn send_at(&self, at: Moment, package: Package) -> Timer {
-        let entry = Entry::Send(Box::new(package));
-        Inner::arm(&self.inner, self.now(), at, entry)
+        Inner::send_at(&self.inner, self.now(), at, package)
     }
 
     /// What has become of all timers so far. O(workers).
@@ -156,6 +154,14 @@ impl Source for Timers {
         let Attached { alarm, shards } = self.inner.attached();
         let due = lock(&shards[seat.number()]).advance(alarm, seat, now, most);
         self.inner.fire_each(due);
+    }
+
+    fn forget(&self, seat: Seat, key: u64) {
+        let key = Key::from_bits(key);
+        // Dropped without the lock.
+        if let Some((_, entry)) = key.and_then(|key| self.inner.take(seat, key)) {
+            entry.forget();
+        }
     }
 
     fn detach(&self) {
@@ -207,7 +213,7 @@ impl Inner {
         self.attached().alarm.now()
     }
 
-    fn fire_each(&self, due: Vec<Entry>) {
+    fn fire_each(&self, due: Due) {
         let alarm = &self.attached().alarm;
         for_each(due, |entry| {
             if !entry.fire(alarm) {
@@ -222,15 +228,17 @@ impl Inner {
         tracing::debug!(target: "ganger::time", "a package was refused when it was due");
     }
 
-    /// Arms a timer at the seat of this thread.
-    pub(crate) fn arm(this: &Arc<Self>, now: Moment, at: Moment, entry: Entry) -> Timer {
+    /// Has a package sent, by a timer at the seat of this thread.
+    pub(crate) fn send_at(this: &Arc<Self>, now: Moment, at: Moment, package: Package) -> Timer {
         let Attached { alarm, shards } = this.attached();
         let seat = alarm.seat();
+        let message = Recallable::new(package);
+        let entry = Entry::Send(message.clone());
         if at <= now {
             if !entry.fire(alarm) {
                 this.count_refused();
             }
-            return Timer::fired(this);
+            return Timer::new(this, None, message);
         }
         let put = lock(&shards[seat.number()]).put((alarm, seat), now, at, entry);
         match put {
@@ -238,11 +246,11 @@ impl Inner {
                 if is_earlier {
                     alarm.ring(at);
                 }
-                Timer::new(this, seat, key)
+                Timer::new(this, Some((seat, key)), message)
             }
-            Put::Closed(entry) => {
-                drop(entry);
-                Timer::fired(this)
+            Put::Closed(_) => {
+                drop(message.recall());
+                Timer::new(this, None, message)
             }
         }
     }
@@ -264,8 +272,11 @@ impl Inner {
                 return drop(entry);
             }
         };
-        // The call takes the lock, but is not made here: the process is in its turn.
         let is_unwanted = match shard.get(key) {
+            Some(Entry::Complete(completer, _)) if alarm.keep(completer, seat, key.to_bits()) => {
+                false
+            }
+            // The call takes the lock, but is not made here: the process is in its turn.
             Some(Entry::Complete(completer, watch)) => {
                 let weak = Arc::downgrade(self);
                 let on_end = completer.on_end(move || {
@@ -274,7 +285,7 @@ impl Inner {
                     }
                 });
                 match on_end {
-                    Some(it) => watch.set(it).is_err(),
+                    Some(it) => watch.set(Box::new(it)).is_err(),
                     None => true,
                 }
             }

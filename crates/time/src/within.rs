@@ -6,9 +6,9 @@
 //! **Rejected.** A second yield for the deadline: the process would have to match the two, and to
 //! take back the one that is late.
 //!
-//! **Protocol.** The command is carried out with a completer of its own, whose sink is a [`Within`].
-//! This keeps the completer of the yield, and has the timer. The first of the answer, the timer and
-//! the end of the yield takes that completer out, and takes the timer away.
+//! **Protocol.** The command is carried out with a completer of its own, whose sink is a
+//! [`Within`]. This keeps the completer of the yield, and has the timer. The first of the answer,
+//! the timer and the end of the yield takes that completer out, and takes the timer away.
 
 use crate::timers::Inner;
 use ganger_proc_api::{

@@ -13,6 +13,27 @@ pub struct Key {
     generation: NonZeroU32,
 }
 
+impl Key {
+    /// The key as a number, for [`from_bits`](Self::from_bits).
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        (self.generation.get() as u64) << 32 | self.index as u64
+    }
+
+    /// The key of that number; `None` if no key has it.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the halves of the number")]
+    pub const fn from_bits(bits: u64) -> Option<Self> {
+        match NonZeroU32::new((bits >> 32) as u32) {
+            Some(generation) => Some(Self {
+                index: bits as u32,
+                generation,
+            }),
+            None => None,
+        }
+    }
+}
+
 /// An entry in use has a value and the generation of its key. A vacant one has the generation of
 /// its next key, which nothing has seen yet. A retired one has had them all.
 struct Entry<T> {

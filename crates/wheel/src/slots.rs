@@ -84,7 +84,8 @@ impl Slots {
         self.slots[slot.index()].first != NONE
     }
 
-    /// Nothing in the slot is earlier. It is its earliest deadline, unless that has been taken away.
+    /// Nothing in the slot is earlier. It is the slot's earliest deadline, unless that has been
+    /// taken away.
     pub(crate) fn min(&self, slot: SlotId) -> u64 {
         self.slots[slot.index()].min
     }

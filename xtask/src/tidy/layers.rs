@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "sync", "deque", "nodes", "slots", "mpsc", "os", "proc-api", "relay",
         ],
     ),
-    ("task", &["proc-api", "sched"]),
+    ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (

@@ -4,6 +4,8 @@
 mod chat_room;
 #[path = "../../examples/counter.rs"]
 mod counter;
+#[path = "../../examples/jobs.rs"]
+mod jobs;
 #[path = "../../examples/philosophers.rs"]
 mod philosophers;
 
@@ -13,7 +15,12 @@ use std::sync::mpsc::channel;
 
 #[test]
 fn each_ends_by_itself() {
-    for program in [counter::main, philosophers::main, chat_room::main] {
+    for program in [
+        counter::main,
+        philosophers::main,
+        chat_room::main,
+        jobs::main,
+    ] {
         program().unwrap();
     }
 }

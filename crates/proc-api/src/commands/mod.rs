@@ -13,7 +13,7 @@ mod reply;
 mod typed;
 
 pub use command::{Command, CommandError, CommandId, Tag};
-pub use completer::{Completer, CompletionSink, EndCall, EndWatch};
+pub use completer::{Completer, CompletionSink, EndCall, EndWatch, Ticket};
 pub use completion::Completion;
 pub use handler::Handler;
 pub use reply::Reply;

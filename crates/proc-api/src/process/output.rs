@@ -430,8 +430,8 @@ impl StepOutput {
     #[doc(hidden)]
     #[must_use]
     #[inline]
-    pub fn take_cancelled(&mut self) -> Vec<Tag> {
-        mem::take(&mut self.cancelled)
+    pub fn drain_cancelled(&mut self) -> vec::Drain<'_, Tag> {
+        self.cancelled.drain(..)
     }
 
     /// The place of the only yield, to take it from; for schedulers.

@@ -178,6 +178,12 @@ impl Account {
         lane.push_back(entry);
     }
 
+    /// It is in front of all others that no step has seen.
+    pub(super) fn accept_next(&mut self, entry: Entry) {
+        self.accept(entry);
+        self.others.rotate_right(1);
+    }
+
     pub(super) fn begin_yield(&mut self, token: u64, tag: Tag) -> Result<(), Violation> {
         self.tally.yields += 1;
         if token < self.next_yield {

@@ -118,6 +118,15 @@ impl Probe for Accounts {
         self.with_account(pid, |account| account.settle(entries(left)));
     }
 
+    fn arrived_next(&self, pid: Pid, event: &Event) {
+        self.with_account(pid, |account| {
+            Entry::of_event(event)
+                .into_iter()
+                .for_each(|it| account.accept_next(it));
+            Ok(())
+        });
+    }
+
     fn upgrading(&self, pid: Pid) {
         self.with_account(pid, Account::take_upgrade);
     }

@@ -12,6 +12,7 @@ use crate::base::clock::nanos;
 use crate::base::long_steps::LongStep;
 use crate::base::stats::{Stats, WorkerStats};
 use crate::core::cell::{ProcessCell, Task};
+use crate::core::item::Recallable;
 use crate::core::local;
 use crate::core::shared::Shared;
 use crate::core::sources::{Alarm, Source};
@@ -433,6 +434,27 @@ impl Handle {
     /// ```
     pub fn begin_stop(&self, deadline: Duration) {
         self.shared.begin_stop(deadline);
+    }
+}
+
+impl Handle {
+    /// Sends a package that can be taken back until a step is shown its message: by
+    /// [`Recallable::recall`]. Where the process has a limit of its mailbox, or is of another
+    /// scheduler, it is sent as any other, and can't be taken back. Does nothing when it has been
+    /// taken back. Never blocks.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::send).
+    pub fn send_recallable(&self, message: &Arc<Recallable>) -> Result<(), SendError> {
+        let target = message.with(|package| package.target);
+        let task = target.and_then(|target| self.shared.find(target));
+        if task.is_some_and(|task| task.deliver_recallable(message)) {
+            return Ok(());
+        }
+        match message.recall() {
+            Some(package) => self.send(package),
+            None => Ok(()),
+        }
     }
 }
 

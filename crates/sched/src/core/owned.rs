@@ -10,7 +10,7 @@ use crate::core::step_events::StepEvents;
 use crate::process::about::About;
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::exit_signal::ExitSignal;
-use crate::process::outstanding::Outstanding;
+use crate::process::outstanding::{Outstanding, Taken, Tickets};
 use crate::process::process_box::ProcessBox;
 use crate::process::state::State;
 use crate::process::taken_back::OwnTakenBack;
@@ -59,6 +59,8 @@ pub(crate) enum Gathered {
     Upgrade(Box<UpgradeRequest>),
     /// Ask a signal first.
     Signal(Box<dyn ExitSignal>),
+    /// Look first whether the message that is next has been taken back.
+    Recallable,
 }
 
 impl Core {
@@ -159,23 +161,24 @@ impl Core {
         }
     }
 
-    /// The process takes back all yields with that tag. Returns the calls that are to be made.
+    /// The process takes back all yields with that tag. Returns the calls that are to be made, and
+    /// what sources are to forget.
     #[cold]
     pub(crate) fn take_back(
         &mut self,
         tag: Tag,
         task: &Task,
         counters: &Counters,
-    ) -> Vec<Weak<EndCall>> {
+    ) -> (Vec<Weak<EndCall>>, Tickets) {
         let ProcessCell { shared, pid, .. } = &**task;
         self.drop_left(*pid, counters, |completion| completion.tag == tag);
         let own = || OwnTakenBack::new(&shared.taken_back, pid.id());
-        let tokens = self.yields.take_back(tag, own);
+        let Taken { tokens, tickets } = self.yields.take_back(tag, own);
         if tokens.is_empty() {
-            return Vec::new();
+            return (Vec::new(), tickets);
         }
         task.state.mark_taking_back();
-        self.take_calls(&tokens)
+        (self.take_calls(&tokens), tickets)
     }
 
     /// The calls for these yields, which are in order.
@@ -321,6 +324,8 @@ impl Core {
     ) -> Gathered {
         match self.gather_more(0, room, counters) {
             Gathered::Step(events) => Gathered::Cancel(reason, events),
+            // A later step's.
+            Gathered::Recallable => Gathered::Cancel(reason, 0),
             other => other,
         }
     }
@@ -347,6 +352,7 @@ impl Core {
         // What is for no step takes its time as well.
         let mut spent = 0;
         while gathered.len() + spent < limit
+            && !self.is_recallable_next()
             && let Some(item) = self.pending.pop_front()
         {
             match item {
@@ -364,12 +370,35 @@ impl Core {
                 }
                 Item::Event(_) => gathered.push_back(item),
                 Item::Upgrade(_) | Item::Signal(_) => unreachable!("it is in the system lane"),
+                Item::Recallable(_) => unreachable!("it is first, and has been looked for"),
             }
         }
         let events = gathered.len();
+        if events == 0 && limit > 0 && self.is_recallable_next() {
+            return Gathered::Recallable;
+        }
         gathered.append(mem::take(&mut self.pending));
         self.pending = gathered;
         self.step(events)
+    }
+
+    fn is_recallable_next(&self) -> bool {
+        matches!(self.pending.iter().next(), Some(Item::Recallable(_)))
+    }
+
+    /// The message that is next is an event from now on, unless it has been taken back. `see` is
+    /// shown the event.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn settle_recallable(&mut self, see: impl FnOnce(&Event)) {
+        if let Some(Item::Recallable(message)) = self.pending.pop_front()
+            && let Some(event) = message.take_event()
+        {
+            see(&event);
+            let mut first = Batch::of(Item::Event(event));
+            first.append(mem::take(&mut self.pending));
+            self.pending = first;
+        }
     }
 
     #[inline]

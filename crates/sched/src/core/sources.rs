@@ -26,10 +26,11 @@ use crate::core::shared::Shared;
 use crate::handlers::commands::CommandRegistry;
 use crate::probe::{Decide, Decider};
 use crate::queues::keeper::Dues;
-use ganger_proc_api::Pid;
+use ganger_proc_api::{Completer, Pid, Ticket};
 use ganger_sync::atomic::{Ordering, fence};
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroU16;
 use std::ptr;
 use std::sync::{Arc, Weak};
 
@@ -54,6 +55,13 @@ pub trait Source: Any + Send + Sync {
     ///
     /// Several threads may call it at a time. It wakes nothing while it holds a lock.
     fn deliver(&self, seat: Seat, now: Moment, most: usize);
+
+    /// The yield whose completer it [keeps](Alarm::keep) there is not wanted any longer: its
+    /// process has ended, has been upgraded, or has taken it back. Forgets the completer, if it is
+    /// there.
+    fn forget(&self, seat: Seat, key: u64) {
+        let _ = (seat, key);
+    }
 
     /// The scheduler has halted: drops what is to come, and takes no more. Called by each thread
     /// that ends; what is there before the last of these calls goes with it.
@@ -124,6 +132,20 @@ impl Alarm {
     #[inline]
     pub fn set(&self, seat: Seat, at: Moment) -> bool {
         self.dues.set(self.source, seat.0, at.as_nanos())
+    }
+
+    /// In the handler of a command: has the source [forget](Source::forget) the command's completer
+    /// when it is not wanted any longer. `false` where that can't be, and the completer has to be
+    /// watched: [`Completer::on_end`].
+    #[must_use = "otherwise the completer is to be watched"]
+    pub fn keep(&self, completer: &Completer, seat: Seat, key: u64) -> bool {
+        let source = u16::try_from(self.source + 1)
+            .ok()
+            .and_then(NonZeroU16::new);
+        let (Some(source), Ok(seat)) = (source, u16::try_from(seat.0)) else {
+            return false;
+        };
+        completer.keep(Ticket { source, seat, key })
     }
 
     /// Something is due at the caller's own seat that is earlier than what was there before. Call
@@ -276,6 +298,17 @@ impl Shared {
             was_due |= self.keeper.dues.at(seat) <= by && self.deliver_at(Seat(seat), by);
         }
         was_due
+    }
+
+    /// What sources keep for yields that are not wanted any longer.
+    pub(crate) fn forget_at_sources(&self, tickets: &[Ticket]) {
+        for ticket in tickets {
+            let source = self.sources.get(usize::from(ticket.source.get()) - 1);
+            if let Some(source) = source {
+                let seat = Seat(ticket.seat.into());
+                self.contain_source(|| source.forget(seat, ticket.key));
+            }
+        }
     }
 
     fn contain_source(&self, f: impl FnOnce()) {

@@ -38,6 +38,7 @@ macro_rules! each_plain_point {
                 events: &impl EventQueue
             );
             fn stepped(pid: Pid, left: &impl EventQueue);
+            fn arrived_next(pid: Pid, event: &Event);
             fn upgrading(pid: Pid);
             fn upgraded(pid: Pid);
             fn closing(pid: Pid);
@@ -220,6 +221,10 @@ pub(crate) trait Probe: Sized {
     /// After a step, with the events that the step has left.
     #[inline(always)]
     fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
+
+    /// A message that could have been taken back is the next that a step sees, or that is dropped.
+    #[inline(always)]
+    fn arrived_next(&self, _pid: Pid, _event: &Event) {}
 
     /// A request for an upgrade has been taken from the mailbox.
     #[inline(always)]

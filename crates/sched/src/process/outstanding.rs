@@ -11,7 +11,7 @@
 
 use crate::base::burst::shrink_after_burst;
 use crate::process::taken_back::OwnTakenBack;
-use ganger_proc_api::Tag;
+use ganger_proc_api::{Tag, Ticket};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::mem;
@@ -41,11 +41,29 @@ struct Others {
     taken_back: Option<OwnTakenBack>,
 }
 
-/// Each with its tag.
 enum Tokens {
-    Few(SmallVec<[(u64, Tag); 3]>),
-    Many(HashMap<u64, Tag>),
+    Few(SmallVec<[(u64, About); 1]>),
+    Many(HashMap<u64, About>),
 }
+
+/// What is known of a yield.
+#[derive(Clone, Copy)]
+struct About {
+    tag: Tag,
+    /// Where a source keeps its completer.
+    ticket: Option<Ticket>,
+}
+
+/// The yields that a process has taken back.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// The numbers of those that handlers are to be asked about, in order.
+    pub(crate) tokens: Vec<u64>,
+    /// Those that sources keep, and complete no longer.
+    pub(crate) tickets: Tickets,
+}
+
+pub(crate) type Tickets = SmallVec<[Ticket; 2]>;
 
 impl Outstanding {
     /// The number of a new yield, which is not in the set. O(1).
@@ -62,15 +80,21 @@ impl Outstanding {
             self.one = token;
             self.one_tag = tag;
         } else {
-            self.insert_among_others(token, tag);
+            self.insert_among_others(token, About { tag, ticket: None });
         }
+    }
+
+    /// Takes in a yield whose completer a source keeps. O(1).
+    pub(crate) fn insert_kept(&mut self, token: u64, tag: Tag, ticket: Ticket) {
+        let ticket = Some(ticket);
+        self.insert_among_others(token, About { tag, ticket });
     }
 
     #[cold]
     #[inline(never)]
-    fn insert_among_others(&mut self, token: u64, tag: Tag) {
+    fn insert_among_others(&mut self, token: u64, about: About) {
         let others = self.others.get_or_insert_default();
-        others.tokens.insert(token, tag);
+        others.tokens.insert(token, about);
     }
 
     /// Takes the yield out; `false` when it has completed before, or was forgotten. O(1).
@@ -96,21 +120,31 @@ impl Outstanding {
         is_finished
     }
 
-    /// Takes all yields with that tag out. Their numbers go to `own`, in their order. O(n).
-    pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnTakenBack) -> Vec<u64> {
-        let mut taken = Vec::new();
+    /// Takes all yields with that tag out. The numbers of those that no source keeps go to `own`.
+    /// O(n).
+    pub(crate) fn take_back(&mut self, tag: Tag, own: impl FnOnce() -> OwnTakenBack) -> Taken {
+        let mut taken = Taken::default();
         if self.one != NONE && self.one_tag == tag {
-            taken.push(mem::replace(&mut self.one, NONE));
+            taken.tokens.push(mem::replace(&mut self.one, NONE));
         }
         if let Some(others) = &mut self.others {
             others.tokens.take_back(tag, &mut taken);
         }
-        if !taken.is_empty() {
-            taken.sort_unstable();
+        if !taken.tokens.is_empty() {
+            taken.tokens.sort_unstable();
             let others = self.others.get_or_insert_default();
-            others.taken_back.get_or_insert_with(own).add(&taken);
+            others.taken_back.get_or_insert_with(own).add(&taken.tokens);
         }
         taken
+    }
+
+    /// Takes the tickets of all yields, before these are forgotten. O(n).
+    #[inline]
+    pub(crate) fn take_tickets(&mut self) -> Tickets {
+        match &mut self.others {
+            Some(others) => others.tokens.take_tickets(),
+            None => Tickets::new(),
+        }
     }
 
     /// Whether the yield was taken back, and has not completed.
@@ -135,6 +169,15 @@ impl Outstanding {
     }
 }
 
+impl Taken {
+    fn add(&mut self, token: u64, about: About) {
+        match about.ticket {
+            Some(ticket) => self.tickets.push(ticket),
+            None => self.tokens.push(token),
+        }
+    }
+}
+
 impl Default for Tokens {
     fn default() -> Self {
         Self::Few(SmallVec::new())
@@ -142,31 +185,37 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    fn insert(&mut self, token: u64, tag: Tag) {
+    fn insert(&mut self, token: u64, about: About) {
         match self {
-            Self::Few(few) if few.len() < MANY => few.push((token, tag)),
-            Self::Few(few) => *self = Self::Many(few.drain(..).chain([(token, tag)]).collect()),
+            Self::Few(few) if few.len() < MANY => few.push((token, about)),
+            Self::Few(few) => *self = Self::Many(few.drain(..).chain([(token, about)]).collect()),
             Self::Many(many) => {
-                many.insert(token, tag);
+                many.insert(token, about);
             }
         }
     }
 
-    fn take_back(&mut self, tag: Tag, taken: &mut Vec<u64>) {
+    fn take_back(&mut self, tag: Tag, taken: &mut Taken) {
         match self {
-            Self::Few(few) => few.retain(|&mut (token, its)| {
-                if its == tag {
-                    taken.push(token);
+            Self::Few(few) => few.retain(|&mut (token, about)| {
+                if about.tag == tag {
+                    taken.add(token, about);
                 }
-                its != tag
+                about.tag != tag
             }),
             Self::Many(many) => {
-                taken.extend(
-                    many.extract_if(|_, its| *its == tag)
-                        .map(|(token, _)| token),
-                );
+                let with_tag = many.extract_if(|_, about| about.tag == tag);
+                with_tag.for_each(|(token, about)| taken.add(token, about));
                 shrink_after_burst(many, 4 * MANY);
             }
+        }
+    }
+
+    fn take_tickets(&mut self) -> Tickets {
+        let tickets = |about: &mut About| about.ticket.take();
+        match self {
+            Self::Few(few) => few.iter_mut().filter_map(|(_, it)| tickets(it)).collect(),
+            Self::Many(many) => many.values_mut().filter_map(tickets).collect(),
         }
     }
 
@@ -201,11 +250,15 @@ mod tests {
     use super::*;
     use crate::process::taken_back::TakenBack;
     use proptest::prelude::*;
+    use std::num::NonZeroU16;
     use std::sync::Arc;
 
     #[derive(Debug, Clone)]
     enum Op {
         Begin(Tag),
+        /// As a source keeps it.
+        Keep(Tag),
+        TakeTickets,
         Finish(usize),
         TakeBack(Tag),
         ForgetAll,
@@ -214,6 +267,8 @@ mod tests {
     fn op() -> impl Strategy<Value = Op> {
         prop_oneof![
             12 => (0..4_u64).prop_map(Op::Begin),
+            6 => (0..4_u64).prop_map(Op::Keep),
+            1 => Just(Op::TakeTickets),
             8 => any::<usize>().prop_map(Op::Finish),
             1 => (0..4_u64).prop_map(Op::TakeBack),
             1 => Just(Op::ForgetAll),
@@ -229,6 +284,7 @@ mod tests {
             let mut ever = Vec::new();
             let mut model = HashMap::new();
             let mut taken_back = HashMap::new();
+            let mut kept = HashMap::new();
             for op in ops {
                 match op {
                     Op::Begin(tag) => {
@@ -238,8 +294,24 @@ mod tests {
                         ever.push(token);
                         model.insert(token, tag);
                     }
+                    Op::Keep(tag) => {
+                        let token = set.number();
+                        let source = NonZeroU16::MIN;
+                        set.insert_kept(token, tag, Ticket { source, seat: 1, key: token });
+                        ever.push(token);
+                        model.insert(token, tag);
+                        kept.insert(token, tag);
+                    }
+                    Op::TakeTickets => {
+                        let mut keys: Vec<_> = set.take_tickets().iter().map(|it| it.key).collect();
+                        keys.sort_unstable();
+                        let mut expected: Vec<_> = kept.drain().map(|(token, _)| token).collect();
+                        expected.sort_unstable();
+                        prop_assert_eq!(keys, expected);
+                    }
                     Op::Finish(at) if !ever.is_empty() => {
                         let token = ever[at % ever.len()];
+                        kept.remove(&token);
                         prop_assert_eq!(set.finish(token), model.remove(&token).is_some());
                         taken_back.remove(&token);
                     }
@@ -249,10 +321,16 @@ mod tests {
                         let expected = model.extract_if(|_, its| *its == tag);
                         let mut expected: Vec<_> = expected.map(|(token, _)| token).collect();
                         expected.sort_unstable();
-                        prop_assert_eq!(&taken, &expected);
-                        taken_back.extend(taken.into_iter().map(|token| (token, ())));
+                        let keys = taken.tickets.iter().map(|it| it.key);
+                        prop_assert!(keys.clone().all(|it| kept.remove(&it) == Some(tag)));
+                        let mut all: Vec<_> = taken.tokens.iter().copied().chain(keys).collect();
+                        all.sort_unstable();
+                        prop_assert_eq!(&all, &expected);
+                        prop_assert!(taken.tokens.is_sorted());
+                        prop_assert!(!kept.values().any(|its| *its == tag));
+                        taken_back.extend(taken.tokens.into_iter().map(|token| (token, ())));
                     }
-                    Op::ForgetAll => { set.forget_all(); model.clear(); }
+                    Op::ForgetAll => { set.forget_all(); model.clear(); kept.clear(); }
                 }
                 prop_assert!(!set.finish(0), "no yield has that number");
                 prop_assert_eq!(set.is_empty(), model.is_empty());

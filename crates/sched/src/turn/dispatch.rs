@@ -19,7 +19,7 @@ use crate::core::turns::TurnPlace;
 use crate::probe::Probe;
 use ganger_mpsc::Single;
 use ganger_proc_api::{
-    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Yield,
+    CommandError, Completer, CompletionSink, EndCall, Pid, StepOutput, Tag, Ticket, Yield,
 };
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
@@ -37,6 +37,8 @@ struct Call {
     cell: *const ProcessCell,
     token: u64,
     answer: Cell<Answer>,
+    /// Where a source keeps the completer.
+    ticket: Cell<Option<Ticket>>,
     /// The completer's reference to the process, when it is used or dropped during the call.
     reference: Cell<Option<Task>>,
 }
@@ -58,11 +60,10 @@ pub(super) enum Answer {
 /// # Safety
 /// The result is not used after the caller has returned.
 #[inline]
-unsafe fn current<'a>(task: &Task, token: u64) -> Option<&'a Call> {
+unsafe fn current<'a>(cell: &ProcessCell, token: u64) -> Option<&'a Call> {
     // SAFETY: null, or a call on this thread's stack, whose handler has not returned: `leave` puts
     // back what was there before.
-    unsafe { CURRENT.get().as_ref() }
-        .filter(|call| call.cell == Arc::as_ptr(task) && call.token == token)
+    unsafe { CURRENT.get().as_ref() }.filter(|call| ptr::eq(call.cell, cell) && call.token == token)
 }
 
 /// Whether a handler is on this thread's stack.
@@ -131,6 +132,15 @@ impl CompletionSink for ProcessCell {
     fn on_end(self: Arc<Self>, token: u64, call: Weak<EndCall>) -> bool {
         self.call_at_end(token, call)
     }
+
+    fn keep(&self, token: u64, ticket: Ticket) -> bool {
+        // SAFETY: it is used here only.
+        let call = unsafe { current(self, token) };
+        if let Some(call) = call {
+            call.ticket.set(Some(ticket));
+        }
+        call.is_some()
+    }
 }
 
 impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
@@ -148,7 +158,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     /// What is taken back comes first.
     #[inline(never)]
     fn dispatch_all(mut self, out: &mut StepOutput) {
-        for tag in out.take_cancelled() {
+        for tag in out.drain_cancelled() {
             self.take_back(tag);
         }
         for it in out.drain_yields() {
@@ -161,7 +171,8 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
     #[inline(never)]
     fn take_back(&mut self, tag: Tag) {
         self.shared.probe.taken_back(self.task.pid, tag);
-        let calls = self.core.take_back(tag, self.task, self.counters);
+        let (calls, tickets) = self.core.take_back(tag, self.task, self.counters);
+        self.shared.forget_at_sources(&tickets);
         for call in calls.iter().filter_map(Weak::upgrade) {
             contain_and_report("on_end", self.task.pid, self.counters, || call.call());
         }
@@ -186,6 +197,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             cell: Arc::as_ptr(self.task),
             token,
             answer: Cell::new(Answer::Later),
+            ticket: Cell::new(None),
             reference: Cell::new(None),
         };
         let outer = CURRENT.replace(&raw const call);
@@ -198,6 +210,7 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
             Some(it) => handler.handle(it.command, Completer::new(sink, tag, token)),
             None => Ok(()),
         });
+        let ticket = call.ticket.get();
         let (answer, reference) = call.leave(outer);
         self.core.cached_self_ref = reference;
         let failure = match returned {
@@ -205,10 +218,13 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 if let Answer::Given(answer) = answer {
                     return self.core.push_answer(tag, token, answer);
                 }
-                if !matches!(answer, Answer::Dropped) {
-                    return self.core.yields.insert(token, tag);
+                match (&answer, ticket) {
+                    (Answer::Dropped, _) => None,
+                    (Answer::Later, Some(ticket)) => {
+                        return self.core.yields.insert_kept(token, tag, ticket);
+                    }
+                    _ => return self.core.yields.insert(token, tag),
                 }
-                None
             }
             Ok(Err(error)) => Some(Failure::Error(error)),
             Err(message) => Some(Failure::Panic(message)),

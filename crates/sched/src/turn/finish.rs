@@ -48,6 +48,9 @@ pub(crate) fn take_down(
         let actions = actions.get_or_insert_default();
         actions.apply_all(requests, counters);
     }
+    if items.iter().any(|item| matches!(item, Item::Recallable(_))) {
+        settle_recallables(&mut items, task);
+    }
     task.shared.probe.dropping(task.pid, seen(&items));
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
@@ -59,6 +62,23 @@ pub(crate) fn take_down(
     if let Some(actions) = actions {
         actions.release(task.pid, counters);
     }
+}
+
+/// What has not been taken back is dropped like other messages.
+fn settle_recallables(items: &mut Batch<Item>, task: &Task) {
+    let mut rest = Batch::new();
+    for item in mem::take(items) {
+        match item {
+            Item::Recallable(message) => {
+                if let Some(event) = message.take_event() {
+                    task.shared.probe.arrived_next(task.pid, &event);
+                    rest.push_back(Item::Event(event));
+                }
+            }
+            item => rest.push_back(item),
+        }
+    }
+    *items = rest;
 }
 
 fn take_requests(items: &mut Batch<Item>) -> Vec<ExitRequest> {
@@ -116,13 +136,15 @@ pub(crate) fn finish(
     let mut items = Batch::new();
     // SAFETY: `complete` has been called by the owner of the run token, this thread, and no other
     // thread becomes its owner after that.
-    let (process, actions) = unsafe {
+    let (process, actions, tickets) = unsafe {
         task.with_core(|core| {
+            let tickets = core.yields.take_tickets();
             core.yields = Outstanding::default();
             core.cached_self_ref = None;
-            (core.process.take(), core.take_events(&mut items))
+            (core.process.take(), core.take_events(&mut items), tickets)
         })
     };
+    shared.forget_at_sources(&tickets);
     items.append(rest);
     // After a panic below, no action can be run any more. Otherwise this is empty in the end.
     let mut actions = ManuallyDrop::new(actions);

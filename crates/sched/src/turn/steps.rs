@@ -176,6 +176,12 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let mut told = 0;
         loop {
             let request = match gathered {
+                Gathered::Recallable => {
+                    let Self { core, task, .. } = &mut self;
+                    core.settle_recallable(|event| task.shared.probe.arrived_next(task.pid, event));
+                    gathered = self.gather();
+                    continue;
+                }
                 Gathered::Nothing => return Err(Stepped::Waits),
                 Gathered::Step(events) => return Ok(events),
                 Gathered::Cancel(reason, events) => {

@@ -38,8 +38,8 @@ enum Phase<'a> {
     Tired,
     /// It has announced that it sleeps.
     Announced,
-    /// It sleeps, until that time if it is the keeper.
-    Sleeps(Option<u64>),
+    /// It sleeps; if it is the keeper until a moment, or as a fault until a time before that.
+    Sleeps(Option<(u64, Duration)>),
     /// The scheduler has halted, or the thread has ended.
     Gone,
 }
@@ -70,7 +70,7 @@ impl<'a> Simulated<'a> {
     pub(crate) fn next_due(&self) -> Option<Duration> {
         match self.phase {
             Phase::Blocks(_, until, _) | Phase::OffDuty(until) => Some(until),
-            Phase::Sleeps(until) => until.map(Duration::from_nanos),
+            Phase::Sleeps(until) => until.map(|(_, wakes)| wakes),
             _ => None,
         }
     }
@@ -101,9 +101,20 @@ impl<'a> Simulated<'a> {
         )
     }
 
+    /// When the system wakes a keeper that is to sleep until that moment.
+    fn wakes(&self, until: u64) -> Duration {
+        let until = Duration::from_nanos(until);
+        let now = self.clock.now();
+        if until > now && sim::happens("keeper wakes early") {
+            now + (until - now) / 2
+        } else {
+            until
+        }
+    }
+
     /// Whether that time has come.
-    fn is_over(&self, until: Option<u64>) -> bool {
-        until.is_some_and(|until| Duration::from_nanos(until) <= self.clock.now())
+    fn is_over(&self, until: Option<(u64, Duration)>) -> bool {
+        until.is_some_and(|(_, wakes)| wakes <= self.clock.now())
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -220,6 +231,7 @@ impl<'a> Simulated<'a> {
                     return Did::Withdrew;
                 }
                 let until = self.worker.keep_watch();
+                let until = until.map(|until| (until, self.wakes(until)));
                 self.worker.fall_asleep();
                 self.phase = Phase::Sleeps(until);
                 Did::FellAsleep
@@ -234,7 +246,8 @@ impl<'a> Simulated<'a> {
                     self.phase = Phase::Sleeps(until);
                     return Did::Nothing;
                 }
-                self.worker.wake_up(Woken::Notified, until);
+                self.worker
+                    .wake_up(Woken::Notified, until.map(|(until, _)| until));
                 self.look_on(0);
                 Did::Woke
             }

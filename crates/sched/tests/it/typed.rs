@@ -7,7 +7,7 @@ use ganger_proc_api::{
     StepOutput, StepResult, TypedCommand, UpgradeRequest, WrongType,
 };
 use ganger_relay::PackageReceiver as _;
-use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind};
+use ganger_sched::{Address, ContextExt, Recipient, RegisterErrorKind, Scheduler};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 

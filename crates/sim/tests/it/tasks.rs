@@ -26,6 +26,12 @@ fn ms(number: u64) -> Duration {
     Duration::from_millis(number)
 }
 
+/// So many seeds, unless the environment says it.
+fn seeds(of: u64) -> u64 {
+    let seeds = std::env::var("GANGER_SEEDS").ok();
+    seeds.and_then(|it| it.parse().ok()).unwrap_or(of)
+}
+
 /// Squares take from 0 to 14 ms.
 fn register(rt: &Rt<'_>) {
     let (clock, asked) = (rt.clock(), AtomicU64::new(0));
@@ -108,13 +114,13 @@ fn jobs(rt: &Rt<'_>) {
 // pins: A1, A3, A4, A5
 #[test]
 fn a_queue_of_jobs_with_retries_does_each_job_once() {
-    Sim::new(0).must_free().check_seeds(300, jobs);
+    Sim::new(0).must_free().check_seeds(seeds(300), jobs);
     let strategy = Strategy::Priorities {
         changes: 3,
         moves: 200,
     };
     let sim = Sim::new(0).workers(3).strategy(strategy);
-    sim.check_seeds(150, jobs);
+    sim.check_seeds(seeds(150), jobs);
 }
 
 /// Answers are late, are lost, or are errors.
@@ -127,7 +133,7 @@ fn a_queue_of_jobs_does_each_job_once_whatever_goes_wrong_with_its_commands() {
         handler_is_late: 30,
         ..Faults::default()
     };
-    Sim::new(0).faults(faults).check_seeds(150, jobs);
+    Sim::new(0).faults(faults).check_seeds(seeds(150), jobs);
 }
 
 /// A scope whose children work in turn with the parent, and whose parent is cancelled at any
@@ -198,6 +204,6 @@ impl Drop for Counts {
 // pins: A5, A7
 #[test]
 fn no_child_outlives_its_scope_whenever_the_parent_is_cancelled() {
-    Sim::new(0).must_free().check_seeds(400, family);
-    Sim::new(0).workers(3).check_seeds(200, family);
+    Sim::new(0).must_free().check_seeds(seeds(400), family);
+    Sim::new(0).workers(3).check_seeds(seeds(200), family);
 }

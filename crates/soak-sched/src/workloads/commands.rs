@@ -26,7 +26,7 @@ impl Behaviour for Client {
                     self.answered += 1;
                 }
                 Mail::Cancel => return Ok(Next::Done(self.answered)),
-                Mail::Parcel(_) => {}
+                Mail::Parcel(_) | Mail::Timer(_) => {}
             }
         }
         if self.open > 0 {

@@ -49,7 +49,7 @@ impl Behaviour for Member {
                 Mail::Parcel(parcel) if parcel.hops > 0 => {
                     turn.send(self.outside, Lane::Ordinary, 0);
                 }
-                Mail::Parcel(_) | Mail::Answer => {}
+                Mail::Parcel(_) | Mail::Answer | Mail::Timer(_) => {}
                 Mail::Cancel => is_cancelled = true,
             }
         }

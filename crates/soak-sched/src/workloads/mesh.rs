@@ -31,7 +31,7 @@ impl Behaviour for Node {
                     }
                 }
                 Mail::Cancel => is_cancelled = true,
-                Mail::Answer => {}
+                Mail::Answer | Mail::Timer(_) => {}
             }
         }
         Ok(if is_cancelled {

@@ -10,6 +10,7 @@ mod fan_out;
 mod mesh;
 mod ring;
 mod storm;
+mod timers;
 
 use crate::actor::{Behaviour, Kit, Mail, Next, Turn};
 use crate::chaos::Targets;
@@ -59,6 +60,7 @@ impl<'a> Job<'a> {
             Kind::Storm => storm::run(self),
             Kind::Commands => commands::run(self),
             Kind::Blocking => blocking::run(self),
+            Kind::Timers => timers::run(self),
         }
     }
 

@@ -32,7 +32,7 @@ impl Behaviour for Member {
                     None => self.home.bump(),
                 },
                 Mail::Cancel => self.is_cancelled = true,
-                Mail::Answer => {}
+                Mail::Answer | Mail::Timer(_) => {}
             }
         }
         if self.is_cancelled {

@@ -9,7 +9,6 @@ mod collisions;
 mod combinators;
 mod commands;
 mod conformance;
-mod examples;
 mod messages;
 mod model;
 mod pinning;

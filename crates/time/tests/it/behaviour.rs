@@ -1,7 +1,9 @@
 //! One timer at a time, in virtual time.
 
 use crate::support::{ms, sim};
-use ganger_proc_api::{Command, CommandError, Event, ExitReason, Package, Pid, process_fn};
+use ganger_proc_api::{
+    Command, CommandError, Event, ExitReason, Package, Pid, UpgradeRequest, process_fn,
+};
 use ganger_sim::Rt;
 use ganger_time::{
     Every, KeyedTimers, Missed, Moment, ReceiveTimeout, SLEEP, StateTimeout, TICKER, TimerContext,
@@ -172,6 +174,57 @@ fn the_timers_of_a_process_that_is_terminated_or_fails_end_with_it() {
     });
 }
 
+// pins: T2
+#[test]
+fn a_timer_that_is_taken_back_costs_no_event() {
+    sim(20).run(|rt| {
+        let count = Arc::new(Mutex::new(0));
+        let steps = Arc::clone(&count);
+        let process = rt.spawn(process_fn(move |_, _, out| {
+            *steps.lock().unwrap() += 1;
+            out.cancel(1);
+            out.sleep(ms(1_000_000), 1);
+            Ok(())
+        }));
+        let process = process.unwrap();
+        rt.run_for(ms(1));
+        for _ in 0..10 {
+            rt.send(Package::new(None, process.pid(), "again", ()))
+                .unwrap();
+            rt.run_for(ms(1));
+        }
+        assert_eq!(*count.lock().unwrap(), 11);
+        assert_eq!((stats(rt).pending, stats(rt).cancelled), (1, 10));
+        assert_eq!(rt.stats().total.stale_completions, 0);
+    });
+}
+
+// pins: T3, P11
+#[test]
+fn the_timers_of_a_process_that_is_upgraded_are_gone() {
+    sim(21).run(|rt| {
+        let process = rt.spawn(process_fn(|_, events, out| {
+            (0..40).for_each(|tag| out.sleep(ms(1_000_000), tag));
+            if events.next().is_some() {
+                let next = process_fn(|_, events, out| {
+                    assert!(events.next().is_none(), "a sleep of the one before");
+                    out.done(());
+                    Ok(())
+                });
+                out.upgrade(UpgradeRequest::process(next, "main", ()));
+            }
+            Ok(())
+        }));
+        let process = process.unwrap();
+        rt.run_for(ms(1));
+        assert_eq!(stats(rt).pending, 40);
+        rt.send(Package::new(None, process.pid(), "upgrade", ()))
+            .unwrap();
+        assert!(rt.wait(process).is_done());
+        assert_eq!((stats(rt).pending, stats(rt).cancelled), (0, 80));
+    });
+}
+
 /// What came when.
 type Received = Arc<Mutex<Vec<(Duration, u64)>>>;
 
@@ -202,7 +255,7 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
             |millis: u64| timers.send_after(ms(millis), Package::new(None, pid, "n", millis));
         let (first, second, mut third) = (send(10), send(20), send(30));
         let (mut fourth, now) = (send(40), send(0));
-        assert_eq!((now.read(), now.cancel()), (None, None));
+        assert_eq!(now.read(), None);
         assert_eq!(first.read(), Some(ms(10)));
         assert_eq!(
             (second.cancel(), second.cancel(), second.read()),
@@ -220,6 +273,88 @@ fn messages_are_sent_later_unless_they_are_cancelled() {
             assert_in_time(begin + ms(due), it.0);
         }
     });
+}
+
+/// The message is in the mailbox, with others before and behind it.
+// pins: T2, R4
+#[test]
+fn a_message_in_the_mailbox_is_not_seen_after_it_was_cancelled_or_reset() {
+    for (resets, expected) in [(false, &[1, 3][..]), (true, &[1, 3, 2])] {
+        sim(16).run(|rt| {
+            let (pid, all) = collects(rt);
+            rt.settle();
+            let package = |number: u64| Package::new(None, pid, "n", number);
+            rt.send(package(1)).unwrap();
+            let mut timer = timers(rt).send_after(Duration::ZERO, package(2));
+            rt.send(package(3)).unwrap();
+            if resets {
+                assert!(timer.reset(ms(10)));
+            } else {
+                assert_eq!(timer.cancel(), Some(Duration::ZERO));
+                assert_eq!((timer.cancel(), timer.reset(ms(1))), (None, false));
+            }
+            rt.settle();
+            let numbers: Vec<_> = all.lock().unwrap().iter().map(|it| it.1).collect();
+            assert_eq!(numbers, expected);
+            assert_eq!((timer.cancel(), timer.read()), (None, None));
+        });
+    }
+}
+
+// pins: T2, R2
+#[test]
+fn a_message_in_the_mailbox_of_a_process_that_ends_is_dropped_with_it() {
+    for is_cancelled in [false, true] {
+        sim(17).run(|rt| {
+            let (pid, _) = collects(rt);
+            rt.settle();
+            let before = rt.stats().total.undelivered;
+            let package = Package::new(None, pid, "n", 1_u64);
+            let timer = timers(rt).send_after(Duration::ZERO, package);
+            assert_eq!(is_cancelled.then(|| timer.cancel()).is_some(), is_cancelled);
+            rt.terminate(pid).unwrap();
+            rt.settle();
+            let undelivered = rt.stats().total.undelivered - before;
+            assert_eq!(undelivered, u64::from(!is_cancelled));
+            assert_eq!(timer.cancel(), None);
+        });
+    }
+}
+
+/// The process takes its message back in the step in which it would see it, or in one before.
+// pins: T2
+#[test]
+fn a_process_takes_back_what_it_has_sent_itself() {
+    for seed in 0..50 {
+        sim(seed).faults(ganger_sim::Faults::some()).run(|rt| {
+            let (mut timer, mut wanted, mut turns) = (None::<ganger_time::Timer>, 0, 0_u64);
+            let process = rt.spawn(process_fn(move |ctx, events, out| {
+                for event in events {
+                    let Event::Message(it) = event else { continue };
+                    let number = it.payloads.into_first().as_u64().unwrap();
+                    assert_eq!(number, wanted, "of an arming that was taken back");
+                    // It has been shown: nothing is to be taken back any more.
+                    assert!(timer.take().is_none_or(|it| it.cancel().is_none()));
+                }
+                turns += 1;
+                if turns == 40 {
+                    out.done(());
+                    return Ok(());
+                }
+                if let Some(timer) = timer.take() {
+                    assert!(timer.cancel().is_some(), "it has not been shown");
+                }
+                wanted = turns;
+                let delay = Duration::from_micros(turns % 3);
+                timer = Some(ctx.send_after(delay, ctx.pid(), "n", wanted));
+                if turns % 2 == 0 {
+                    out.go_on();
+                }
+                Ok(())
+            }));
+            assert!(rt.wait(process.unwrap()).is_done());
+        });
+    }
 }
 
 // pins: T2

@@ -156,6 +156,10 @@ impl Citizen {
                     ledger.due.insert(*number, now.after(time));
                     drop(ledger);
                     assert!(timer.reset(time));
+                } else if timer.reset(time.max(Duration::from_nanos(1))) {
+                    // It lay in a mailbox.
+                    let due = ledger.due.insert(*number, now.after(time));
+                    due.expect("T2: it had been received");
                 }
             }
         }
@@ -215,6 +219,8 @@ fn each_timer_fires_once_or_is_cancelled_with_faults() {
             clock_jumps: 20,
             step_blocks: 20,
             worker_wakes_in_vain: 50,
+            keeper_wakes_early: 100,
+            delivery_stalls: 100,
             ..Faults::some()
         };
         run(1_000 + seed, faults, 1 + (seed % 3) as usize);

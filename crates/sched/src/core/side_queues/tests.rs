@@ -211,6 +211,7 @@ impl Real {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
+            Gathered::Recallable => unreachable!("no message here can be taken back"),
         };
         // The step does not go on.
         core.go_ons = 0;

@@ -1,0 +1,85 @@
+//! A timer of a process that is armed, fires or is taken back takes no memory of its own.
+
+use ganger_proc_api::{Event, process_fn};
+use ganger_sched::Scheduler;
+use ganger_time::{TimerOutput, Timers};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: what the system's allocator does, and a count.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Ordering: Relaxed: counts.
+        ALLOCATED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: as this function's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as this function's.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocated() -> usize {
+    // Ordering: SeqCst: the threads that count have been waited for.
+    ALLOCATED.load(Ordering::SeqCst)
+}
+
+/// How many timers are looked at.
+const MANY: usize = 2_000;
+
+/// How many allocations there may be for all of them: buffers that grow.
+const FEW: usize = 100;
+
+/// How many allocations there are while a process arms that many timers, of which each fires or is
+/// taken back.
+fn of_timers(scheduler: &Scheduler, fire: bool) -> usize {
+    let time = Duration::from_nanos(if fire { 20_000 } else { 3_600_000_000_000 });
+    let (mut left, mut before) = (2 * MANY, 0);
+    let process = scheduler.spawn(process_fn(move |_, events, out| {
+        if left == MANY {
+            before = allocated();
+        }
+        if left == 0 {
+            out.done((allocated() - before) as u64);
+            return Ok(());
+        }
+        left -= 1;
+        if let Some(Event::Completion(it)) = events.next() {
+            it.result?;
+        } else {
+            out.cancel(1);
+        }
+        out.sleep(time, 1);
+        if !fire {
+            out.go_on();
+        }
+        Ok(())
+    }));
+    let count = process.unwrap().wait().into_result().unwrap();
+    usize::try_from(count.as_u64().unwrap()).unwrap()
+}
+
+/// One program and one test: others would allocate meanwhile.
+// pins: T3
+#[test]
+fn a_timer_takes_no_memory_of_its_own() {
+    let scheduler = Timers::add_to(Scheduler::builder().workers(1))
+        .build()
+        .unwrap();
+    scheduler.start().unwrap();
+    for fire in [false, true] {
+        let count = of_timers(&scheduler, fire);
+        assert!(count < FEW, "{count} allocations, fire: {fire}");
+    }
+    assert_eq!(Timers::of(&scheduler).unwrap().stats().pending, 0);
+}
