@@ -12,7 +12,7 @@
 
 use crate::timers::TimerStats;
 use ganger_proc_api::{Completer, EndWatch, Package, Payload};
-use ganger_sched::{Alarm, Moment, Seat};
+use ganger_sched::{Alarm, DeadLetter, DeadReason, Moment, Seat};
 use ganger_wheel::{Key, Wheel};
 use std::cell::OnceCell;
 
@@ -33,8 +33,17 @@ impl Entry {
                 true
             }
             Self::Send(package) => {
-                let scheduler = alarm.handle();
-                scheduler.is_some_and(|it| it.send(*package).is_ok())
+                let Some(scheduler) = alarm.handle() else {
+                    return false;
+                };
+                let Err(error) = scheduler.send(*package) else {
+                    return true;
+                };
+                let reason = DeadReason::of_late(&error.kind);
+                let Package { target, message } = &*error.package;
+                let letter = DeadLetter::new(reason, message.source, *target, message.topic);
+                scheduler.tell_of_dead_letter(&letter);
+                false
             }
         }
     }

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 
 /// The folders in `crates`, each with the folders that it or a test of it may use.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("soak", &[]),
     ("sync", &[]),
     ("deque", &["sync", "soak"]),
@@ -23,10 +23,11 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ),
     ("task", &["proc-api", "sched"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
+    ("link", &["sync", "proc-api", "sched"]),
     (
         "ganger",
         &[
-            "deque", "mpsc", "proc-api", "relay", "sched", "task", "time",
+            "deque", "link", "mpsc", "proc-api", "relay", "sched", "task", "time",
         ],
     ),
     ("soak-sched", &["soak"]),

@@ -5,13 +5,15 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 6] = [
+const PROMISES: [(char, u32, u32); 8] = [
     ('P', 1, 15),
     ('G', 1, 8),
     ('T', 1, 8),
     ('R', 1, 5),
     ('D', 1, 4),
     ('A', 1, 9),
+    ('L', 1, 8),
+    ('N', 1, 5),
 ];
 
 /// Promises that need no test to pin them; one may.

@@ -4,6 +4,7 @@
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
 };
+use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::item::{Item, count, seen};
@@ -51,12 +52,33 @@ pub(crate) fn take_down(
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
     counters.stale_completions.add(completions);
+    if messages > 0 && task.shared.config.dead_letters.is_some() {
+        tell_of_dead(&items, task, counters);
+    }
     discard_each(task.pid, counters, items);
     if let Some(process) = process {
         close(process, task, counters);
     }
     if let Some(actions) = actions {
         actions.release(task.pid, counters);
+    }
+}
+
+/// No step has taken the messages among these.
+#[cold]
+fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
+    let Some(sink) = &task.shared.config.dead_letters else {
+        return;
+    };
+    let messages = items.iter().filter_map(|item| match item {
+        Item::Event(event) => event.message(),
+        _ => None,
+    });
+    for message in messages {
+        let letter = DeadLetter::new(DeadReason::Ended, message.source, task.pid, message.topic);
+        contain_and_report("dead letter", task.pid, counters, || {
+            sink.dead_letter(&letter);
+        });
     }
 }
 

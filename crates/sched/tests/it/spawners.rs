@@ -37,7 +37,7 @@ impl Process for Fails {
     }
 }
 
-// pins: P1, P12
+// pins: L1, P1, P12
 #[test]
 fn the_cause_is_not_lost_however_soon_the_child_ends() {
     let scheduler = start(2);
@@ -67,7 +67,7 @@ fn the_cause_is_not_lost_however_soon_the_child_ends() {
     parent.has_none_but(999);
 }
 
-// pins: P1, P12
+// pins: L1, P1, P12
 #[test]
 fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     quiet_panics();
@@ -93,7 +93,7 @@ fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     assert_eq!(scheduler.stats().live, 2);
 }
 
-// pins: P1
+// pins: L1, P1
 #[test]
 fn where_a_name_is_taken_nothing_was_started() {
     let scheduler = start(1);
@@ -119,7 +119,7 @@ fn where_a_name_is_taken_nothing_was_started() {
     assert_eq!(scheduler.stats().live, 2);
 }
 
-// pins: P1
+// pins: L1, P1
 #[test]
 fn what_is_found_by_its_name_has_its_first_messages_already() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();

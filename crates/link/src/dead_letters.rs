@@ -1,0 +1,113 @@
+//! Counts and reports messages that are dropped.
+
+use ganger_sched::{DeadLetter, DeadLetters, DeadReason};
+use ganger_sync::sync::{Mutex, lock};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Counts dead letters by their reasons, and reports some of them at the level WARN: the first, and
+/// then one in each interval, with the number of those that had none.
+///
+/// ```
+/// use ganger_link::DeadLetterLog;
+/// use ganger_proc_api::{BoxError, Message, process_fn};
+/// use ganger_sched::{DeadReason, Scheduler};
+/// use std::sync::Arc;
+///
+/// let log = Arc::new(DeadLetterLog::default());
+/// let scheduler = Scheduler::builder().dead_letters(Arc::clone(&log) as _).build()?;
+/// let process = scheduler.spawn(process_fn(|_, _, out| Ok(out.done(()))))?;
+/// scheduler.terminate(process.pid())?;
+/// process.send(Message::new("hello", ()))?;
+/// scheduler.start()?;
+/// process.wait();
+/// assert_eq!(log.count(DeadReason::Ended), 1);
+/// # Ok::<(), BoxError>(())
+/// ```
+#[derive(Debug)]
+pub struct DeadLetterLog {
+    interval: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counts: BTreeMap<DeadReason, u64>,
+    reported: Option<Instant>,
+    unreported: u64,
+}
+
+impl Default for DeadLetterLog {
+    /// One that reports once a second.
+    fn default() -> Self {
+        Self::new(Duration::from_secs(1))
+    }
+}
+
+impl DeadLetterLog {
+    /// One that reports once in that time.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            state: Mutex::default(),
+        }
+    }
+
+    /// How many there were for that reason.
+    #[must_use]
+    pub fn count(&self, reason: DeadReason) -> u64 {
+        let state = lock(&self.state);
+        state.counts.get(&reason).copied().unwrap_or_default()
+    }
+
+    /// Counts a letter. Returns how many were not reported before, if this one is to be.
+    fn add(&self, letter: &DeadLetter, now: Instant) -> Option<u64> {
+        let mut state = lock(&self.state);
+        *state.counts.entry(letter.reason).or_default() += 1;
+        let is_early = |last: Instant| now.saturating_duration_since(last) < self.interval;
+        if state.reported.is_some_and(is_early) {
+            state.unreported += 1;
+            return None;
+        }
+        state.reported = Some(now);
+        Some(std::mem::take(&mut state.unreported))
+    }
+}
+
+impl DeadLetters for DeadLetterLog {
+    fn dead_letter(&self, letter: &DeadLetter) {
+        if let Some(unreported) = self.add(letter, Instant::now()) {
+            let source = letter.source.map(tracing::field::display);
+            tracing::warn!(
+                target: "ganger::link", reason = ?letter.reason, source, target_pid = %letter.target,
+                topic = %letter.topic, unreported,
+                "a message is dropped: no process takes it"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // pins: L8
+    #[test]
+    fn all_are_counted_and_one_is_reported_in_each_interval() {
+        let log = DeadLetterLog::new(Duration::from_secs(1));
+        let pid = "{main|7}".parse().unwrap();
+        let letter = |reason| DeadLetter::new(reason, None, pid, "topic".into());
+        let begin = Instant::now();
+        let millis = [0, 1, 999, 1_000, 1_500, 2_100];
+        let reports = millis.map(|it| {
+            let now = begin + Duration::from_millis(it);
+            log.add(&letter(DeadReason::Ended), now)
+        });
+        assert_eq!(reports, [Some(0), None, None, Some(2), None, Some(1)]);
+        assert_eq!(log.add(&letter(DeadReason::LateFull), begin), None);
+        assert_eq!(log.count(DeadReason::Ended), 6);
+        assert_eq!(log.count(DeadReason::LateFull), 1);
+        assert_eq!(log.count(DeadReason::LateEnded), 0);
+    }
+}
