@@ -367,6 +367,12 @@ impl<M: 'static> Recipient<M> {
         self.task.pid
     }
 
+    /// The address of the process, which promises no type of messages.
+    #[must_use]
+    pub fn untyped(&self) -> Address {
+        Address::new(Arc::clone(&self.task))
+    }
+
     /// Sends a message. Never blocks.
     ///
     /// # Errors

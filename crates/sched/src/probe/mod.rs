@@ -38,6 +38,7 @@ macro_rules! each_plain_point {
                 events: &impl EventQueue
             );
             fn stepped(pid: Pid, left: &impl EventQueue);
+            fn signalled(pid: Pid, notice: Option<&Event>);
             fn upgrading(pid: Pid);
             fn upgraded(pid: Pid);
             fn closing(pid: Pid);
@@ -105,6 +106,7 @@ pub(crate) enum Theft {
 pub(crate) enum Arrival<'a> {
     Event(&'a Event),
     Upgrade,
+    Signal,
 }
 
 /// The points. Each says where it is called, and what it tells.
@@ -220,6 +222,10 @@ pub(crate) trait Probe: Sized {
     /// After a step, with the events that the step has left.
     #[inline(always)]
     fn stepped(&self, _pid: Pid, _left: &impl EventQueue) {}
+
+    /// A signal has been asked. The process is to be shown that notice in its place.
+    #[inline(always)]
+    fn signalled(&self, _pid: Pid, _notice: Option<&Event>) {}
 
     /// A request for an upgrade has been taken from the mailbox.
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::{Arrival, Probe, Push, Scheduler, Theft};
 use crate::base::config::Config;
-use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// A probe of the schedulers that ask for it, by `Builder::check_promises`. In all others a point
 /// is one look at a field that never changes.

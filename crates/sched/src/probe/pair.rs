@@ -2,7 +2,7 @@
 
 use super::{Arrival, Probe, Push, Scheduler, Theft};
 use crate::base::config::Config;
-use ganger_proc_api::{CommandId, EventQueue, ExitReason, Pid, Symbol, Tag};
+use ganger_proc_api::{CommandId, Event, EventQueue, ExitReason, Pid, Symbol, Tag};
 
 /// Points whose arguments are the same for both.
 macro_rules! tell_both {
