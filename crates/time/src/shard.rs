@@ -41,7 +41,8 @@ impl Entry {
                 };
                 let reason = DeadReason::of_late(&error.kind);
                 let Package { target, message } = &*error.package;
-                let letter = DeadLetter::new(reason, message.source, *target, message.topic);
+                let letter =
+                    DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
                 scheduler.tell_of_dead_letter(&letter);
                 false
             }

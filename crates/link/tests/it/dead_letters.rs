@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{Message, process_fn};
-use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Scheduler};
+use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Moment, Scheduler};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
@@ -43,8 +43,14 @@ fn each_message_that_is_dropped_is_told_of_once_and_a_refused_one_is_not() {
     assert!(exit(target).is_done());
     assert!(address.send(Message::new("refused", ())).is_err());
     let letters = std::mem::take(&mut *noted.0.lock().unwrap());
-    let letter =
-        |topic: &'static str| DeadLetter::new(DeadReason::Ended, Some(source), pid, topic.into());
+    let at = Moment::from_nanos(0);
+    let letters = letters
+        .into_iter()
+        .map(|it| DeadLetter::new(it.reason, it.source, it.target, it.topic, at));
+    let letters: Vec<_> = letters.collect();
+    let letter = |topic: &'static str| {
+        DeadLetter::new(DeadReason::Ended, Some(source), pid, topic.into(), at)
+    };
     // The control message has been the first.
     let expected = ["taken", "panic", "left", "left too"].map(letter);
     assert_eq!(letters, expected);

@@ -62,7 +62,7 @@ impl Handle {
     }
 
     /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
-    /// `make` makes at the first call. It goes with the scheduler's memory, so it keeps no `Handle`.
+    /// `make` makes at the first call. It goes with the scheduler's memory, and keeps no `Handle`.
     #[doc(hidden)]
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {

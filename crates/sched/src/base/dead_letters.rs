@@ -1,5 +1,6 @@
 //! Messages that no process takes and no sender gets back.
 
+use crate::base::clock::Moment;
 use ganger_proc_api::{Pid, SendErrorKind, Symbol};
 
 /// Is told of each message that no process takes and no sender gets back: see
@@ -24,6 +25,8 @@ pub struct DeadLetter {
     pub target: Pid,
     /// What it is about.
     pub topic: Symbol,
+    /// When it is dropped, to about ten milliseconds.
+    pub at: Moment,
 }
 
 /// Why a message is dropped.
@@ -55,12 +58,19 @@ impl DeadReason {
 impl DeadLetter {
     /// A message that is dropped.
     #[must_use]
-    pub fn new(reason: DeadReason, source: Option<Pid>, target: Pid, topic: Symbol) -> Self {
+    pub fn new(
+        reason: DeadReason,
+        source: Option<Pid>,
+        target: Pid,
+        topic: Symbol,
+        at: Moment,
+    ) -> Self {
         Self {
             reason,
             source,
             target,
             topic,
+            at,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::support::puppet::*;
 use crate::support::*;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Message, Payloads, Pid, Process,
-    RegisterNameErrorKind, StepOutput, StepResult, SubmitErrorKind, process_fn,
+    RegisterNameErrorKind, StepOutput, StepResult, SubmitErrorKind, actor_fn, process_fn,
 };
 use ganger_sched::{ContextExt, ExitAction, Scheduler};
 use std::sync::mpsc::{Sender, channel};
@@ -135,6 +135,28 @@ fn what_is_found_by_its_name_has_its_first_messages_already() {
     started.send(Message::new("n", 4_u64)).unwrap();
     scheduler.start().unwrap();
     assert_eq!(numbers.recv_timeout(PATIENCE).unwrap(), [2, 3, 4]);
+}
+
+// pins: L1, P13
+#[test]
+fn the_type_of_an_actor_is_known_before_it_is_found_by_its_name() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let actor = || actor_fn(|_, _: u64, _| Ok(()));
+    let handle = scheduler.handle();
+    let spawner = scheduler.spawner().before_init(move |child| {
+        assert!(child.clone().typed::<String>().is_err());
+        assert!(child.clone().typed::<u64>().is_ok() && handle.whereis("typed").is_none());
+        Ok(())
+    });
+    spawner.named("typed").spawn_actor(actor()).unwrap();
+    let spawner = scheduler.spawner().with_message(Message::of("text"));
+    let error = spawner.spawn_actor(actor()).unwrap_err();
+    assert!(
+        matches!(&error.kind, SubmitErrorKind::Prevented(_)),
+        "{error}"
+    );
+    let spawner = scheduler.spawner().with_message(Message::of(7_u64));
+    spawner.spawn_actor(actor()).unwrap();
 }
 
 /// Says what it is told.
