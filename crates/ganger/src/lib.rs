@@ -41,6 +41,10 @@ pub use ganger_sched::*;
 #[cfg(feature = "deque")]
 #[doc(inline)]
 pub use ganger_deque as deque;
+/// Links, monitors that can be taken back, names and groups.
+#[cfg(feature = "link")]
+#[doc(inline)]
+pub use ganger_link as link;
 /// The mailbox and the channel: a library of its own.
 #[cfg(feature = "mpsc")]
 #[doc(inline)]

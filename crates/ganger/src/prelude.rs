@@ -20,6 +20,12 @@ pub use crate::{
 #[cfg(feature = "relay")]
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
+#[cfg(feature = "link")]
+pub use ganger_link::{
+    DeadLetterLog, Delivered, End, Group, GroupNotice, Groups, Lane, LinkContext, LinkSpawner,
+    Lookup, Pick, Watch,
+};
+#[doc(no_inline)]
 #[cfg(feature = "task")]
 pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError};
 #[doc(no_inline)]

@@ -13,8 +13,8 @@ use ganger_sched::{Address, ContextExt, Handle, Spawner};
 /// that [traps](Self::trap_exits) exits gets a notice instead, also of an end by `done`. A link is
 /// gone when one of the two has ended. There is at most one between two processes.
 pub trait LinkContext {
-    /// Begins to start a process that is linked to this one from its first moment on. Its start
-    /// fails, or its end counts: if `init` fails, the error says so, and there is no signal.
+    /// Begins to start a process that is linked to this one from its first moment on. If its
+    /// `init` fails, the error says so, and there is no signal.
     fn linked(&self) -> Spawner<Context>;
 
     /// Links this process to another one. Does nothing when they are linked, or are the same.
@@ -53,8 +53,8 @@ pub trait LinkContext {
     /// [`NotFound`] when no live process of the scheduler has that PID.
     fn exit(&self, target: Pid, cause: ExitCause) -> Result<(), NotFound>;
 
-    /// Monitors another process: as [`Context::monitor`], with a monitor that can be taken back, and
-    /// with a lane of choice.
+    /// Monitors another process: as [`Context::monitor`], with a monitor that can be taken back,
+    /// and with a lane of choice.
     ///
     /// # Errors
     /// [`TargetError`] when no process of this scheduler is meant.

@@ -5,9 +5,9 @@ use ganger_sched::{ExitAction, Handle};
 use ganger_sync::sync::{Condvar, Mutex, lock};
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The end of a process: a future of its cause, also for threads. Each clone waits for itself.
 ///
@@ -115,28 +115,19 @@ impl End {
             if let Some(cause) = &state.cause {
                 return cause.clone();
             }
-            state = match self.shared.has_ended.wait(state) {
-                Ok(state) => state,
-                Err(poisoned) => poisoned.into_inner(),
-            };
+            let waited = self.shared.has_ended.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// As [`wait`](Self::wait), but gives up after `timeout`.
     #[must_use]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<ExitCause> {
-        let begin = Instant::now();
-        let mut state = lock(&self.shared.state);
-        loop {
-            if state.cause.is_some() {
-                return state.cause.clone();
-            }
-            let left = timeout.checked_sub(begin.elapsed())?;
-            state = match self.shared.has_ended.wait_timeout(state, left) {
-                Ok((state, _)) => state,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
-        }
+        let state = lock(&self.shared.state);
+        let is_alive = |state: &mut State| state.cause.is_none();
+        let waited = (self.shared.has_ended).wait_timeout_while(state, timeout, is_alive);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.cause.clone()
     }
 }
 

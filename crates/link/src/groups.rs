@@ -166,10 +166,13 @@ impl Groups {
         let (outbox, monitor) = Outbox::new(to);
         let mut inner = lock(&self.scope.0);
         inner.monitors.retain(|it| it.is_wanted());
-        inner.monitors.push(outbox);
+        inner.monitors.push(Arc::clone(&outbox));
         let groups = inner.groups.iter().filter(|it| !it.1.joins.is_empty());
         let groups = groups.map(|(name, members)| (Arc::clone(name), members.pids()));
-        (groups.collect(), monitor)
+        let groups = groups.collect();
+        drop(inner);
+        EndMonitor::begin(&self.scope, None, outbox);
+        (groups, monitor)
     }
 }
 
@@ -230,8 +233,11 @@ impl Group {
         let mut inner = lock(&self.scope.0);
         let members = inner.groups.entry(Arc::clone(&self.name)).or_default();
         members.monitors.retain(|it| it.is_wanted());
-        members.monitors.push(outbox);
-        (members.pids(), monitor)
+        members.monitors.push(Arc::clone(&outbox));
+        let members = members.pids();
+        drop(inner);
+        EndMonitor::begin(&self.scope, Some(&self.name), outbox);
+        (members, monitor)
     }
 
     /// Sends the message to each member once. Those that join meanwhile do not get it.
@@ -457,6 +463,48 @@ struct LeaveAll {
 impl ExitAction for LeaveAll {
     fn release(&mut self, process: Pid) {
         self.scope.leave_all(process, self.number);
+    }
+}
+
+/// The action at the end of a process that monitors a group, or without a name the scope.
+struct EndMonitor {
+    scope: Arc<Scope>,
+    group: Option<Arc<str>>,
+    outbox: Arc<Outbox>,
+}
+
+impl EndMonitor {
+    fn begin(scope: &Arc<Scope>, group: Option<&Arc<str>>, outbox: Arc<Outbox>) {
+        let monitor = outbox.monitor();
+        let action = Self {
+            scope: Arc::clone(scope),
+            group: group.cloned(),
+            outbox,
+        };
+        if let Err(gone) = monitor.add_exit_action(Box::new(action)) {
+            gone.into_action().release(monitor.pid());
+        }
+    }
+}
+
+impl ExitAction for EndMonitor {
+    fn release(&mut self, _: Pid) {
+        let mut inner = lock(&self.scope.0);
+        let inner = &mut *inner;
+        let is_other = |it: &Arc<Outbox>| !Arc::ptr_eq(it, &self.outbox);
+        let Some(group) = &self.group else {
+            return inner.monitors.retain(is_other);
+        };
+        if let Some(members) = inner.groups.get_mut(group) {
+            members.monitors.retain(is_other);
+            if members.is_empty() {
+                inner.groups.remove(group);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        !self.outbox.is_wanted()
     }
 }
 

@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod context;
+mod dead_letters;
 mod end;
 mod groups;
 mod links;
@@ -10,6 +11,7 @@ mod target;
 mod watch;
 
 pub use context::{LinkContext, LinkSpawner};
+pub use dead_letters::DeadLetterLog;
 pub use end::End;
 pub use groups::{
     Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,

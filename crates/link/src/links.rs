@@ -6,8 +6,8 @@
 //! **Rejected.** To terminate the peer from the end of a process: a peer that has unlinked in its
 //! running step would end after it.
 //!
-//! **Protocol.** One table has a node for each process that has had a link or traps exits. A link is
-//! a number that both nodes have for each other.
+//! **Protocol.** One table has a node for each process that has had a link or traps exits. A link
+//! is a number that both nodes have for each other.
 //! 1. A process gets its node first, and then an exit action. If it takes no action any more, its
 //!    node goes again, and the peers that it has got meanwhile are told.
 //! 2. The end of the process takes its node out of the table, and then sends a signal with the

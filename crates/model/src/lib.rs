@@ -37,6 +37,8 @@ mod guide {
     struct Asking;
     #[doc = include_str!("../../../docs/guide/commands.md")]
     struct Commands;
+    #[doc = include_str!("../../../docs/guide/links.md")]
+    struct Links;
     #[doc = include_str!("../../../docs/guide/timers.md")]
     struct Timers;
     #[doc = include_str!("../../../docs/guide/async.md")]

@@ -53,6 +53,7 @@ pub use api::system_send::{SystemEvent, SystemSendError};
 pub use api::typed::{ContextExt, Recipient, WrongAddress};
 pub use base::clock::Moment;
 pub use base::config::BuildError;
+pub use base::dead_letters::{DeadLetter, DeadLetters, DeadReason};
 pub use base::long_steps::{LongStep, LongStepKind};
 pub use base::stats::{Stats, WorkerStats};
 pub use core::item::Recallable;

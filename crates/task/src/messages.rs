@@ -1,6 +1,6 @@
 //! Which messages a task takes.
 
-use ganger_proc_api::{Context, Message, WrongType};
+use ganger_proc_api::{Context, Kind, Message, WrongType};
 use std::any::Any;
 
 /// What a [`Cx`](crate::Cx) receives: messages of one type, or, for `dyn Any`, any [`Message`].
@@ -9,6 +9,10 @@ use std::any::Any;
 pub trait Messages: 'static {
     /// What a receive gives.
     type Item: Send + 'static;
+
+    /// The type, if it is one alone.
+    #[doc(hidden)]
+    fn kind() -> Option<Kind>;
 
     /// Says in the task's `init` what it takes.
     #[doc(hidden)]
@@ -27,6 +31,10 @@ pub trait Messages: 'static {
 
 impl<M: Send + 'static> Messages for M {
     type Item = M;
+
+    fn kind() -> Option<Kind> {
+        Some(Kind::of::<M>())
+    }
 
     fn accept(ctx: &Context) {
         ctx.accept_only::<M>();
@@ -49,6 +57,10 @@ impl<M: Send + 'static> Messages for M {
 
 impl Messages for dyn Any {
     type Item = Message;
+
+    fn kind() -> Option<Kind> {
+        None
+    }
 
     fn accept(_: &Context) {}
 

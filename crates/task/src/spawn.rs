@@ -188,7 +188,7 @@ impl StartTask for Spawner<Handle> {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(process(body), METHOD)
+        self.spawn_boxed(M::kind(), process(body), METHOD)
     }
 }
 
@@ -202,6 +202,6 @@ impl StartTask for Spawner<Context> {
         F: FnOnce(Cx<M>) -> Fut + Send + 'static,
         Fut: Future<Output = Result<R, BoxError>> + Send + 'static,
     {
-        self.spawn_boxed(process(body), METHOD)
+        self.spawn_boxed(M::kind(), process(body), METHOD)
     }
 }

@@ -12,8 +12,8 @@
 
 use crate::timers::TimerStats;
 use crate::within::Within;
-use ganger_proc_api::{Completer, EndWatch, Payload};
-use ganger_sched::{Alarm, Moment, Recallable, Seat};
+use ganger_proc_api::{Completer, EndWatch, Package, Payload};
+use ganger_sched::{Alarm, DeadLetter, DeadReason, Moment, Recallable, Seat};
 use ganger_wheel::{Key, Wheel};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
@@ -50,8 +50,18 @@ impl Entry {
                 true
             }
             Self::Send(message) => {
-                let scheduler = alarm.handle();
-                scheduler.is_some_and(|it| it.send_recallable(&message).is_ok())
+                let Some(scheduler) = alarm.handle() else {
+                    return false;
+                };
+                let Err(error) = scheduler.send_recallable(&message) else {
+                    return true;
+                };
+                let reason = DeadReason::of_late(&error.kind);
+                let Package { target, message } = &*error.package;
+                let letter =
+                    DeadLetter::new(reason, message.source, *target, message.topic, alarm.now());
+                scheduler.tell_of_dead_letter(&letter);
+                false
             }
         }
     }

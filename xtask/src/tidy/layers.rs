@@ -23,11 +23,13 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ),
     ("task", &["proc-api", "sched", "time"]),
     ("time", &["sync", "wheel", "proc-api", "sched"]),
+    ("link", &["sync", "proc-api", "sched"]),
     ("supervise", &["sync", "proc-api", "sched", "task", "time"]),
     (
         "ganger",
         &[
             "deque",
+            "link",
             "mpsc",
             "proc-api",
             "relay",

@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 7] = [
+const PROMISES: [(char, u32, u32); 9] = [
     ('P', 1, 15),
     ('C', 1, 5),
     ('G', 1, 8),
@@ -13,6 +13,8 @@ const PROMISES: [(char, u32, u32); 7] = [
     ('R', 1, 5),
     ('D', 1, 4),
     ('A', 1, 9),
+    ('L', 1, 8),
+    ('N', 1, 5),
 ];
 
 /// Promises that need no test to pin them; one may.

@@ -1,7 +1,7 @@
 //! Changes of groups on their way to a monitor.
 
 use ganger_proc_api::{Pid, Withdrawal};
-use ganger_sched::Recipient;
+use ganger_sched::{Address, Recipient};
 use ganger_sync::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,6 +74,11 @@ impl Outbox {
             state: Mutex::default(),
         };
         (Arc::new(outbox), GroupMonitor { withdrawal })
+    }
+
+    /// The process that is told.
+    pub(super) fn monitor(&self) -> Address {
+        self.to.untyped()
     }
 
     /// Whether the monitor is still there.

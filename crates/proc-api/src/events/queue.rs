@@ -211,3 +211,32 @@ impl fmt::Debug for Events<'_> {
         list.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::{ExitCause, ExitNotice, Withdrawal};
+
+    #[test]
+    fn withdrawn_notices_are_passed_over() {
+        let pid = "{main|7}".parse().unwrap();
+        let withdrawal = Withdrawal::default();
+        let notice = |tag| {
+            let notice = ExitNotice::new(pid, tag, ExitCause::Done);
+            Event::Exit(Box::new(notice.withdrawn_by(&withdrawal)))
+        };
+        let plain = Event::Exit(Box::new(ExitNotice::new(pid, 3, ExitCause::Done)));
+        let mut queue = VecDeque::from([notice(1), notice(2), plain]);
+        let mut events = Events::new(&mut queue);
+        let tag = |event| match event {
+            Some(Event::Exit(notice)) => notice.tag,
+            _ => 0,
+        };
+        assert_eq!(tag(events.next()), 1);
+        assert!(withdrawal.is_shared());
+        withdrawal.withdraw();
+        assert!(events.take_where(|_| true).is_some());
+        assert_eq!(tag(events.next()), 0);
+        assert!(events.is_empty() && !withdrawal.is_shared());
+    }
+}

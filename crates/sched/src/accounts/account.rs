@@ -17,6 +17,7 @@ pub(crate) enum Entry {
     /// With whether it stays behind messages.
     Exit(Pid, Tag, bool),
     Upgrade,
+    Signal,
 }
 
 /// What a message looks like. The receiver can't tell two that look alike from each other either,
@@ -77,6 +78,7 @@ impl Entry {
         match arrival {
             Arrival::Event(event) => Self::of_event(event),
             Arrival::Upgrade => Some(Self::Upgrade),
+            Arrival::Signal => Some(Self::Signal),
         }
     }
 
@@ -94,7 +96,11 @@ impl Entry {
     fn is_system(&self) -> bool {
         matches!(
             self,
-            Self::Cancel | Self::Control(_) | Self::Exit(_, _, false) | Self::Upgrade
+            Self::Cancel
+                | Self::Control(_)
+                | Self::Exit(_, _, false)
+                | Self::Upgrade
+                | Self::Signal
         )
     }
 
@@ -279,6 +285,25 @@ impl Account {
             next => violation(
                 "P4",
                 format!("an upgrade begins, and {next:?} is the next to be seen"),
+            ),
+        }
+    }
+
+    /// A signal is asked. In its place is that notice, or nothing.
+    pub(super) fn take_signal(&mut self, notice: Option<Entry>) -> Result<(), Violation> {
+        let told = |it: &Entry| matches!(it, Entry::Exit(..));
+        let at = self.system.iter().position(|it| !told(it));
+        match at.and_then(|at| self.system.get_mut(at)) {
+            Some(entry @ Entry::Signal) => {
+                match notice {
+                    Some(notice) => *entry = notice,
+                    None => _ = at.and_then(|at| self.system.remove(at)),
+                }
+                Ok(())
+            }
+            next => violation(
+                "P4",
+                format!("a signal is asked, and {next:?} is the next to be seen"),
             ),
         }
     }

@@ -127,6 +127,11 @@ impl Probe for Accounts {
         });
     }
 
+    fn signalled(&self, pid: Pid, notice: Option<&Event>) {
+        let notice = notice.and_then(Entry::of_event);
+        self.with_account(pid, |account| account.take_signal(notice));
+    }
+
     fn upgrading(&self, pid: Pid) {
         self.with_account(pid, Account::take_upgrade);
     }

@@ -2,6 +2,7 @@
 
 use crate::api::scheduler::Scheduler;
 use crate::base::config::{BuildError, Config, MAX_LIMIT, MAX_WORKERS, in_range};
+use crate::base::dead_letters::DeadLetters;
 use crate::core::shared::Shared;
 use crate::core::sources::Source;
 use crate::stop;
@@ -298,6 +299,12 @@ impl<S> Builder<S> {
     /// Hooks that are told when processes start and end. Default: none.
     pub fn lifecycle(self, lifecycle: impl Lifecycle) -> Self {
         self.with(|config| config.lifecycle = Some(Arc::new(lifecycle)))
+    }
+
+    /// Is told of the messages that no process takes and no sender gets back. Default: they are
+    /// counted (`Stats::total.undelivered`), and no more.
+    pub fn dead_letters(self, sink: Arc<dyn DeadLetters>) -> Self {
+        self.with(|config| config.dead_letters = Some(sink))
     }
 
     /// Takes the packages whose PID names another host or node. Default: no router; they come back

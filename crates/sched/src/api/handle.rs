@@ -9,6 +9,8 @@ pub use weak::WeakHandle;
 
 use crate::api::process_handle::{Address, ProcessHandle};
 use crate::base::clock::nanos;
+use crate::base::contain::contain_and_report;
+use crate::base::dead_letters::DeadLetter;
 use crate::base::long_steps::LongStep;
 use crate::base::stats::{Stats, WorkerStats};
 use crate::core::cell::{ProcessCell, Task};
@@ -61,7 +63,7 @@ impl Handle {
     }
 
     /// What a crate above the scheduler keeps for this scheduler: one value of that type, which
-    /// `make` makes at the first call. It goes with the scheduler's memory, so it keeps no `Handle`.
+    /// `make` makes at the first call. It goes with the scheduler's memory, and keeps no `Handle`.
     #[doc(hidden)]
     #[must_use]
     pub fn extension<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
@@ -187,6 +189,17 @@ impl Handle {
         let result = self.shared.route_control(package);
         self.called("send_control");
         result
+    }
+
+    /// Tells the sink of dead letters, if there is one, of a message that is dropped: for crates
+    /// that send later, or for others.
+    pub fn tell_of_dead_letter(&self, letter: &DeadLetter) {
+        if let Some(sink) = &self.shared.config.dead_letters {
+            let counters = self.shared.own_counters();
+            contain_and_report("dead letter", letter.target, counters, || {
+                sink.dead_letter(letter);
+            });
+        }
     }
 
     /// Whether the PID is one of this scheduler, of a live process or not.

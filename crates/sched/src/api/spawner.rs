@@ -9,7 +9,7 @@ use crate::core::shared::Shared;
 use crate::probe::Probe;
 use crate::process::process_box::ProcessBox;
 use ganger_proc_api::{
-    Actor, ActorProcess, BoxError, Context, Message, Payloads, Pid, Process, SubmitError,
+    Actor, ActorProcess, BoxError, Context, Kind, Message, Payloads, Pid, Process, SubmitError,
     SubmitErrorKind, Symbol, Tag,
 };
 use std::fmt;
@@ -130,7 +130,8 @@ impl Spawner<Handle> {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<ProcessHandle, SubmitError> {
-        self.start(ProcessBox::new(process), method.into(), input.into())
+        let process = ProcessBox::new(process);
+        self.start(None, process, method.into(), input.into())
     }
 
     /// Starts an [`Actor`]: see [`Handle::spawn_actor`].
@@ -139,32 +140,39 @@ impl Spawner<Handle> {
     /// As for [`spawn`](Self::spawn).
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<ProcessHandle<A::Message>, SubmitError> {
         let process = ProcessBox::new(ActorProcess::new(actor));
-        let started = self.start(process, METHOD, Payloads::new());
+        let started = self.start(
+            Some(Kind::of::<A::Message>()),
+            process,
+            METHOD,
+            Payloads::new(),
+        );
         started.map(ProcessHandle::with_messages)
     }
 
-    /// As [`Handle::spawn_boxed`].
+    /// As [`Handle::spawn_boxed`], with the only type of messages.
     ///
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     #[doc(hidden)]
     pub fn spawn_boxed<M: ?Sized>(
         self,
+        kind: Option<Kind>,
         process: Box<dyn Process>,
         method: Symbol,
     ) -> Result<ProcessHandle<M>, SubmitError> {
-        let started = self.start(ProcessBox::boxed(process), method, Payloads::new());
+        let started = self.start(kind, ProcessBox::boxed(process), method, Payloads::new());
         started.map(ProcessHandle::with_messages)
     }
 
     fn start(
         self,
+        kind: Option<Kind>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
     ) -> Result<ProcessHandle, SubmitError> {
         let shared = Arc::clone(&self.from.shared);
-        self.start_in(&shared, process, method, input)
+        self.start_in(&shared, kind, process, method, input)
     }
 }
 
@@ -204,7 +212,8 @@ impl Spawner<Context> {
         method: impl Into<Symbol>,
         input: impl Into<Payloads>,
     ) -> Result<Pid, SubmitError> {
-        let started = self.start(ProcessBox::new(process), method.into(), input.into());
+        let process = ProcessBox::new(process);
+        let started = self.start(None, process, method.into(), input.into());
         started.map(|child| child.pid())
     }
 
@@ -214,26 +223,33 @@ impl Spawner<Context> {
     /// As for [`spawn`](Self::spawn).
     pub fn spawn_actor<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SubmitError> {
         let process = ProcessBox::new(ActorProcess::new(actor));
-        let child = self.start(process, METHOD, Payloads::new())?;
+        let child = self.start(
+            Some(Kind::of::<A::Message>()),
+            process,
+            METHOD,
+            Payloads::new(),
+        )?;
         Ok(Address::from(&child.with_messages()))
     }
 
-    /// As [`Handle::spawn_boxed`].
+    /// As [`Handle::spawn_boxed`], with the only type of messages.
     ///
     /// # Errors
     /// As for [`spawn`](Self::spawn).
     #[doc(hidden)]
     pub fn spawn_boxed<M: ?Sized>(
         self,
+        kind: Option<Kind>,
         process: Box<dyn Process>,
         method: Symbol,
     ) -> Result<Address<M>, SubmitError> {
-        let child = self.start(ProcessBox::boxed(process), method, Payloads::new())?;
+        let child = self.start(kind, ProcessBox::boxed(process), method, Payloads::new())?;
         Ok(Address::from(&child.with_messages()))
     }
 
     fn start(
         self,
+        kind: Option<Kind>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
@@ -242,7 +258,7 @@ impl Spawner<Context> {
             let error = SubmitError::new(SubmitErrorKind::Stopping);
             return Err(error.with_process(process.into_box(), input));
         };
-        self.start_in(&task.shared, process, method, input)
+        self.start_in(&task.shared, kind, process, method, input)
     }
 }
 
@@ -269,8 +285,8 @@ impl<F> Spawner<F> {
         self
     }
 
-    /// A message that is in the mailbox before any other. It should be of the type that the process
-    /// takes: its `init` has not said yet which that is.
+    /// A message that is in the mailbox before any other. An actor or a task that takes messages of
+    /// another type is not started.
     pub fn with_message(mut self, message: Message) -> Self {
         self.add(Act::Message(message));
         self
@@ -300,6 +316,7 @@ impl<F> Spawner<F> {
     fn start_in(
         self,
         shared: &Arc<Shared>,
+        kind: Option<Kind>,
         process: ProcessBox,
         method: Symbol,
         input: Payloads,
@@ -311,6 +328,8 @@ impl<F> Spawner<F> {
             ..
         } = self;
         let result = shared.submit_with(None, process, method, input, move |child| {
+            // So that its type is known when it is found by its name.
+            child.accepts.set(kind);
             for act in first.into_iter().chain(others) {
                 act.carry_out(child)?;
             }

@@ -100,8 +100,8 @@ pub trait ContextExt {
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
 
-    /// Begins to start a process in the same scheduler, together with what is to hold from its first
-    /// moment on.
+    /// Begins to start a process in the same scheduler, together with what is to hold from its
+    /// first moment on.
     fn spawner(&self) -> Spawner<Context>;
 
     /// Begins to start a process that this one monitors: see [`Spawner`].
@@ -136,7 +136,7 @@ pub trait ContextExt {
     /// The scheduler, if the process has one.
     fn scheduler(&self) -> Option<Handle>;
 
-    /// The address of this process, which promises no type of messages; `None` without a scheduler.
+    /// The address of this process, which promises no type of messages, if it has a scheduler.
     fn untyped_address(&self) -> Option<Address>;
 
     /// The scheduler's source of that type: see [`Handle::source`].
@@ -365,6 +365,12 @@ impl<M: 'static> Recipient<M> {
     #[must_use]
     pub fn pid(&self) -> Pid {
         self.task.pid
+    }
+
+    /// The address of the process, which promises no type of messages.
+    #[must_use]
+    pub fn untyped(&self) -> Address {
+        Address::new(Arc::clone(&self.task))
     }
 
     /// Sends a message. Never blocks.

@@ -1,5 +1,6 @@
 //! What can be set about a scheduler.
 
+use crate::base::dead_letters::DeadLetters;
 use ganger_os::{PinError, Pinning, Ranges, SamplerError};
 use ganger_proc_api::{Lifecycle, NameError};
 use ganger_relay::PackageReceiver;
@@ -30,6 +31,7 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     pub(crate) pinning: Pinning,
     pub(crate) lifecycle: Option<Arc<dyn Lifecycle>>,
+    pub(crate) dead_letters: Option<Arc<dyn DeadLetters>>,
     pub(crate) router: Option<Arc<dyn PackageReceiver>>,
     pub(crate) routes_unknown: bool,
     /// For the checker.
@@ -164,6 +166,7 @@ impl Default for Config {
             stack_size: None,
             pinning: Pinning::Off,
             lifecycle: None,
+            dead_letters: None,
             router: None,
             routes_unknown: false,
             is_checked: false,

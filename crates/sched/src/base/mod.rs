@@ -8,6 +8,7 @@ pub(crate) mod burst;
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod contain;
+pub(crate) mod dead_letters;
 pub(crate) mod dropped;
 pub(crate) mod frames;
 pub(crate) mod long_steps;

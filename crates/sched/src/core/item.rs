@@ -88,9 +88,8 @@ impl Item {
         match self {
             Self::Event(event) => Some(Arrival::Event(event)),
             Self::Upgrade(_) => Some(Arrival::Upgrade),
-            Self::Exit(_) | Self::Signal(_) | Self::Nudge | Self::Wake(_) | Self::Recallable(_) => {
-                None
-            }
+            Self::Signal(_) => Some(Arrival::Signal),
+            Self::Exit(_) | Self::Nudge | Self::Wake(_) | Self::Recallable(_) => None,
         }
     }
 }

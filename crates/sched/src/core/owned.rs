@@ -16,8 +16,7 @@ use crate::process::state::State;
 use crate::process::taken_back::OwnTakenBack;
 use ganger_mpsc::{Batch, Single};
 use ganger_proc_api::{
-    CancelReason, Completion, EndCall, Event, EventCursor, ExitNotice, Pid, Process, Tag,
-    UpgradeRequest,
+    CancelReason, Completion, EndCall, Event, EventCursor, Pid, Process, Tag, UpgradeRequest,
 };
 use std::mem;
 use std::sync::Weak;
@@ -330,12 +329,19 @@ impl Core {
         }
     }
 
-    /// The next step is shown a notice.
+    /// The next step is shown that event, behind the other system events that it is shown.
     #[cold]
-    pub(crate) fn show_notice(&mut self, notice: ExitNotice) {
-        let notice = Item::Event(Event::Exit(Box::new(notice)));
-        self.aside.get_or_insert_default().show_last(notice);
+    pub(crate) fn show_last(&mut self, event: Event) {
+        let aside = self.aside.get_or_insert_default();
+        aside.show_last(Item::Event(event));
         self.must_step();
+    }
+
+    /// Whether the next system event is a signal.
+    pub(crate) fn signal_is_next(&self) -> bool {
+        let aside = self.aside.as_ref();
+        let next = aside.and_then(|aside| aside.system.iter().next());
+        matches!(next, Some(Item::Signal(_)))
     }
 
     /// A step follows, even if there is no event.

@@ -39,6 +39,7 @@ macro_rules! each_plain_point {
             );
             fn stepped(pid: Pid, left: &impl EventQueue);
             fn arrived_next(pid: Pid, event: &Event);
+            fn signalled(pid: Pid, notice: Option<&Event>);
             fn upgrading(pid: Pid);
             fn upgraded(pid: Pid);
             fn closing(pid: Pid);
@@ -106,6 +107,7 @@ pub(crate) enum Theft {
 pub(crate) enum Arrival<'a> {
     Event(&'a Event),
     Upgrade,
+    Signal,
 }
 
 /// The points. Each says where it is called, and what it tells.
@@ -225,6 +227,10 @@ pub(crate) trait Probe: Sized {
     /// A message that could have been taken back is the next that a step sees, or that is dropped.
     #[inline(always)]
     fn arrived_next(&self, _pid: Pid, _event: &Event) {}
+
+    /// A signal has been asked. The process is to be shown that notice in its place.
+    #[inline(always)]
+    fn signalled(&self, _pid: Pid, _notice: Option<&Event>) {}
 
     /// A request for an upgrade has been taken from the mailbox.
     #[inline(always)]

@@ -1,16 +1,18 @@
 //! The end of a process: the state and the mailbox first, then `close`, then the PID, then the
 //! waiters.
 
+use crate::base::clock::{Moment, nanos};
 use crate::base::contain::{
     contain_and_report, discard, discard_each, discard_in_place, log, text_of_chain,
 };
+use crate::base::dead_letters::{DeadLetter, DeadReason};
 use crate::base::dropped;
 use crate::base::stats::Counters;
 use crate::core::cell::Task;
 use crate::core::item::{Item, count, seen};
 use crate::core::local;
 use crate::core::shared::Shared;
-use crate::probe::Probe;
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::exit_actions::{ExitActions, ExitRequest};
 use crate::process::outstanding::Outstanding;
 use crate::process::process_box::ProcessBox;
@@ -55,6 +57,9 @@ pub(crate) fn take_down(
     let (messages, completions) = count(&items);
     counters.undelivered.add(messages);
     counters.stale_completions.add(completions);
+    if messages > 0 && task.shared.config.dead_letters.is_some() {
+        tell_of_dead(&items, task, counters);
+    }
     discard_each(task.pid, counters, items);
     if let Some(process) = process {
         close(process, task, counters);
@@ -79,6 +84,32 @@ fn settle_recallables(items: &mut Batch<Item>, task: &Task) {
         }
     }
     *items = rest;
+}
+
+/// No step has taken the messages among these.
+#[cold]
+fn tell_of_dead(items: &Batch<Item>, task: &Task, counters: &Counters) {
+    let Some(sink) = &task.shared.config.dead_letters else {
+        return;
+    };
+    let time = Decider::time().unwrap_or_else(|| task.shared.time.read());
+    let at = Moment::from_nanos(nanos(time));
+    let messages = items.iter().filter_map(|item| match item {
+        Item::Event(event) => event.message(),
+        _ => None,
+    });
+    for message in messages {
+        let letter = DeadLetter::new(
+            DeadReason::Ended,
+            message.source,
+            task.pid,
+            message.topic,
+            at,
+        );
+        contain_and_report("dead letter", task.pid, counters, || {
+            sink.dead_letter(&letter);
+        });
+    }
 }
 
 fn take_requests(items: &mut Batch<Item>) -> Vec<ExitRequest> {

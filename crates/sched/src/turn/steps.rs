@@ -14,10 +14,10 @@ use crate::core::owned::Gathered;
 use crate::core::shared::Shared;
 use crate::core::step_events::StepEvents;
 use crate::core::turns::TurnPlace;
-use crate::probe::{Arrival, Decide, Decider, Probe};
+use crate::probe::{Decide, Decider, Probe};
 use crate::process::exit_signal::{Arrived, ExitSignal};
 use crate::process::state::Waiting;
-use ganger_proc_api::{CommandError, Event, ExitNotice, ExitReason, Outcome, StepOutput};
+use ganger_proc_api::{CommandError, Event, ExitReason, Outcome, StepOutput};
 use std::mem;
 use tracing::Level;
 
@@ -191,14 +191,21 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
                 Gathered::Upgrade(request) => *request,
                 Gathered::Signal(signal) => {
                     match self.ask(signal) {
-                        Arrived::Nothing => {}
-                        Arrived::End(cause) => return Err(self.end(ExitReason::Exited(cause))),
+                        Arrived::Nothing => self.shared.probe.signalled(self.task.pid, None),
+                        Arrived::End(cause) => {
+                            self.shared.probe.signalled(self.task.pid, None);
+                            return Err(self.end(ExitReason::Exited(cause)));
+                        }
                         Arrived::Notice(notice) => {
-                            self.tell(notice);
+                            let event = Event::Exit(Box::new(notice));
+                            self.shared.probe.signalled(self.task.pid, Some(&event));
+                            self.core.show_last(event);
                             told += 1;
                         }
                     }
-                    if told == self.shared.config.event_batch {
+                    // What comes behind the notices waits for the next step.
+                    let is_full = told == self.shared.config.event_batch;
+                    if told > 0 && (is_full || !self.core.signal_is_next()) {
                         return Ok(0);
                     }
                     gathered = self.gather();
@@ -222,15 +229,6 @@ impl<'a, P: TurnPlace<'a>> Turn<'_, P> {
         let (pid, counters) = (self.task.pid, self.counters);
         contain_and_report("exit signal", pid, counters, || arrived = signal.arrive());
         arrived
-    }
-
-    /// The next step is shown a notice that a signal has made.
-    fn tell(&mut self, notice: ExitNotice) {
-        let event = Event::Exit(Box::new(notice.clone()));
-        let probe = &self.shared.probe;
-        let sent = probe.sending(std::iter::once(Arrival::Event(&event)));
-        probe.accepted(self.task.pid, sent);
-        self.core.show_notice(notice);
     }
 
     /// Applies an outcome after which the process is not the same any more.

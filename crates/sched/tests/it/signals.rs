@@ -96,6 +96,25 @@ fn notices_of_signals_come_in_batches_that_are_bounded() {
     assert!((0..MANY).eq(all.iter().copied()));
 }
 
+// pins: P11
+#[test]
+fn an_upgrade_waits_for_the_notice_of_an_earlier_signal() {
+    let scheduler = Scheduler::builder().workers(1).build().unwrap();
+    let (seen, told) = channel();
+    let its = seen.clone();
+    let old = process(move |_, events, _| Ok(its.send((1, numbers(events)))?));
+    let watcher = scheduler.submit(old, "main", ()).unwrap();
+    let (address, pid) = (watcher.address(), watcher.pid());
+    let signal = does(Arrived::Notice(notice(pid, 7)));
+    address.send_system(signal).unwrap();
+    let new = process(move |_, events, _| Ok(seen.send((2, numbers(events)))?));
+    let upgrade = UpgradeRequest::process(new, "main", ());
+    scheduler.upgrade(pid, upgrade).unwrap();
+    scheduler.start().unwrap();
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), (1, vec![7]));
+    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), (2, vec![]));
+}
+
 // pins: P12
 #[test]
 fn a_signal_ends_its_process_and_monitors_learn_the_cause() {

@@ -4,7 +4,7 @@ use crate::support::puppet::*;
 use crate::support::*;
 use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Message, Payloads, Pid, Process,
-    RegisterNameErrorKind, StepOutput, StepResult, SubmitErrorKind, process_fn,
+    RegisterNameErrorKind, StepOutput, StepResult, SubmitErrorKind, actor_fn, process_fn,
 };
 use ganger_sched::{ContextExt, ExitAction, Scheduler};
 use std::sync::mpsc::{Sender, channel};
@@ -37,7 +37,7 @@ impl Process for Fails {
     }
 }
 
-// pins: P1, P12
+// pins: L1, P1, P12
 #[test]
 fn the_cause_is_not_lost_however_soon_the_child_ends() {
     let scheduler = start(2);
@@ -67,7 +67,7 @@ fn the_cause_is_not_lost_however_soon_the_child_ends() {
     parent.has_none_but(999);
 }
 
-// pins: P1, P12
+// pins: L1, P1, P12
 #[test]
 fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     quiet_panics();
@@ -93,7 +93,7 @@ fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     assert_eq!(scheduler.stats().live, 2);
 }
 
-// pins: P1
+// pins: L1, P1
 #[test]
 fn where_a_name_is_taken_nothing_was_started() {
     let scheduler = start(1);
@@ -119,7 +119,7 @@ fn where_a_name_is_taken_nothing_was_started() {
     assert_eq!(scheduler.stats().live, 2);
 }
 
-// pins: P1
+// pins: L1, P1
 #[test]
 fn what_is_found_by_its_name_has_its_first_messages_already() {
     let scheduler = Scheduler::builder().workers(1).build().unwrap();
@@ -135,6 +135,28 @@ fn what_is_found_by_its_name_has_its_first_messages_already() {
     started.send(Message::new("n", 4_u64)).unwrap();
     scheduler.start().unwrap();
     assert_eq!(numbers.recv_timeout(PATIENCE).unwrap(), [2, 3, 4]);
+}
+
+// pins: L1, P13
+#[test]
+fn the_type_of_an_actor_is_known_before_it_is_found_by_its_name() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let actor = || actor_fn(|_, _: u64, _| Ok(()));
+    let handle = scheduler.handle();
+    let spawner = scheduler.spawner().before_init(move |child| {
+        assert!(child.clone().typed::<String>().is_err());
+        assert!(child.clone().typed::<u64>().is_ok() && handle.whereis("typed").is_none());
+        Ok(())
+    });
+    spawner.named("typed").spawn_actor(actor()).unwrap();
+    let spawner = scheduler.spawner().with_message(Message::of("text"));
+    let error = spawner.spawn_actor(actor()).unwrap_err();
+    assert!(
+        matches!(&error.kind, SubmitErrorKind::Prevented(_)),
+        "{error}"
+    );
+    let spawner = scheduler.spawner().with_message(Message::of(7_u64));
+    spawner.spawn_actor(actor()).unwrap();
 }
 
 /// Says what it is told.

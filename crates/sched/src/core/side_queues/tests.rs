@@ -210,6 +210,7 @@ impl Real {
         let events = match core.gather(&self.state, limit, &self.counters) {
             Gathered::Nothing => return Vec::new(),
             Gathered::Upgrade(_) => return vec![Thing::Upgrade],
+            Gathered::Signal(_) => unreachable!("none was sent"),
             Gathered::Step(events) | Gathered::Cancel(_, events) => events,
             Gathered::Recallable => unreachable!("no message here can be taken back"),
         };
