@@ -20,6 +20,12 @@ pub use crate::{
 #[cfg(feature = "relay")]
 pub use crate::{ChannelHost, Inbox, Node, PackageReceiver, Router};
 #[doc(no_inline)]
+#[cfg(feature = "supervise")]
+pub use ganger_supervise::{
+    AutoShutdown, BackOff, Child, ChildInfo, ChildState, Poison, Restart, StopTime, Supervisor,
+    Tree, TreeHandle,
+};
+#[doc(no_inline)]
 #[cfg(feature = "task")]
 pub use ganger_task::{Cx, SpawnTask, SpawnTaskExt, StartTask, WaitError};
 #[doc(no_inline)]

@@ -5,13 +5,14 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 6] = [
+const PROMISES: [(char, u32, u32); 7] = [
     ('P', 1, 15),
     ('G', 1, 8),
     ('T', 1, 8),
     ('R', 1, 5),
     ('D', 1, 4),
     ('A', 1, 9),
+    ('S', 1, 13),
 ];
 
 /// Promises that need no test to pin them; one may.

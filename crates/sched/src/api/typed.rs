@@ -100,8 +100,8 @@ pub trait ContextExt {
     /// As for [`Handle::submit`].
     fn spawn_actor<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SubmitError>;
 
-    /// Begins to start a process in the same scheduler, together with what is to hold from its first
-    /// moment on.
+    /// Begins to start a process in the same scheduler, together with what is to hold from its
+    /// first moment on.
     fn spawner(&self) -> Spawner<Context>;
 
     /// Begins to start a process that this one monitors: see [`Spawner`].
