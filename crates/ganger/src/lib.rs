@@ -53,6 +53,10 @@ pub use ganger_mpsc as mpsc;
 #[cfg(feature = "sim")]
 #[doc(inline)]
 pub use ganger_sim as sim;
+/// Supervisors.
+#[cfg(feature = "supervise")]
+#[doc(inline)]
+pub use ganger_supervise as supervise;
 /// Processes that are async functions.
 #[cfg(feature = "task")]
 #[doc(inline)]

@@ -26,6 +26,12 @@ pub use ganger_link::{
     Lookup, Pick, Watch,
 };
 #[doc(no_inline)]
+#[cfg(feature = "supervise")]
+pub use ganger_supervise::{
+    AutoShutdown, BackOff, Child, ChildInfo, ChildState, Poison, Restart, StopTime, Supervisor,
+    Tree, TreeHandle,
+};
+#[doc(no_inline)]
 #[cfg(feature = "task")]
 pub use ganger_task::{Cx, OneOf2, OneOf3, SpawnTask, SpawnTaskExt, StartTask, WaitError};
 #[doc(no_inline)]

@@ -1,5 +1,6 @@
 //! What a user says of a child: how it is made, and what is to happen when it ends.
 
+use crate::in_place::{Incarnation, Keeping, MakeIncarnation, Poison};
 use crate::plan::{BackOff, Restart, Rules, StopTime};
 use crate::supervisor::Supervisor;
 use crate::view::View;
@@ -26,6 +27,8 @@ pub struct Child {
     rules: Rules,
     stop: Option<StopTime>,
     pub(crate) is_registered: bool,
+    /// If it is restarted in place.
+    pub(crate) place: Option<MakeIncarnation>,
 }
 
 pub(crate) type Make = Arc<dyn Fn() -> Result<Made, BoxError> + Send + Sync>;
@@ -109,6 +112,7 @@ impl Child {
             rules: Rules::default(),
             stop: None,
             is_registered: false,
+            place: None,
         }
     }
 
@@ -165,6 +169,69 @@ impl Child {
     pub fn registered(mut self) -> Self {
         self.is_registered = true;
         self
+    }
+
+    /// When it fails, another one is made in its place: with the same PID and address, the mailbox
+    /// with its order, names, monitors and handles, and without what the failing step had taken.
+    /// Others of its group are left alone. The restart counts for the
+    /// [intensity](crate::Supervisor::intensity), and waits as [`back_off`](Self::back_off) says.
+    ///
+    /// When there were too many restarts, or a step has replaced the process by an upgrade, its
+    /// failure is its end, as without this. A supervisor that is to be restarted in place does not
+    /// start.
+    ///
+    /// An actor whose messages can be cloned may try the last message again: see
+    /// [`poison`](Self::poison).
+    ///
+    /// ```
+    /// # use ganger_proc_api::{BoxError, actor_fn};
+    /// # use ganger_sched::Scheduler;
+    /// # use ganger_time::Timers;
+    /// # use std::sync::Arc;
+    /// use ganger_supervise::{Child, Supervisor};
+    ///
+    /// # let scheduler = Scheduler::builder().source(Arc::new(Timers::new())).build()?;
+    /// # scheduler.start()?;
+    /// let divide = || actor_fn(|_, by: u32, _| Ok(println!("{}", 6 / by)));
+    /// let tree = Supervisor::one_for_one()
+    ///     .with(Child::new("divide", divide).in_place())
+    ///     .start(&scheduler)?;
+    /// let divide = tree.address("divide").ok_or("it runs")?;
+    /// for by in [0_u32, 1, 3] {
+    ///     divide.send(by)?; // The first one panics. The others are not lost.
+    /// }
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn in_place(mut self) -> Self {
+        let make = Arc::clone(&self.make);
+        self.place = Some(Arc::new(move || {
+            let made = make()?;
+            if made.view.is_some() {
+                return Err(
+                    "a supervisor can't be restarted in place: its children would stay".into(),
+                );
+            }
+            Ok(Box::new(made.process))
+        }));
+        self
+    }
+
+    /// A permanent actor that is restarted [in place](Self::in_place), and keeps a copy of the
+    /// message that it receives: `poison` says what becomes of the one that it fails with.
+    pub fn poison<A: Actor<Message: Clone>>(
+        name: impl Into<Arc<str>>,
+        poison: Poison<A::Message>,
+        make: impl Fn() -> A + Send + Sync + 'static,
+    ) -> Self {
+        let make = Arc::new(make);
+        let incarnate = Arc::clone(&make);
+        let mut child = Self::new(name, move || make());
+        child.place = Some(Arc::new(move || {
+            let incarnation = Keeping::new(incarnate(), poison.clone());
+            Ok(Box::new(incarnation) as Box<dyn Incarnation>)
+        }));
+        child
     }
 
     pub(crate) fn rules(&self) -> Rules {

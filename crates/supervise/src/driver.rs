@@ -10,16 +10,17 @@
 //! When the supervisor ends before its children, because it was terminated or because its `init`
 //! has failed, its exit action has another process stop them: see [`Orphans`].
 
-use crate::child::{Child, Made};
+use crate::child::Child;
 use crate::error::SuperviseError;
+use crate::in_place::{Place, Site};
 use crate::log::{contain, log};
 use crate::order::{ChildRef, Kind, Order};
 use crate::orphans::Orphans;
 use crate::plan::{Act, AutoShutdown, ChildId, Ended, Plan, Strategy, Verdict, Window};
 use crate::view::{ChildState, Entry, View};
 use ganger_proc_api::{
-    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Reply, StepOutput,
-    StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
+    BoxError, CancelReason, Context, Event, Events, ExitCause, ExitNotice, Pid, Process, Reply,
+    StepOutput, StepResult, SubmitError, SubmitErrorKind, Symbol, Tag,
 };
 use ganger_sched::{ContextExt, Moment, WeakHandle};
 use ganger_sync::sync::Mutex;
@@ -40,6 +41,7 @@ pub(crate) struct Driver {
     children: BTreeMap<ChildId, Known>,
     /// Of the children that run.
     by_pid: HashMap<Pid, ChildId>,
+    window: Arc<Mutex<Window>>,
     max_children: usize,
     /// The moment for which the timer runs.
     armed: Moment,
@@ -72,7 +74,8 @@ impl Driver {
         max_children: usize,
     ) -> Option<Self> {
         Some(Self {
-            plan: Plan::new(strategy, auto, window, ctx.pid().id()),
+            plan: Plan::new(strategy, auto, Arc::clone(&window), ctx.pid().id()),
+            window,
             view,
             timers: ctx.source()?,
             scheduler: ctx.scheduler()?.downgrade(),
@@ -226,7 +229,15 @@ impl Driver {
             return;
         };
         let is_first = self.plan.is_new(id);
-        match begin(ctx, &known.child, id) {
+        let place = known.child.place.as_ref().map(|make| Site {
+            make: Arc::clone(make),
+            id,
+            window: Arc::clone(&self.window),
+            view: Arc::clone(&self.view),
+            timers: Arc::clone(&self.timers),
+            back_off: known.child.rules().back_off,
+        });
+        match begin(ctx, &known.child, id, place) {
             Ok((pid, below)) => {
                 let is_supervisor = below.is_some();
                 known.pid = Some(pid);
@@ -438,11 +449,21 @@ impl Kind {
 }
 
 /// Makes and starts a child, together with its monitor.
-fn begin(ctx: &Context, child: &Child, id: ChildId) -> Result<(Pid, Option<Arc<View>>), BoxError> {
+fn begin(
+    ctx: &Context,
+    child: &Child,
+    id: ChildId,
+    site: Option<Site>,
+) -> Result<(Pid, Option<Arc<View>>), BoxError> {
     const METHOD: Symbol = Symbol::new("main");
-    let made = contain(|| (child.make)());
-    let Made { process, view } =
-        made.map_err(|message| format!("its factory panicked: {message}"))??;
+    let (process, view) = match site {
+        Some(site) => (Box::new(Place::new(site)) as Box<dyn Process>, None),
+        None => {
+            let made = contain(|| (child.make)());
+            let made = made.map_err(|message| format!("its factory panicked: {message}"))??;
+            (made.process, made.view)
+        }
+    };
     let mut spawner = ctx.spawner().monitored(id.0).before_init(|child| {
         child.leave_shutdown_to_caller();
         Ok(())

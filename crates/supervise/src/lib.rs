@@ -5,6 +5,7 @@
 mod child;
 mod driver;
 mod error;
+mod in_place;
 mod log;
 mod order;
 mod orphans;
@@ -15,6 +16,7 @@ mod view;
 
 pub use child::{Child, IntoProcess, OfActor, OfProcess, OfResult};
 pub use error::SuperviseError;
+pub use in_place::Poison;
 pub use order::{ChildRef, Order};
 pub use plan::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
 pub use supervisor::Supervisor;

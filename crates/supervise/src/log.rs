@@ -1,6 +1,8 @@
 //! Users' code that must not take a supervisor along when it panics: factories, subscribers.
 
 use std::any::Any;
+use std::error::Error;
+use std::iter::successors;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Calls `f`; a panic becomes its message. What `f` had borrowed is thrown away, or as it was.
@@ -13,8 +15,21 @@ pub(crate) fn log(event: impl FnOnce()) {
     let _ = contain(event);
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "a panic without a text".into())
+}
+
+/// How many causes of an error are shown.
+const CAUSES: usize = 16;
+
+/// The text of an error, followed by those of its sources.
+pub(crate) fn text_of(error: &(dyn Error + 'static)) -> String {
+    let texts = successors(Some(error), |it| (*it).source()).take(CAUSES);
+    texts
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -57,9 +57,9 @@ pub struct ChildInfo {
     pub state: ChildState,
     /// When it is restarted.
     pub restart: Restart,
-    /// How often its supervisor has started it anew.
+    /// How often it was started anew, as another process or in its place.
     pub restarts: u64,
-    /// How its last process has ended, if one has.
+    /// How it has ended or failed last, if it has.
     pub last: Option<ExitCause>,
     /// Its last process did not finish in the time that it had, and was terminated.
     pub was_slow: bool,
@@ -101,6 +101,11 @@ impl View {
                 _ => ChildState::Stopped,
             };
         });
+    }
+
+    pub(crate) fn name(&self, id: ChildId) -> Arc<str> {
+        let entries = lock(&self.entries);
+        (entries.get(&id)).map_or_else(|| "".into(), |it| Arc::clone(&it.name))
     }
 
     /// Whether it has been asked to finish.

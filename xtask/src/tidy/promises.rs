@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 9] = [
+const PROMISES: [(char, u32, u32); 10] = [
     ('P', 1, 15),
     ('C', 1, 5),
     ('G', 1, 8),
@@ -15,6 +15,7 @@ const PROMISES: [(char, u32, u32); 9] = [
     ('A', 1, 9),
     ('L', 1, 8),
     ('N', 1, 5),
+    ('S', 1, 13),
 ];
 
 /// Promises that need no test to pin them; one may.

@@ -6,10 +6,10 @@ mod errors;
 mod first_programs;
 #[cfg(feature = "relay")]
 mod in_front;
-mod supervisor;
 #[cfg(feature = "relay")]
 mod support;
 mod tasks_with_timers;
+mod tree;
 #[cfg(feature = "relay")]
 mod two_nodes;
 mod wordfreq;

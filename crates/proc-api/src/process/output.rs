@@ -395,9 +395,12 @@ impl StepOutput {
         goes_on
     }
 
-    /// Whether the process is to end or to be replaced, as far as the step has decided.
+    /// Whether the process is to end or to be replaced, as far as the step has decided. For crates
+    /// that add to the scheduler.
+    #[doc(hidden)]
+    #[must_use]
     #[inline]
-    pub(super) fn is_final(&self) -> bool {
+    pub fn is_final(&self) -> bool {
         self.kind == OutcomeKind::Final
     }
 

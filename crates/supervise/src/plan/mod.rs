@@ -6,12 +6,12 @@
 //! **Rejected.** A routine for each case, such as "stop the group, then start it": each has to know
 //! what every other event means in its middle.
 //!
-//! **Protocol.** The plan knows of each child what it is and whether it is wanted. What is to be done
-//! follows from that alone, in [`Plan::next`]:
+//! **Protocol.** The plan knows of each child what it is and whether it is wanted. What is to be
+//! done follows from that alone, in [`Plan::next`]:
 //!
 //! 1. A child that has used up its time to stop is terminated.
-//! 2. A child that is to leave is asked to: where the order counts, the last one first, and the next
-//!    one when that has ended.
+//! 2. A child that is to leave is asked to: where the order counts, the last one first, and the
+//!    next one when that has ended.
 //! 3. A child that is wanted and does not run is started when its wait is over: in order, and where
 //!    the order counts, after all that leave have ended.
 //! 4. A supervisor that stops ends when no child is left.
@@ -24,6 +24,7 @@
 mod rules;
 mod window;
 
+pub(crate) use self::rules::Streak;
 pub use self::rules::{AutoShutdown, BackOff, Restart, StopTime, Strategy};
 pub(crate) use self::window::Window;
 
@@ -125,12 +126,9 @@ struct Child {
     wanted: bool,
     /// From when on it may be started.
     due: Moment,
-    /// When it was started last.
-    since: Moment,
     /// When it is terminated, if it has been asked to finish.
     kill_at: Moment,
-    /// How often it has failed without having been stable.
-    streak: u32,
+    streak: Streak,
     /// It has never run.
     is_new: bool,
     /// It is to be forgotten when it has ended.
@@ -184,9 +182,8 @@ impl Plan {
             state: State::Off,
             wanted: true,
             due: now,
-            since: now,
             kill_at: Moment::NEVER,
-            streak: 0,
+            streak: Streak::default(),
             is_new: true,
             is_removed: false,
             is_settled: false,
@@ -261,7 +258,7 @@ impl Plan {
     pub(crate) fn started(&mut self, id: ChildId, now: Moment) {
         if let Some(child) = self.children.get_mut(&id) {
             child.state = State::Runs;
-            child.since = now;
+            child.streak.started(now);
             child.is_new = false;
         }
     }
@@ -271,7 +268,6 @@ impl Plan {
         let Some(child) = self.children.get_mut(&id) else {
             return;
         };
-        child.since = now;
         match self.mode {
             Mode::Begins => self.stop(Verdict::NotStarted(id), Moment::NEVER),
             Mode::Runs if child.is_new => self.forget(id),
@@ -355,7 +351,8 @@ impl Plan {
         let Some(child) = self.children.get_mut(&id) else {
             return;
         };
-        let due = now.after(child.wait(now, chance));
+        let wait = child.streak.failed(now, child.rules.back_off, chance);
+        let due = now.after(wait);
         self.to_start.insert((child.due, id));
         for id in self.group(id) {
             self.replace(id, due);
@@ -425,7 +422,7 @@ impl Plan {
         };
         self.to_start.remove(&(child.due, id));
         child.wanted = true;
-        child.streak = 0;
+        child.streak = Streak::default();
         child.due = now;
         if child.is_settled && child.rules.significant {
             self.significant += 1;
@@ -548,21 +545,6 @@ impl Plan {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) as f64 / u64::MAX as f64
-    }
-}
-
-impl Child {
-    /// How long to wait before it is started again.
-    fn wait(&mut self, now: Moment, chance: f64) -> Duration {
-        let Some(back_off) = self.rules.back_off else {
-            return Duration::ZERO;
-        };
-        if self.since < now && now.since(self.since) >= back_off.stable {
-            self.streak = 0;
-        }
-        let wait = back_off.wait(self.streak, chance);
-        self.streak = self.streak.saturating_add(1);
-        wait
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a user says of a supervisor and of its children.
 
+use ganger_sched::Moment;
 use std::time::Duration;
 
 /// Which children are restarted when one fails.
@@ -85,7 +86,7 @@ pub struct BackOff {
     factor: f64,
     longest: Duration,
     jitter: f64,
-    pub(super) stable: Duration,
+    stable: Duration,
 }
 
 impl From<Duration> for BackOff {
@@ -137,9 +138,42 @@ impl BackOff {
     }
 
     /// The same, longer or shorter by chance. `chance` is from 0 to 1.
-    pub(super) fn wait(&self, failures: u32, chance: f64) -> Duration {
+    fn wait(&self, failures: u32, chance: f64) -> Duration {
         let times = 1.0 + self.jitter * (2.0 * chance - 1.0);
         saturating(self.without_jitter(failures), times)
+    }
+}
+
+/// How often a child has failed without having been stable, and since when it runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Streak {
+    failures: u32,
+    /// `None` while it does not run.
+    since: Option<Moment>,
+}
+
+impl Streak {
+    pub(crate) fn started(&mut self, now: Moment) {
+        self.since = Some(now);
+    }
+
+    /// It has failed, or could not be started. Returns how long to wait before the next start.
+    pub(crate) fn failed(
+        &mut self,
+        now: Moment,
+        back_off: Option<BackOff>,
+        chance: f64,
+    ) -> Duration {
+        let since = self.since.take();
+        let Some(back_off) = back_off else {
+            return Duration::ZERO;
+        };
+        if since.is_some_and(|since| now.since(since) >= back_off.stable) {
+            self.failures = 0;
+        }
+        let wait = back_off.wait(self.failures, chance);
+        self.failures = self.failures.saturating_add(1);
+        wait
     }
 }
 

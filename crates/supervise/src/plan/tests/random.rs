@@ -230,10 +230,14 @@ fn play_with_slow_children(strategy: Strategy, most: u32, children: &[Rules], al
                 }
             }
             Happens::Stop(child, remove) => {
-                ids.get(child).map(|id| plan.stop_child(*id, remove));
+                if let Some(id) = ids.get(child) {
+                    plan.stop_child(*id, remove);
+                }
             }
             Happens::Restart(child) => {
-                ids.get(child).map(|id| plan.restart_child(*id, now));
+                if let Some(id) = ids.get(child) {
+                    plan.restart_child(*id, now);
+                }
             }
             Happens::Wait(millis) => now = now.after(Duration::from_millis(millis.into())),
             Happens::Add(kind) if !plan.is_stopping() => {

@@ -1,0 +1,80 @@
+//! A supervision tree that prints itself as it heals.
+//! `cargo run -p ganger --example tree`
+//!
+//! The shop is one for one: the till and the stock heal alone. The stock is a supervisor itself,
+//! one for all: its shelf and its scale begin anew together.
+
+use ganger::prelude::*;
+use std::thread;
+use std::time::Duration;
+
+/// Counts what it is sent, and fails with a zero.
+struct Counter(u32);
+
+impl Actor for Counter {
+    type Message = u32;
+
+    fn receive(&mut self, _: &Context, number: u32, _: &mut StepOutput) -> StepResult {
+        if number == 0 {
+            return Err(format!("nothing to add to {}", self.0).into());
+        }
+        self.0 += number;
+        Ok(())
+    }
+}
+
+fn stock() -> Supervisor {
+    Supervisor::one_for_all()
+        .label("stock")
+        .intensity(1, Duration::from_secs(5))
+        .child("shelf", || Counter(0))
+        .child("scale", || Counter(0))
+}
+
+pub(crate) fn shop() -> Supervisor {
+    Supervisor::one_for_one()
+        .label("shop")
+        .with(Child::new("till", || Counter(0)).in_place())
+        .child("stock", stock)
+        .with(Child::new("audit", || Counter(0)).back_off(Duration::from_millis(20)))
+}
+
+/// Has a child fail, and waits until the tree is whole again.
+pub(crate) fn hurt(tree: &Tree, child: &str) -> Result<(), BoxError> {
+    let failures = |tree: &Tree| count(&tree.children());
+    let before = failures(tree);
+    tree.address::<u32>(child)
+        .ok_or("it does not run")?
+        .send(0)?;
+    while failures(tree) == before || !is_whole(&tree.children()) {
+        thread::yield_now();
+    }
+    Ok(())
+}
+
+fn count(children: &[ChildInfo]) -> u64 {
+    let below = |it: &ChildInfo| it.children.as_deref().map_or(0, count);
+    children
+        .iter()
+        .map(|it| 1_000 * it.restarts + below(it))
+        .sum()
+}
+
+fn is_whole(children: &[ChildInfo]) -> bool {
+    let is_up = |it: &ChildInfo| it.children.as_deref().is_none_or(is_whole);
+    children.iter().all(|it| it.pid.is_some() && is_up(it))
+}
+
+fn main() -> Result<(), BoxError> {
+    let runtime = Runtime::builder().build()?;
+    runtime.start()?;
+    let tree = shop().start(&runtime)?;
+    println!("{tree}\n");
+    // The stock gives up at the second failure of its own, and the shop makes a new one.
+    for child in ["till", "audit", "stock/scale", "stock/shelf"] {
+        hurt(&tree, child)?;
+        println!("{child} has failed:\n{tree}\n");
+    }
+    println!("the end: {}", tree.stop());
+    Ok(())
+}

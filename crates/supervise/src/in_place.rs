@@ -1,0 +1,427 @@
+//! Restart in place: a process fails, and another one takes its place under the same PID.
+//!
+//! **Problem.** After an ordinary restart the child is another process. Those that have its address
+//! have to ask for the new one, and what was in its mailbox is gone.
+//!
+//! **Protocol.** The process that the scheduler sees is a [`Place`], which steps the child's
+//! incarnation. When that fails, the place closes and drops it, and asks for an upgrade to another
+//! place with a new incarnation. So the PID, the mailbox with its order, names, monitors and
+//! handles stay, and completions for the old incarnation are stale: the scheduler's promise of
+//! upgrades.
+//!
+//! 1. A failure counts in the supervisor's window. When it is one too many, the place fails as the
+//!    incarnation did, and the supervisor learns of it by its monitor.
+//! 2. A process that has been asked to finish is not restarted.
+//! 3. While the place waits before a restart, or the incarnation can't be made, it has none. It
+//!    takes no event then, so that all stay in order, but for its own timer.
+
+use crate::log::{contain, log, text_of};
+use crate::plan::{BackOff, ChildId, Streak, Window};
+use crate::view::View;
+use ganger_proc_api::{
+    Actor, BoxError, Completion, Context, Event, Events, ExitCause, Payloads, Process, StepOutput,
+    StepResult, Tag, UpgradeRequest, WrongType,
+};
+use ganger_sched::Moment;
+use ganger_sync::sync::{Mutex, lock};
+use ganger_time::{TimerOutput, Timers};
+use std::any::{Any, type_name};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// The tag of a place's own timer.
+const DUE: Tag = Tag::MAX;
+
+/// A message that was being received when its process failed, and how often it was tried before.
+pub(crate) type Killer = Box<dyn Any + Send>;
+
+/// One life of a child.
+pub(crate) trait Incarnation: Send {
+    fn process(&mut self) -> &mut dyn Process;
+
+    /// The message that was being received, if that is known.
+    fn take_killer(&mut self) -> Option<Killer> {
+        None
+    }
+
+    /// The message is to be received again first of all, or is given up for that reason.
+    fn give(&mut self, killer: Killer, cause: &str) {
+        let _ = (killer, cause);
+    }
+}
+
+impl Incarnation for Box<dyn Process> {
+    fn process(&mut self) -> &mut dyn Process {
+        &mut **self
+    }
+}
+
+pub(crate) type MakeIncarnation =
+    Arc<dyn Fn() -> Result<Box<dyn Incarnation>, BoxError> + Send + Sync>;
+
+/// What the incarnations of a child share.
+pub(crate) struct Site {
+    pub(crate) make: MakeIncarnation,
+    pub(crate) id: ChildId,
+    pub(crate) window: Arc<Mutex<Window>>,
+    pub(crate) view: Arc<View>,
+    pub(crate) timers: Arc<Timers>,
+    pub(crate) back_off: Option<BackOff>,
+}
+
+/// See the head of this file.
+pub(crate) struct Place {
+    site: Arc<Site>,
+    incarnation: Option<Box<dyn Incarnation>>,
+    streak: Streak,
+    /// Why the one before has failed; `None` for the first.
+    before: Option<Before>,
+    /// Without an incarnation: when one is made.
+    due: Moment,
+    /// The timer runs.
+    is_armed: bool,
+}
+
+struct Before {
+    killer: Option<Killer>,
+    cause: Arc<str>,
+}
+
+impl Place {
+    pub(crate) fn new(site: Site) -> Self {
+        Self {
+            site: Arc::new(site),
+            incarnation: None,
+            streak: Streak::default(),
+            before: None,
+            due: Moment::NEVER,
+            is_armed: false,
+        }
+    }
+
+    /// Makes an incarnation and calls its `init`.
+    fn begin(&mut self, ctx: &Context) -> Result<(), BoxError> {
+        let begun = contain(|| {
+            let mut incarnation = (self.site.make)()?;
+            if let Some(before) = &mut self.before
+                && let Some(killer) = before.killer.take()
+            {
+                incarnation.give(killer, &before.cause);
+            }
+            incarnation.process().init(ctx, "main", Payloads::new())?;
+            Ok::<_, BoxError>(incarnation)
+        });
+        match begun {
+            Ok(begun) => self.incarnation = Some(begun?),
+            Err(message) => return Err(format!("the start panicked: {message}").into()),
+        }
+        self.streak.started(self.site.timers.now());
+        Ok(())
+    }
+
+    /// Counts a failure. Says until when to wait for the restart, if there may be one.
+    fn permit(&mut self, ctx: &Context, cause: &str) -> Option<Moment> {
+        let now = self.site.timers.now();
+        if ctx.is_cancelled() || !lock(&self.site.window).permits(now) {
+            return None;
+        }
+        // Any number from 0 to 1 will do.
+        let chance = (now.as_nanos() ^ ctx.pid().id()) % 1_000;
+        let wait = self
+            .streak
+            .failed(now, self.site.back_off, chance as f64 / 999.0);
+        log(|| {
+            tracing::warn!(
+                target: "ganger::supervise", supervisor = %self.site.view.label,
+                child = %self.site.view.name(self.site.id), pid = %ctx.pid(), cause,
+                "failed, and is restarted in place"
+            );
+        });
+        Some(now.after(wait))
+    }
+
+    /// The incarnation has failed: closes it, and has the next one take its place, if there may be
+    /// one.
+    fn replace(&mut self, ctx: &Context, cause: ExitCause, out: &mut StepOutput) -> bool {
+        let text: Arc<str> = cause.to_string().into();
+        let Some(due) = self.permit(ctx, &text) else {
+            return false;
+        };
+        let killer = self.incarnation.as_mut().and_then(|it| it.take_killer());
+        self.close_and_drop();
+        self.site.view.change(self.site.id, |entry| {
+            entry.restarts += 1;
+            entry.last = Some(cause);
+        });
+        let before = Before {
+            killer,
+            cause: text,
+        };
+        let next = Self {
+            site: Arc::clone(&self.site),
+            incarnation: None,
+            streak: self.streak,
+            before: Some(before),
+            due,
+            is_armed: false,
+        };
+        // What the step may have said before it failed.
+        drop(out.take_outcome());
+        out.upgrade(UpgradeRequest::process(next, "main", ()));
+        true
+    }
+
+    fn close_and_drop(&mut self) {
+        if let Some(mut incarnation) = self.incarnation.take() {
+            // Each alone. The scheduler reports a panic of `close`; here the failure has been.
+            let _ = contain(|| incarnation.process().close());
+            let _ = contain(|| drop(incarnation));
+        }
+    }
+
+    /// A step without an incarnation. Says whether there is one now.
+    fn wait(
+        &mut self,
+        ctx: &Context,
+        events: &mut Events<'_>,
+        out: &mut StepOutput,
+    ) -> Result<bool, BoxError> {
+        let is_own = |event: &Event| matches!(event, Event::Completion(it) if it.tag == DUE);
+        if events.take_where(is_own).is_some() {
+            self.is_armed = false;
+        }
+        if self.site.timers.now() < self.due {
+            if !self.is_armed {
+                out.sleep_until(self.due, DUE);
+                self.is_armed = true;
+            }
+            return Ok(false);
+        }
+        if self.is_armed {
+            out.cancel(DUE);
+            self.is_armed = false;
+        }
+        match self.begin(ctx) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                self.due = self.permit(ctx, &error.to_string()).ok_or(error)?;
+                // Others run between two attempts.
+                out.give_way();
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Process for Place {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if self.before.is_none() {
+            return self.begin(ctx);
+        }
+        if self.due <= self.site.timers.now()
+            && let Err(error) = self.begin(ctx)
+        {
+            self.due = self.permit(ctx, &error.to_string()).ok_or(error)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        if self.incarnation.is_none() && !self.wait(ctx, events, out)? {
+            return Ok(());
+        }
+        let Some(incarnation) = &mut self.incarnation else {
+            return Ok(());
+        };
+        let process = incarnation.process();
+        match catch_unwind(AssertUnwindSafe(|| process.step(ctx, events, out))) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let cause = ExitCause::Failed(text_of(&*error).into());
+                if self.replace(ctx, cause, out) {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
+            }
+            Err(panic) => {
+                let cause = ExitCause::Panicked(crate::log::message(&*panic).into());
+                if !self.replace(ctx, cause, out) {
+                    resume_unwind(panic);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(incarnation) = &mut self.incarnation {
+            incarnation.process().close();
+        }
+    }
+}
+
+/// What becomes of the message that its receiver fails with, when that is
+/// [restarted in place](crate::Child::poison).
+///
+/// By default it is skipped.
+pub struct Poison<M> {
+    retries: u32,
+    dead_letter: Option<DeadLetter<M>>,
+}
+
+type DeadLetter<M> = Arc<dyn Fn(M, &str) + Send + Sync>;
+
+impl<M> Poison<M> {
+    /// It is lost.
+    #[must_use]
+    pub fn skip() -> Self {
+        Self::retry(0)
+    }
+
+    /// Each new incarnation receives it first of all, so many times at the most.
+    #[must_use]
+    pub fn retry(times: u32) -> Self {
+        Self {
+            retries: times,
+            dead_letter: None,
+        }
+    }
+
+    /// When it is not tried again, `f` is called with it and with the cause, before the next
+    /// message is received. It should be short.
+    #[must_use]
+    pub fn dead_letter(mut self, f: impl Fn(M, &str) + Send + Sync + 'static) -> Self {
+        self.dead_letter = Some(Arc::new(f));
+        self
+    }
+}
+
+impl<M> Clone for Poison<M> {
+    fn clone(&self) -> Self {
+        Self {
+            retries: self.retries,
+            dead_letter: self.dead_letter.clone(),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Poison<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poison")
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An actor that keeps a copy of the message that it receives.
+pub(crate) struct Keeping<A: Actor> {
+    actor: A,
+    poison: Poison<A::Message>,
+    /// What is being received, and how often it was tried before.
+    current: Option<(A::Message, u32)>,
+    /// What is to be received first.
+    again: Option<(A::Message, u32)>,
+}
+
+impl<A: Actor<Message: Clone>> Keeping<A> {
+    pub(crate) fn new(actor: A, poison: Poison<A::Message>) -> Self {
+        Self {
+            actor,
+            poison,
+            current: None,
+            again: None,
+        }
+    }
+
+    fn receive(
+        &mut self,
+        ctx: &Context,
+        message: A::Message,
+        tries: u32,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        self.current = Some((message.clone(), tries));
+        self.actor.receive(ctx, message, out)?;
+        self.current = None;
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        ctx: &Context,
+        message: ganger_proc_api::Message,
+        out: &mut StepOutput,
+    ) -> StepResult {
+        match message.take() {
+            Ok(message) => self.receive(ctx, message, 0, out),
+            Err(error) => self.mistaken(ctx, error, out),
+        }
+    }
+
+    fn mistaken(&mut self, ctx: &Context, error: WrongType, out: &mut StepOutput) -> StepResult {
+        self.actor.mistaken(ctx, error, out)
+    }
+
+    fn completed(&mut self, ctx: &Context, it: Completion, out: &mut StepOutput) -> StepResult {
+        self.actor.completed(ctx, it, out)
+    }
+}
+
+impl<A: Actor<Message: Clone>> Process for Keeping<A> {
+    fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        ctx.accept_only::<A::Message>();
+        self.actor.init(ctx)
+    }
+
+    fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
+        if let Some((message, tries)) = self.again.take() {
+            self.receive(ctx, message, tries, out)?;
+        }
+        while !out.is_final()
+            && let Some(event) = events.next()
+        {
+            match event {
+                Event::Message(message) => self.take(ctx, message, out)?,
+                Event::Control(message) => self.take(ctx, *message, out)?,
+                Event::Completion(completion) => self.completed(ctx, completion, out)?,
+                Event::Cancel(reason) => self.actor.cancelled(ctx, reason, out)?,
+                Event::Exit(notice) => self.actor.exited(ctx, *notice, out)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.actor.close();
+    }
+
+    fn namer(&self) -> fn() -> &'static str {
+        type_name::<A>
+    }
+}
+
+impl<A: Actor<Message: Clone>> Incarnation for Keeping<A> {
+    fn process(&mut self) -> &mut dyn Process {
+        self
+    }
+
+    fn take_killer(&mut self) -> Option<Killer> {
+        let killer = self.current.take().or_else(|| self.again.take())?;
+        Some(Box::new(killer))
+    }
+
+    fn give(&mut self, killer: Killer, cause: &str) {
+        let Ok(killer) = killer.downcast::<(A::Message, u32)>() else {
+            return;
+        };
+        let (message, tries) = *killer;
+        if tries < self.poison.retries {
+            self.again = Some((message, tries + 1));
+        } else if let Some(dead_letter) = &self.poison.dead_letter {
+            dead_letter(message, cause);
+        }
+    }
+}
