@@ -29,7 +29,7 @@ func (j job) timerChurn(between func()) ([]sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	others := newCrowd(n)
+	others := newCrowd(or(j.processes, n))
 	if _, err := others.startTimed(time.Now().Add(hour), hour); err != nil {
 		return nil, err
 	}

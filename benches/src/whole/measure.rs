@@ -378,7 +378,8 @@ impl<C: Contestant> Run<'_, C> {
             self.peer.timer_churn(n, has_step)
         };
         let alone = time()?;
-        let (_, others) = self.peer.timed_crowd(n, in_an_hour())?;
+        let others = self.job.processes.unwrap_or(n);
+        let (_, others) = self.peer.timed_crowd(others, in_an_hour())?;
         let crowded = time()?;
         self.peer.wake(others)?;
         Ok(vec![
