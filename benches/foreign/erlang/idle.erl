@@ -2,7 +2,7 @@
 %% W10: how long one that waits takes to run.
 %% W11: the processor time that they take.
 -module(idle).
--export([memory/1, wake_latency/1, cpu/1]).
+-export([memory/1, wake_latency/1, cpu/1, for/2, crowd/1, wake/1]).
 -export([wait/0, listen/1]).
 
 memory(Job) ->
@@ -54,9 +54,15 @@ listen(Main) ->
 
 cpu(Job) ->
     {_, Crowd} = crowd(measure:processes(Job, 1000)),
-    %% What starting them has left to do is done by then.
-    timer:sleep(100),
     Millis = measure:elements(Job),
+    Samples = for(Millis, Millis),
+    wake(Crowd),
+    Samples.
+
+%% The processor time, and the switches, of what has nothing to do for so long.
+for(Millis, N) ->
+    %% What has been started has nothing left to do by then.
+    timer:sleep(100),
     Slept = machine:switches(),
     %% Reading takes processor time itself, which the third reading shows.
     First = machine:processor_time(),
@@ -66,11 +72,10 @@ cpu(Job) ->
     Took = measure:nanos() - Begin,
     After = machine:processor_time(),
     Switches = max(machine:switches() - Slept, 0),
-    wake(Crowd),
     Used = max((After - Before) - (Before - First), 0),
     [
-        #{variant => "cpu", unit => "ms/s", n => Millis, value => Used / Took * 1000},
-        #{variant => "switches", unit => "a second", n => Millis, value => Switches * 1000000000 / Took}
+        #{variant => "cpu", unit => "ms/s", n => N, value => Used / Took * 1000},
+        #{variant => "switches", unit => "a second", n => N, value => Switches * 1000000000 / Took}
     ].
 
 %% Starts processes. Each hits the gate, and waits.

@@ -121,7 +121,18 @@ func (j job) idleCPU() ([]sample, error) {
 	if _, err := idle.start(); err != nil {
 		return nil, err
 	}
-	// What starting them has left to do is done by then.
+	millis := j.elements()
+	samples, err := idleFor(time.Duration(millis)*time.Millisecond, millis)
+	if err != nil {
+		return nil, err
+	}
+	_, err = idle.wake()
+	return samples, err
+}
+
+// The processor time, and the switches, of what has nothing to do for so long.
+func idleFor(pause time.Duration, n int) ([]sample, error) {
+	// What has been started has nothing left to do by then.
 	time.Sleep(100 * time.Millisecond)
 	slept, err := switches()
 	if err != nil {
@@ -132,21 +143,16 @@ func (j job) idleCPU() ([]sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	millis := j.elements()
-	time.Sleep(time.Duration(millis) * time.Millisecond)
+	time.Sleep(pause)
 	took := time.Since(begin)
 	after, err := processorTime()
 	if err != nil {
 		return nil, err
 	}
 	sleptNow, err := switches()
-	if err != nil {
-		return nil, err
-	}
-	_, err = idle.wake()
 	used := float64((after - before).Nanoseconds()) / 1e6 / took.Seconds()
 	return []sample{
-		{Variant: "cpu", Unit: "ms/s", N: millis, Value: used},
-		{Variant: "switches", Unit: "a second", N: millis, Value: float64(sleptNow-slept) / took.Seconds()},
+		{Variant: "cpu", Unit: "ms/s", N: n, Value: used},
+		{Variant: "switches", Unit: "a second", N: n, Value: float64(sleptNow-slept) / took.Seconds()},
 	}, err
 }

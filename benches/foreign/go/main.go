@@ -16,6 +16,7 @@
 //	stuck.go     W12 stuck_workers, W12cpu stuck_workers_cpu
 //	race.go      W13 fairness
 //	woken.go     W13b woken_beside_busy, W13c woken_from_outside
+//	timers.go    W14 to W17: timer_churn, timer_fire, timer_lateness, timers_idle
 //	system_*.go  memory and processor time of this process, a sleep that blocks the thread
 //
 // A process is a goroutine; its mailbox is a channel with room for all that it has to hold. The main
@@ -80,7 +81,7 @@ func run(args []string) error {
 			return nil
 		})
 	}
-	flags.StringVar(&j.id, "workload", "", "the workload, `W1` to W13c10")
+	flags.StringVar(&j.id, "workload", "", "the workload, `W1` to W17")
 	peer := flags.String("peer", "go", "who runs it: `go`")
 	workers := 2
 	count(&workers, "workers", "how many threads run goroutines: `N`, or 2")

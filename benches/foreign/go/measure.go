@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -77,6 +78,38 @@ var workloads = []workload{
 	{"W13b10", 30, 4, func(j job) ([]sample, error) { return j.wokenBesideBusy(shortStep) }, ""},
 	{"W13c", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(longStep) }, ""},
 	{"W13c10", 300, 40, func(j job) ([]sample, error) { return j.wokenFromOutside(shortStep) }, ""},
+	{"W14", 1_000_000, 50_000, func(j job) ([]sample, error) { return j.timerChurn(func() {}) }, ""},
+	{"W14step", 1_000_000, 50_000, func(j job) ([]sample, error) {
+		return j.timerChurn(runtime.Gosched)
+	}, ""},
+	{"W15", 1_000_000, 20_000, func(j job) ([]sample, error) {
+		return j.withProcesses().timerFire(1)
+	}, ""},
+	{"W15min", 1_000_000, 20_000, func(j job) ([]sample, error) {
+		return j.withProcesses().timerFire(60)
+	}, ""},
+	{"W16", 10_000, 1_000, func(j job) ([]sample, error) { return j.timerLateness(0, nil) }, ""},
+	{"W16b", 10_000, 1_000, func(j job) ([]sample, error) {
+		return j.timerLateness(busy, func() { work(longStep) })
+	}, ""},
+	{"W16b10", 10_000, 1_000, func(j job) ([]sample, error) {
+		return j.timerLateness(busy, func() { work(shortStep) })
+	}, ""},
+	{"W16stuck", 10_000, 1_000, func(j job) ([]sample, error) {
+		return j.timerLateness(runtime.GOMAXPROCS(0), func() { _ = blockThread(stuck) })
+	}, ""},
+	{"W17", 1_000_000, 20_000, func(j job) ([]sample, error) {
+		return j.withProcesses().timersIdle()
+	}, ""},
+	{"A1", 1_000_000, 50_000, nil, "goroutines run it as W1"},
+	{"A2a", 1_000_000, 50_000, nil, "goroutines run it as W3a"},
+	{"A2b", 1_000_000, 50_000, nil, "goroutines run it as W3b"},
+	{"A3", 1_000_000, 20_000, nil, "goroutines run it as W4"},
+	{"A4", 1_000_000, 50_000, nil, "goroutines run it as W4b"},
+	{"A5", 1_000_000, 50_000, nil, "goroutines run it as W5b"},
+	{"A6", 1_000_000, 50_000, nil, "goroutines run it as W6"},
+	{"A7", 1_000_000, 20_000, nil, "goroutines run it as W8"},
+	{"A8", 1_000_000, 50_000, nil, "goroutines run it as W9ask"},
 	{"Q2", 800_000, 40_000, nil, "it compares Ganger's limited mailboxes with its others"},
 }
 

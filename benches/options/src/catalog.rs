@@ -165,6 +165,24 @@ names! {
     W13b10 = "W13b10",
     W13c = "W13c",
     W13c10 = "W13c10",
+    W14 = "W14",
+    W14step = "W14step",
+    W15 = "W15",
+    W15min = "W15min",
+    W16 = "W16",
+    W16b = "W16b",
+    W16b10 = "W16b10",
+    W16stuck = "W16stuck",
+    W17 = "W17",
+    A1 = "A1",
+    A2a = "A2a",
+    A2b = "A2b",
+    A3 = "A3",
+    A4 = "A4",
+    A5 = "A5",
+    A6 = "A6",
+    A7 = "A7",
+    A8 = "A8",
     Q2 = "Q2",
     Deque = "deque",
     Mailbox = "mailbox",
@@ -205,6 +223,18 @@ impl Id {
     #[must_use]
     pub fn is_queue(self) -> bool {
         matches!(self, Self::Deque | Self::Mailbox)
+    }
+
+    /// Whether it needs timers. Others run without them: threads that are idle would look at them.
+    #[must_use]
+    pub fn needs_timers(self) -> bool {
+        (Self::W14..=Self::W17).contains(&self)
+    }
+
+    /// Whether Ganger's processes are async functions in it.
+    #[must_use]
+    pub fn is_async(self) -> bool {
+        (Self::A1..=Self::A8).contains(&self)
     }
 }
 
@@ -271,8 +301,8 @@ mod tests {
         for &peer in Peer::ALL {
             assert_eq!(peer.name().parse(), Ok(peer));
         }
-        let error = "W14".parse::<Id>().unwrap_err().to_string();
-        assert!(error.starts_with("there is no workload `W14`; there are W1, W2, W3a, "));
+        let error = "W99".parse::<Id>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no workload `W99`; there are W1, W2, W3a, "));
         assert!(error.ends_with(", deque, mailbox"));
         let error = "akka".parse::<Peer>().unwrap_err().to_string();
         assert!(error.contains("no peer `akka`; there are ganger, tokio, "));

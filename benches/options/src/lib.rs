@@ -5,7 +5,9 @@
 //! size, mode,      what it chooses from
 //! threshold
 //! catalog          what there is: workloads, peers, units, sizes, targets
-//! specs            the workloads, one by one; queue_figures: those of queues
+//! specs            the workloads, one by one
+//! queue_figures,   what some of them measure
+//! time_figures
 //! ```
 //!
 //! The crate is apart from the driver because peers take minutes to build: help, the list, and
@@ -18,3 +20,4 @@ mod queue_figures;
 pub mod size;
 mod specs;
 pub mod threshold;
+mod time_figures;

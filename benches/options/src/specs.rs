@@ -4,6 +4,10 @@
 use super::catalog::Goal::{Best, Of, OursIn};
 use super::catalog::{Id, Metric, Peer, Spec};
 use super::queue_figures::{DEQUE, MAILBOX};
+use super::time_figures::{
+    ASYNC_IDLE, ASYNC_SPAWN, ASYNC_TIME, CHURN, FIRE, LATE, LATE_BESIDE, LATE_BESIDE_10,
+    LATE_STUCK, WAIT,
+};
 
 /// Those that run the workloads whose messages are values of one type.
 const TYPED: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
@@ -39,6 +43,15 @@ const WOKEN_FROM_OUTSIDE: &[Metric] = &[
     Metric::new("p50", "us").to(&[Of(Peer::Tokio, 1.0)]),
     Metric::new("p99", "us").to(&[Of(Peer::Tokio, 1.0)]),
 ];
+
+/// Those with timers of their own. The others' timers are tokio's.
+const TIMERS: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go, Peer::Erlang];
+
+/// Those of them in which a step can block the thread that runs it.
+const TIMERS_BESIDE: &[Peer] = &[Peer::Ganger, Peer::Tokio, Peer::Go];
+
+/// Those whose processes are async functions. The others run the same in their own idiom.
+const ASYNC: &[Peer] = &[Peer::Ganger, Peer::Tokio];
 
 const DEQUES: &[Peer] = &[Peer::Ganger, Peer::CrossbeamDeque, Peer::St3];
 
@@ -354,6 +367,190 @@ pub(super) const SPECS: &[Spec] = &[
         quick: 40,
         peers: BLOCKING,
         metrics: WOKEN_FROM_OUTSIDE,
+    },
+    Spec {
+        id: Id::W14,
+        name: "timer_churn",
+        what: "A process sets a timer for 1 to 60 s and cancels it, again and again; alone, and \
+               beside 1,000,000 others that wait",
+        of: "timers",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: TIMERS,
+        metrics: CHURN,
+    },
+    Spec {
+        id: Id::W14step,
+        name: "timer_churn_step",
+        what: "As W14, and the process continues before it cancels",
+        of: "timers",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: TIMERS,
+        metrics: CHURN,
+    },
+    Spec {
+        id: Id::W15,
+        name: "timer_fire",
+        what: "Processes each wait for a timer of their own, all due within a second: processor \
+               time each, from the first that is due to the last, with the end of the process",
+        of: "processes",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: TIMERS,
+        metrics: FIRE,
+    },
+    Spec {
+        id: Id::W15min,
+        name: "timer_fire_60",
+        what: "As W15, due within a minute",
+        of: "processes",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: TIMERS,
+        metrics: FIRE,
+    },
+    Spec {
+        id: Id::W16,
+        name: "timer_lateness",
+        what: "1,000 processes each sleep 1 to 20 ms, again and again, on an idle machine: how \
+               late they run",
+        of: "ms",
+        full: 10_000,
+        quick: 1_000,
+        peers: TIMERS,
+        metrics: LATE,
+    },
+    Spec {
+        id: Id::W16b,
+        name: "timer_lateness_busy",
+        what: "As W16, beside 7 processes that compute 1 ms a step and continue",
+        of: "ms",
+        full: 10_000,
+        quick: 1_000,
+        peers: TIMERS_BESIDE,
+        metrics: LATE_BESIDE,
+    },
+    Spec {
+        id: Id::W16b10,
+        name: "timer_lateness_busy_10",
+        what: "As W16b, with steps of 10 us",
+        of: "ms",
+        full: 10_000,
+        quick: 1_000,
+        peers: TIMERS_BESIDE,
+        metrics: LATE_BESIDE_10,
+    },
+    Spec {
+        id: Id::W16stuck,
+        name: "timer_lateness_stuck",
+        what: "As W16, while as many processes as workers sleep 500 ms in a step, again and again",
+        of: "ms",
+        full: 10_000,
+        quick: 1_000,
+        peers: TIMERS_BESIDE,
+        metrics: LATE_STUCK,
+    },
+    Spec {
+        id: Id::W17,
+        name: "timers_idle",
+        what: "Timers that wait for an hour, one a process: bytes each beside those of processes \
+               without, and what they take for 5 s",
+        of: "processes",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: TIMERS,
+        metrics: WAIT,
+    },
+    Spec {
+        id: Id::A1,
+        name: "async_spawn",
+        what: "As W1, where processes are async functions",
+        of: "processes",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_SPAWN,
+    },
+    Spec {
+        id: Id::A2a,
+        name: "async_yield_1",
+        what: "As W3a, where processes are async functions",
+        of: "steps",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A2b,
+        name: "async_yield_100",
+        what: "As W3b, where processes are async functions",
+        of: "steps",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A3,
+        name: "async_ping_pong",
+        what: "As W4, where processes are async functions",
+        of: "round trips",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A4,
+        name: "async_ping_pong_1000",
+        what: "As W4b, where processes are async functions",
+        of: "round trips",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A5,
+        name: "async_ring_100",
+        what: "As W5b, where processes are async functions",
+        of: "hops",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A6,
+        name: "async_fan_in",
+        what: "As W6, where processes are async functions",
+        of: "messages",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
+    },
+    Spec {
+        id: Id::A7,
+        name: "async_memory_idle",
+        what: "As W8, where processes are async functions",
+        of: "processes",
+        full: 1_000_000,
+        quick: 20_000,
+        peers: ASYNC,
+        metrics: ASYNC_IDLE,
+    },
+    Spec {
+        id: Id::A8,
+        name: "async_command_ask",
+        what: "As W9ask, where processes are async functions",
+        of: "commands",
+        full: 1_000_000,
+        quick: 50_000,
+        peers: ASYNC,
+        metrics: ASYNC_TIME,
     },
     Spec {
         id: Id::Q2,

@@ -114,16 +114,22 @@ impl Board {
             late.collect::<Vec<_>>()
         };
         let rows = self.cells.chunks(self.processes.max(1)).enumerate();
-        rows.flat_map(row)
-            .map(|late| Duration::from_nanos(u64::from(late - 1) * UNIT_NANOS))
+        rows.flat_map(row).map(duration)
     }
 }
 
-fn nanos(time: Duration) -> u64 {
+/// Nanoseconds, which fit for as long as any program runs.
+pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn units(late: Duration) -> u32 {
+/// What [`units`] was made of.
+pub(super) fn duration(units: u32) -> Duration {
+    Duration::from_nanos(u64::from(units - 1) * UNIT_NANOS)
+}
+
+/// How late something is, plus one unit.
+pub(super) fn units(late: Duration) -> u32 {
     u32::try_from(late.as_nanos() / u128::from(UNIT_NANOS) + 1).unwrap_or(u32::MAX)
 }
 

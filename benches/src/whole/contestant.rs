@@ -3,6 +3,7 @@
 use super::bell::Bell;
 use super::board::Board;
 use super::job::Error;
+use super::timed::{Due, Naps};
 use super::turns::{Race, Stuck};
 use std::fmt::Display;
 use std::sync::Arc;
@@ -26,6 +27,14 @@ fn untyped() -> Error {
     Error::Missing("it is not measured with an enum of 40 bytes as the message".to_owned())
 }
 
+fn unmeasured() -> Error {
+    Error::Missing("it is not measured with async functions".to_owned())
+}
+
+fn timeless() -> Error {
+    Error::Missing("its timers are tokio's".to_owned())
+}
+
 /// One peer, set up, with its workers running. Calls come from one thread, which is no worker, one
 /// after another; each leaves no process behind. What is set up before the clock starts is said.
 ///
@@ -46,7 +55,10 @@ pub trait Contestant {
 
     /// W2: ten children a process, down to that many levels below the first. Leaves, numbered from
     /// 0, send their number to their parent, parents the sum; the first brings it to the gate.
-    fn skynet(&self, levels: u32) -> Timed;
+    fn skynet(&self, levels: u32) -> Timed {
+        let _ = levels;
+        Err(unmeasured())
+    }
 
     /// W3: that many processes continue that often each, and hit the gate.
     fn yields(&self, processes: u64, each: u64) -> Timed;
@@ -88,7 +100,10 @@ pub trait Contestant {
 
     /// W7: a sender, which the clock sees start, sends each of the numbers below `messages` to all
     /// receivers, which are set up. Each brings its sum to the gate.
-    fn fan_out(&self, receivers: u64, messages: u64) -> Timed;
+    fn fan_out(&self, receivers: u64, messages: u64) -> Timed {
+        let _ = (receivers, messages);
+        Err(unmeasured())
+    }
 
     /// W4t: as [`ping_pong`](Self::ping_pong), with an enum of 40 bytes as the message.
     fn typed_ping_pong(&self, pairs: u64, round_trips: u64) -> Timed {
@@ -134,21 +149,54 @@ pub trait Contestant {
 
     /// W10: a process that strikes the bell with each number that it is sent, and ends when the
     /// bell says that it was the last.
-    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error>;
+    fn sleeper(&self, bell: &'static Bell) -> Result<Deliver, Error> {
+        let _ = bell;
+        Err(unmeasured())
+    }
 
     /// W12, W13b, W13c: as many processes as the board has rows, which note each tick that they are
     /// sent there. When the board says that it was the last they hit the gate and end. The result
     /// sends a tick to all of them, from any thread.
-    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error>;
+    fn due(&self, board: &Arc<Board>) -> Result<Deliver, Error> {
+        let _ = board;
+        Err(unmeasured())
+    }
 
     /// W12: how many threads run processes.
     fn workers(&self) -> usize;
 
     /// W12, W13b, W13c: starts so many processes that block and continue until they are told to
     /// stop; then they hit the gate and end.
-    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error>;
+    fn block(&self, stuck: &'static Stuck, processes: u64) -> Result<(), Error> {
+        let _ = (stuck, processes);
+        Err(unmeasured())
+    }
 
     /// W13: starts so many processes that run a lap and continue until the race is over; then they
     /// hand in how many, hit the gate and end.
-    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error>;
+    fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
+        let _ = (race, processes);
+        Err(unmeasured())
+    }
+
+    /// W14: a process sets a timer for [`churn_time`](super::timed::churn_time) and cancels it, so
+    /// often; with `has_step` it continues before it cancels. Then it hits the gate.
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        let _ = (rounds, has_step);
+        Err(timeless())
+    }
+
+    /// W14, W15, W17: as [`crowd`](Self::crowd), and each sets a timer before it waits, which hits
+    /// the gate and ends it as a message does.
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
+        let _ = (processes, due);
+        Err(timeless())
+    }
+
+    /// W16: starts so many processes that sleep again and again for as long as they are told; then
+    /// they hit the gate and end.
+    fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
+        let _ = (naps, processes);
+        Err(timeless())
+    }
 }

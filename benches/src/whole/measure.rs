@@ -2,7 +2,7 @@
 //! what came out. The same for every peer.
 
 use super::bell::Bell;
-use super::board::{Board, PERIOD};
+use super::board::{Board, PERIOD, duration};
 use super::catalog::{Id, Kind, Peer};
 use super::contestant::{Contestant, Deliver, LAST, Timed, failed};
 use super::gate::Gate;
@@ -10,6 +10,7 @@ use super::job::{Error, Job};
 use super::latency::Latencies;
 use super::memory;
 use super::sample::Sample;
+use super::timed::{Due, Naps};
 use super::turns::{How, Race, Stuck};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -34,6 +35,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a receiver may take at the end.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long timers wait that are not to fire.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How many messages fill a mailbox.
 const LIMIT: usize = 1_024;
@@ -61,20 +65,20 @@ pub(super) fn measure<C: Contestant>(
     let run = Run { peer, gate, job };
     let processes = |default: u64| job.processes.unwrap_or(default);
     match job.id {
-        Id::W1 => run.each(1, |processes| peer.spawn(processes)),
+        Id::W1 | Id::A1 => run.each(1, |processes| peer.spawn(processes)),
         Id::W2 => run.skynet(),
-        Id::W3a => run.each(1, |steps| peer.yields(1, steps)),
-        Id::W3b => run.each(processes(100), |steps| peer.yields(processes(100), steps)),
-        Id::W4 => run.each(1, |trips| peer.ping_pong(1, trips)),
-        Id::W4b => run.each(processes(1_000), |trips| {
+        Id::W3a | Id::A2a => run.each(1, |steps| peer.yields(1, steps)),
+        Id::W3b | Id::A2b => run.each(processes(100), |steps| peer.yields(processes(100), steps)),
+        Id::W4 | Id::A3 => run.each(1, |trips| peer.ping_pong(1, trips)),
+        Id::W4b | Id::A4 => run.each(processes(1_000), |trips| {
             peer.ping_pong(processes(1_000), trips)
         }),
         Id::W4pid => run.each(1, |trips| peer.ping_pong_by_pid(1, trips)),
         Id::W4t => run.each(1, |trips| peer.typed_ping_pong(1, trips)),
         Id::W5 => run.each(1, |hops| peer.ring(processes(10_000), 1, hops)),
-        Id::W5b => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
+        Id::W5b | Id::A5 => run.each(100, |hops| peer.ring(processes(10_000), 100, hops)),
         Id::W5bt => run.each(100, |hops| peer.typed_ring(processes(10_000), 100, hops)),
-        Id::W6 | Id::W6all | Id::W6t => {
+        Id::W6 | Id::W6all | Id::W6t | Id::A6 => {
             let producers = job.producers.unwrap_or(100);
             run.each(producers, |messages| {
                 let time = match job.id {
@@ -97,13 +101,13 @@ pub(super) fn measure<C: Contestant>(
                 Ok(time)
             })
         }
-        Id::W8 => run.memory_idle(),
+        Id::W8 | Id::A7 => run.memory_idle(),
         Id::W9 => run.each(1, |commands| {
             let time = peer.command_inline(commands)?;
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
         }),
-        Id::W9ask => run.each(1, |commands| {
+        Id::W9ask | Id::A8 => run.each(1, |commands| {
             let time = peer.command_asked(commands)?;
             run.check_sum(sum_below(commands + 1))?;
             Ok(time)
@@ -117,6 +121,18 @@ pub(super) fn measure<C: Contestant>(
         Id::W13b10 => run.woken_beside_busy(processes(100), SHORT_STEP),
         Id::W13c => run.woken_from_outside(LONG_STEP),
         Id::W13c10 => run.woken_from_outside(SHORT_STEP),
+        Id::W14 => run.timer_churn(false),
+        Id::W14step => run.timer_churn(true),
+        Id::W15 => run.timer_fire(1),
+        Id::W15min => run.timer_fire(60),
+        Id::W16 => run.timer_lateness(processes(1_000), 0, How::Compute, Duration::ZERO),
+        Id::W16b => run.timer_lateness(processes(1_000), BUSY, How::Compute, LONG_STEP),
+        Id::W16b10 => run.timer_lateness(processes(1_000), BUSY, How::Compute, SHORT_STEP),
+        Id::W16stuck => {
+            let workers = peer.workers() as u64;
+            run.timer_lateness(processes(1_000), workers, How::Sleep, BLOCK)
+        }
+        Id::W17 => run.timers_idle(),
         Id::Q2 => run.send_blocking(job.producers.unwrap_or(8)),
         Id::Deque | Id::Mailbox => {
             let why = format!("{} is about queues: ganger-queues runs it", job.id);
@@ -211,19 +227,26 @@ impl<C: Contestant> Run<'_, C> {
 
     fn idle_cpu(&self, processes: u64) -> Result<Vec<Sample>, Error> {
         let (_, crowd) = self.peer.crowd(processes)?;
-        // What starting them has left to do is done by then.
+        let millis = self.job.elements();
+        let figures = self.idle(Duration::from_millis(millis), millis)?;
+        self.peer.wake(crowd)?;
+        Ok(figures.into())
+    }
+
+    /// What is used while nothing is to do for so long.
+    fn idle(&self, time: Duration, n: u64) -> Result<[Sample; 2], Error> {
+        // What has been started has nothing left to do by then.
         thread::sleep(Duration::from_millis(100));
         let switches = memory::switches()?;
         let (begin, before) = (Instant::now(), memory::cpu_time()?);
-        thread::sleep(Duration::from_millis(self.job.elements()));
+        thread::sleep(time);
         let (time, used) = (begin.elapsed(), memory::cpu_time()? - before);
         let switches = memory::switches()?.saturating_sub(switches);
-        self.peer.wake(crowd)?;
         let millis = used.as_secs_f64() * 1e3 / time.as_secs_f64();
         let switches = switches as f64 / time.as_secs_f64();
-        Ok(vec![
-            self.sample("cpu", self.job.elements(), millis),
-            self.sample("switches", self.job.elements(), switches),
+        Ok([
+            self.sample("cpu", n, millis),
+            self.sample("switches", n, switches),
         ])
     }
 
@@ -348,6 +371,104 @@ impl<C: Contestant> Run<'_, C> {
         ])
     }
 
+    fn timer_churn(&self, has_step: bool) -> Result<Vec<Sample>, Error> {
+        let n = self.job.elements();
+        let time = || {
+            self.peer.timer_churn((n / WARM_UP).max(1), has_step)?;
+            self.peer.timer_churn(n, has_step)
+        };
+        let alone = time()?;
+        let others = self.job.processes.unwrap_or(n);
+        let (_, others) = self.peer.timed_crowd(others, in_an_hour())?;
+        let crowded = time()?;
+        self.peer.wake(others)?;
+        Ok(vec![
+            self.sample("alone", n, nanos_each(alone, n)),
+            self.sample("crowded", n, nanos_each(crowded, n)),
+        ])
+    }
+
+    fn timer_fire(&self, seconds: u64) -> Result<Vec<Sample>, Error> {
+        let processes = self.job.elements();
+        // So long it may take to set them. Before the first is due, all of them are set.
+        let (lead, span) = match self.job.is_quick() {
+            true => (1_000, 100 * seconds),
+            false => (8_000, 1_000 * seconds),
+        };
+        let due = Due {
+            first: Instant::now() + Duration::from_millis(lead),
+            span: Duration::from_millis(span),
+        };
+        let (_, crowd) = self.peer.timed_crowd(processes, due)?;
+        let left = due.first.checked_duration_since(Instant::now());
+        let left = left.ok_or_else(|| failed("timers were due before all were set"))?;
+        let mut before = Duration::ZERO;
+        self.gate.time(processes, || {
+            thread::sleep(left);
+            before = memory::cpu_time()?;
+            Ok(())
+        })?;
+        let used = memory::cpu_time()? - before;
+        drop(crowd);
+        Ok(vec![self.sample(
+            "cpu",
+            processes,
+            nanos_each(used, processes),
+        )])
+    }
+
+    fn timer_lateness(
+        &self,
+        processes: u64,
+        blockers: u64,
+        how: How,
+        step: Duration,
+    ) -> Result<Vec<Sample>, Error> {
+        let n = self.job.elements();
+        let (naps, stuck) = (Naps::new(), Stuck::new(how, step));
+        self.peer.block(stuck, blockers)?;
+        self.peer.nap(naps, processes)?;
+        thread::sleep(Duration::from_millis(n));
+        self.gate.time(processes + blockers, || {
+            naps.stop();
+            stuck.stop();
+            Ok(())
+        })?;
+        let late = naps.late();
+        if late.len() as u64 != processes {
+            let wrong = format!("{} of {processes} processes have slept", late.len());
+            return Err(Error::Failed(wrong));
+        }
+        let mut latencies = Latencies::new()?;
+        late.iter()
+            .flatten()
+            .try_for_each(|&late| latencies.record(duration(late)))?;
+        let p50 = self.sample("p50", n, latencies.percentile(50.0) / NANOS_A_MICRO);
+        let mut p99 = self.sample("p99", n, latencies.percentile(99.0) / NANOS_A_MICRO);
+        latencies.describe(&mut p99, NANOS_A_MICRO);
+        let max = self.sample("max", n, latencies.max() / NANOS_A_MICRO);
+        Ok(vec![p50, p99, max])
+    }
+
+    fn timers_idle(&self) -> Result<Vec<Sample>, Error> {
+        let n = self.job.elements();
+        // As in W8.
+        let (_, few) = self.peer.timed_crowd((n / 100).max(1), in_an_hour())?;
+        self.peer.wake(few)?;
+        let begin = memory::resident()?;
+        let (_, without) = self.peer.crowd(n)?;
+        let between = memory::resident()?;
+        let (_, with) = self.peer.timed_crowd(n, in_an_hour())?;
+        let end = memory::resident()?;
+        let more = (end - between).saturating_sub(between - begin);
+        let time = Duration::from_millis(if self.job.is_quick() { 500 } else { 5_000 });
+        let [cpu, switches] = self.idle(time, n)?;
+        self.peer.wake(with)?;
+        self.peer.wake(without)?;
+        let rss = self.sample("rss", n, more as f64 / n as f64);
+        Ok(vec![rss, cpu, switches])
+    }
+
     /// A board for a tick an element.
     fn board(&self, processes: u64) -> Result<Arc<Board>, Error> {
         let processes = usize::try_from(processes).map_err(failed)?;
@@ -390,6 +511,13 @@ impl<C: Contestant> Run<'_, C> {
     fn sample(&self, variant: &str, n: u64, value: f64) -> Sample {
         let sample = Sample::new(self.job, variant, value);
         Sample { n, ..sample }
+    }
+}
+
+fn in_an_hour() -> Due {
+    Due {
+        first: Instant::now() + HOUR,
+        span: HOUR,
     }
 }
 

@@ -9,7 +9,8 @@
 //! gate        many hits, one wake-up: what every workload ends at
 //! bell        W10
 //! board       W12, W13b, W13c: how late processes are
-//! turns       W12, W13, W13b, W13c: what processes do in a step
+//! turns       W12, W13, W13b, W13c, W16: what processes do in a step
+//! timed       W14 to W17: when timers are due
 //! ```
 //!
 //! The program is `ganger-workload`; programs in other languages take the same arguments and answer
@@ -25,6 +26,7 @@ mod measure;
 mod memory;
 mod peers;
 pub mod sample;
+mod timed;
 mod turns;
 
 pub use ganger_bench_options::catalog;

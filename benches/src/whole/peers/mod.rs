@@ -1,4 +1,5 @@
-//! The peers, each in a folder of its own, nearly all with the same files:
+//! The peers, each in a folder of its own, nearly all with the same files, and in `tasks` Ganger's
+//! async functions:
 //!
 //! ```text
 //! mod       the runtime, with its workers
@@ -9,6 +10,7 @@
 //! fan       in and out
 //! crowd     processes that wait: memory, wake-up, lateness
 //! ask       commands
+//! timers    processes that set timers, and sleep
 //! typed     pairs, rings and fans with an enum of 40 bytes as the message
 //! ```
 
@@ -16,6 +18,7 @@ mod actix;
 mod ganger;
 mod kameo;
 mod ractor;
+mod tasks;
 mod tokio;
 mod xtra;
 
@@ -24,6 +27,7 @@ pub use ganger::Ganger;
 use self::actix::Actix;
 use self::kameo::Kameo;
 use self::ractor::Ractor;
+use self::tasks::Tasks;
 use self::tokio::Tokio;
 use self::xtra::Xtra;
 use super::catalog::Peer;
@@ -40,7 +44,14 @@ use super::sample::Sample;
 pub fn run(job: &Job) -> Result<Vec<Sample>, Error> {
     let gate = Gate::new();
     match job.peer {
+        Peer::Ganger if job.id.is_async() => measure(&Tasks::new(job.workers, gate)?, gate, job),
+        Peer::Ganger if job.id.needs_timers() => {
+            measure(&Ganger::with_timers(job.workers, gate)?, gate, job)
+        }
         Peer::Ganger => measure(&Ganger::new(job.workers, gate)?, gate, job),
+        Peer::Tokio if job.id.needs_timers() => {
+            measure(&Tokio::with_timers(job.workers, gate)?, gate, job)
+        }
         Peer::Tokio => measure(&Tokio::new(job.workers, gate)?, gate, job),
         Peer::Actix => measure(&Actix::new(gate), gate, job),
         Peer::Kameo => measure(&Kameo::new(job.workers, gate)?, gate, job),

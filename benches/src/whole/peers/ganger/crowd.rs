@@ -11,14 +11,16 @@ use ganger_sched::ProcessHandle;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) fn start(
+/// Starts a process for each number from 0 up, which `waiter` makes.
+pub(super) fn start<P: Process>(
     ganger: &Ganger,
     processes: u64,
+    waiter: impl Fn(u64, &'static Gate) -> P,
 ) -> Result<(Duration, Vec<ProcessHandle>), Error> {
     let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
     let time = ganger.gate.time(processes, || {
-        for _ in 0..processes {
-            crowd.push(ganger.submit(Waiter(ganger.gate))?);
+        for number in 0..processes {
+            crowd.push(ganger.submit(waiter(number, ganger.gate))?);
         }
         Ok(())
     })?;
@@ -61,7 +63,7 @@ pub(super) fn due(ganger: &Ganger, board: &Arc<Board>) -> Result<Deliver, Error>
 }
 
 /// Hits the gate when it starts, and when a message ends it.
-struct Waiter(&'static Gate);
+pub(super) struct Waiter(pub(super) &'static Gate);
 
 impl Process for Waiter {
     fn step(&mut self, _: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {

@@ -6,6 +6,7 @@ mod crowd;
 mod fan;
 mod pair;
 mod ring;
+mod timers;
 mod tree;
 mod typed;
 
@@ -14,9 +15,11 @@ use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::timed::{Due, Naps};
 use crate::whole::turns::{Race, Stuck};
 use ganger_proc_api::Process;
-use ganger_sched::{Address, ProcessHandle, Scheduler};
+use ganger_sched::{Address, Builder, ProcessHandle, Scheduler};
+use ganger_time::Timers;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +37,20 @@ impl Ganger {
     /// # Errors
     /// When the scheduler can't be started.
     pub fn new(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
-        let scheduler = Scheduler::builder().workers(workers).build();
-        let scheduler = scheduler.map_err(failed)?;
+        Self::build(Scheduler::builder(), workers, gate)
+    }
+
+    /// The same with timers.
+    ///
+    /// # Errors
+    /// When the scheduler can't be started.
+    pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let builder = Scheduler::builder().source(Arc::new(Timers::new()));
+        Self::build(builder, workers, gate)
+    }
+
+    fn build(builder: Builder, workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let scheduler = builder.workers(workers).build().map_err(failed)?;
         ask::register(&scheduler)?;
         scheduler.start().map_err(failed)?;
         Ok(Self {
@@ -138,7 +153,7 @@ impl Contestant for Ganger {
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
-        crowd::start(self, processes)
+        crowd::start(self, processes, |_, gate| crowd::Waiter(gate))
     }
 
     fn wake(&self, crowd: Self::Crowd) -> Timed {
@@ -173,6 +188,29 @@ impl Contestant for Ganger {
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         let racer = |_| self.submit(alone::Racer::new(race, self.gate)).map(drop);
         (0..processes).try_for_each(racer)
+    }
+
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        let gate = self.gate;
+        gate.time(1, || match has_step {
+            true => self.submit(timers::Stepping::new(rounds, gate)).map(drop),
+            false => self.submit(timers::Churn::new(rounds, gate)).map(drop),
+        })
+    }
+
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
+        crowd::start(self, processes, |number, gate| timers::Waiter {
+            due: due.at(number),
+            gate,
+        })
+    }
+
+    fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
+        let gate = self.gate;
+        (0..processes).try_for_each(|process| {
+            let nap = naps.of(process);
+            self.submit(timers::Sleeper { nap, gate }).map(drop)
+        })
     }
 }
 

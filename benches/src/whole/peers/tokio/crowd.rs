@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-pub(super) fn start(
+/// Starts a task for each number from 0 up, which `wait` makes.
+pub(super) fn start<F: Future<Output = ()> + Send + 'static>(
     tokio: &Tokio,
     processes: u64,
+    wait: impl Fn(u64, UnboundedReceiver<u64>, &'static Gate) -> F,
 ) -> Result<(Duration, Vec<UnboundedSender<u64>>), Error> {
     let mut crowd = Vec::with_capacity(usize::try_from(processes).map_err(failed)?);
     let time = tokio.gate.time(processes, || {
-        for _ in 0..processes {
+        for number in 0..processes {
             let (sender, messages) = unbounded_channel();
-            tokio.runtime.spawn(wait(messages, tokio.gate));
+            tokio.runtime.spawn(wait(number, messages, tokio.gate));
             crowd.push(sender);
         }
         Ok(())
@@ -57,7 +59,7 @@ pub(super) fn due(tokio: &Tokio, board: &Arc<Board>) -> Deliver {
 }
 
 /// Hits the gate when it starts, and when a message ends it.
-async fn wait(mut messages: UnboundedReceiver<u64>, gate: &'static Gate) {
+pub(super) async fn wait(mut messages: UnboundedReceiver<u64>, gate: &'static Gate) {
     gate.hit();
     messages.recv().await.expect("a message");
     gate.hit();

@@ -6,6 +6,7 @@ mod crowd;
 mod fan;
 mod pair;
 mod ring;
+mod timers;
 mod tree;
 mod typed;
 
@@ -15,6 +16,7 @@ use crate::whole::board::Board;
 use crate::whole::contestant::{Contestant, Deliver, Timed, failed};
 use crate::whole::gate::Gate;
 use crate::whole::job::Error;
+use crate::whole::timed::{Due, Naps};
 use crate::whole::turns::{Race, Stuck};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,13 +40,28 @@ impl Tokio {
             gate,
         })
     }
+
+    /// The same with timers.
+    pub(super) fn with_timers(workers: usize, gate: &'static Gate) -> Result<Self, Error> {
+        let runtime = builder(workers).enable_time().build().map_err(failed)?;
+        Ok(Self {
+            runtime,
+            workers,
+            gate,
+        })
+    }
 }
 
-/// A runtime with that many threads, without timers and sockets. No workload needs these, and idle
+/// A runtime with that many threads, without timers and sockets. Few workloads need these, and idle
 /// threads would poll them.
 pub(super) fn runtime(workers: usize) -> Result<Runtime, Error> {
+    builder(workers).build().map_err(failed)
+}
+
+fn builder(workers: usize) -> Builder {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).build().map_err(failed)
+    builder.worker_threads(workers);
+    builder
 }
 
 impl Contestant for Tokio {
@@ -107,7 +124,9 @@ impl Contestant for Tokio {
     }
 
     fn crowd(&self, processes: u64) -> Result<(Duration, Self::Crowd), Error> {
-        crowd::start(self, processes)
+        crowd::start(self, processes, |_, messages, gate| {
+            crowd::wait(messages, gate)
+        })
     }
 
     fn wake(&self, crowd: Self::Crowd) -> Timed {
@@ -144,6 +163,29 @@ impl Contestant for Tokio {
     fn race(&self, race: &'static Race, processes: u64) -> Result<(), Error> {
         for _ in 0..processes {
             drop(self.runtime.spawn(alone::race(race, self.gate)));
+        }
+        Ok(())
+    }
+
+    fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
+        self.gate.time(1, || {
+            drop(
+                self.runtime
+                    .spawn(timers::churn(rounds, has_step, self.gate)),
+            );
+            Ok(())
+        })
+    }
+
+    fn timed_crowd(&self, processes: u64, due: Due) -> Result<(Duration, Self::Crowd), Error> {
+        crowd::start(self, processes, |number, messages, gate| {
+            timers::wait(due.at(number).into(), messages, gate)
+        })
+    }
+
+    fn nap(&self, naps: &'static Naps, processes: u64) -> Result<(), Error> {
+        for process in 0..processes {
+            drop(self.runtime.spawn(timers::nap(naps.of(process), self.gate)));
         }
         Ok(())
     }

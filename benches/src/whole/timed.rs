@@ -1,0 +1,164 @@
+//! How long timers wait (W14 to W17), and how late processes are that sleep (W16).
+
+use super::board::{nanos, units};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Evenly over that time, in no order.
+pub(super) fn scattered(number: u64, over: Duration) -> Duration {
+    Duration::from_nanos(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % nanos(over).max(1))
+}
+
+/// For how long the timer of that number is set that is cancelled: for one to sixty seconds.
+pub(super) fn churn_time(number: u64) -> Duration {
+    Duration::from_secs(1) + scattered(number, Duration::from_secs(59))
+}
+
+/// When the timers of a crowd are due.
+#[derive(Debug, Clone, Copy)]
+pub struct Due {
+    /// None of them earlier.
+    pub first: Instant,
+    /// All of them within this time from then on.
+    pub span: Duration,
+}
+
+impl Due {
+    /// When the timer of that number is.
+    #[must_use]
+    pub fn at(&self, number: u64) -> Instant {
+        self.first + scattered(number, self.span)
+    }
+}
+
+/// The sleeps of many processes.
+#[derive(Debug)]
+pub struct Naps {
+    over: AtomicBool,
+    /// How late each sleeper that has ended was, sleep by sleep, in units of the board.
+    late: Mutex<Vec<Vec<u32>>>,
+}
+
+/// Those of one process.
+#[derive(Debug)]
+pub struct Nap {
+    naps: &'static Naps,
+    number: u64,
+    due: Option<Instant>,
+    late: Vec<u32>,
+}
+
+impl Naps {
+    /// None yet. Never freed.
+    #[must_use]
+    pub fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
+            over: AtomicBool::new(false),
+            late: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// Those of the process of that number.
+    #[must_use]
+    pub fn of(&'static self, process: u64) -> Nap {
+        Nap {
+            naps: self,
+            number: process << 32,
+            due: None,
+            late: Vec::new(),
+        }
+    }
+
+    /// From now on it is over: each process ends when it has slept.
+    pub fn stop(&self) {
+        // Ordering: Relaxed: a flag that stands for nothing else.
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// How late each process was after each sleep, of those that have ended.
+    #[must_use]
+    pub fn late(&self) -> Vec<Vec<u32>> {
+        self.late
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Nap {
+    /// The process has just started, or has slept: for how long it is to sleep now. `None`: it is
+    /// to end.
+    ///
+    /// # Panics
+    /// When it has slept for less than it was told.
+    pub fn next(&mut self) -> Option<Duration> {
+        let now = Instant::now();
+        if let Some(due) = self.due {
+            assert!(now >= due, "a timer is {:?} too early", due - now);
+            self.late.push(units(now - due));
+        }
+        // Ordering: Relaxed: as in `stop`.
+        if self.naps.over.load(Ordering::Relaxed) {
+            let mut all = self
+                .naps
+                .late
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            all.push(std::mem::take(&mut self.late));
+            return None;
+        }
+        let time = Duration::from_millis(1) + scattered(self.number, Duration::from_millis(19));
+        self.number += 1;
+        self.due = Some(now + time);
+        Some(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn times_are_within_their_bounds_and_differ() {
+        let first = Instant::now();
+        let due = Due {
+            first,
+            span: Duration::from_secs(2),
+        };
+        let mut all: Vec<_> = (0..1_000).map(|number| due.at(number)).collect();
+        assert!(all.iter().all(|&at| at >= first && at < first + due.span));
+        assert!(!all.is_sorted());
+        all.sort_unstable();
+        let apart = all.windows(2).map(|two| two[1] - two[0]);
+        assert!(apart.max() < Some(Duration::from_millis(20)));
+        let churn: Vec<_> = (0..1_000).map(churn_time).collect();
+        assert!(churn.iter().all(|time| (1..60).contains(&time.as_secs())));
+    }
+
+    #[test]
+    fn a_process_is_as_late_as_it_comes_until_it_is_over() {
+        let naps = Naps::new();
+        let mut nap = naps.of(3);
+        let time = nap.next().unwrap();
+        assert!(time >= Duration::from_millis(1) && time < Duration::from_millis(20));
+        let late = Duration::from_millis(5);
+        thread::sleep(time + late);
+        assert!(nap.next().is_some() && naps.late().is_empty());
+        thread::sleep(Duration::from_millis(20));
+        naps.stop();
+        assert_eq!(nap.next(), None);
+        let all = naps.late();
+        assert_eq!((all.len(), all[0].len()), (1, 2));
+        assert!(all[0][0] > units(late), "{all:?}");
+    }
+
+    #[test]
+    #[should_panic(expected = "too early")]
+    fn a_process_that_comes_too_early_is_found() {
+        let mut nap = Naps::new().of(0);
+        let _slept = nap.next();
+        let _slept = nap.next();
+    }
+}
