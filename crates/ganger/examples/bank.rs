@@ -1,5 +1,5 @@
-//! A bank: each account is a process, and so is each transfer. A transfer that is refused, or is not
-//! answered in time, is rolled back. `cargo run -p ganger --example bank`
+//! A bank: each account is a process, and so is each transfer. A transfer that is refused, or is
+//! late, is rolled back. `cargo run -p ganger --example bank`
 
 use ganger::prelude::*;
 use std::collections::HashMap;
@@ -26,16 +26,13 @@ pub(crate) struct Ledger {
     kept: Vec<Account>,
 }
 
-impl Actor for Ledger {
-    type Message = Account;
-
-    fn receive(&mut self, ctx: &Context, message: Account, out: &mut StepOutput) -> StepResult {
+impl Ledger {
+    fn apply(&mut self, message: Account) {
         match message {
             Account::Thaw => {
                 self.is_frozen = false;
-                for kept in std::mem::take(&mut self.kept) {
-                    self.receive(ctx, kept, out)?;
-                }
+                let kept = std::mem::take(&mut self.kept);
+                kept.into_iter().for_each(|it| self.apply(it));
             }
             kept if self.is_frozen => self.kept.push(kept),
             Account::Freeze => self.is_frozen = true,
@@ -50,6 +47,14 @@ impl Actor for Ledger {
                 reply.complete(());
             }
         }
+    }
+}
+
+impl Actor for Ledger {
+    type Message = Account;
+
+    fn receive(&mut self, _: &Context, message: Account, _: &mut StepOutput) -> StepResult {
+        self.apply(message);
         Ok(())
     }
 }

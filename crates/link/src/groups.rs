@@ -123,6 +123,9 @@ impl Pick {
     }
 }
 
+/// The name of a group, and its members.
+pub type GroupMembers = (Arc<str>, Vec<Pid>);
+
 impl Groups {
     /// The scope with that name in a scheduler.
     #[must_use]
@@ -159,10 +162,7 @@ impl Groups {
     /// All groups with their members as they are, and every later change of any of them: see
     /// [`Group::monitor`].
     #[must_use]
-    pub fn monitor(
-        &self,
-        to: &Recipient<GroupNotice>,
-    ) -> (Vec<(Arc<str>, Vec<Pid>)>, GroupMonitor) {
+    pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (Vec<GroupMembers>, GroupMonitor) {
         let (outbox, monitor) = Outbox::new(to);
         let mut inner = lock(&self.scope.0);
         inner.monitors.retain(|it| it.is_wanted());

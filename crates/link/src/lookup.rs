@@ -30,8 +30,8 @@ pub trait Lookup {
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError>;
 
     /// Sends the message to the process that has that name, or starts one under that name. Then the
-    /// message is in its mailbox before it can be found. Of several such calls at a time, one starts
-    /// it.
+    /// message is in its mailbox before it can be found. Of several such calls at a time, one
+    /// starts it.
     ///
     /// ```
     /// # use ganger_proc_api::{BoxError, actor_fn};

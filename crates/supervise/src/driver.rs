@@ -471,6 +471,6 @@ fn begin(
     if child.is_registered {
         spawner = spawner.named(&*child.name);
     }
-    let started = spawner.spawn_boxed::<dyn Any>(process, METHOD)?;
+    let started = spawner.spawn_boxed::<dyn Any>(None, process, METHOD)?;
     Ok((started.pid(), view))
 }
