@@ -2,7 +2,9 @@
 
 use crate::support::puppet::puppet;
 use crate::support::*;
-use ganger_proc_api::{Event, Events, ExitCause, ExitNotice, ExitReason, Message, Pid, Withdrawal};
+use ganger_proc_api::{
+    Event, Events, ExitCause, ExitNotice, ExitReason, Message, Pid, UpgradeRequest, Withdrawal,
+};
 use ganger_sched::{Arrived, ExitSignal, Scheduler, SystemEvent};
 use std::sync::mpsc::channel;
 
