@@ -124,7 +124,8 @@ pub trait Actor: Send + 'static {
     }
 
     /// A process that this one [monitors](Context::monitor) has ended. By default the notice is
-    /// dropped. A notice overtakes messages, also those that the process has sent before its end.
+    /// dropped. A notice overtakes messages, also those that the process has sent before its end,
+    /// unless the monitor has chosen otherwise.
     ///
     /// # Errors
     /// As for [`receive`](Self::receive).

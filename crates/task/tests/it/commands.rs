@@ -6,7 +6,7 @@ use ganger_proc_api::{
     TypedCommand,
 };
 use ganger_sched::Scheduler;
-use ganger_task::{Cx, OneOf2, SpawnTask, WaitError, process};
+use ganger_task::{Cx, OneOf2, SpawnTask, StartTask, WaitError, process};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -251,4 +251,38 @@ fn a_monitor_that_is_dropped_leaves_the_others() {
     });
     assert_eq!(number(task.unwrap()), 3);
     assert!(matches!(exit(waits), ExitReason::Done(_)));
+}
+
+// pins: A3, A4, L1
+#[test]
+fn a_task_that_starts_a_process_hears_how_it_ended_however_soon() {
+    let (scheduler, ..) = world();
+    let holder = scheduler.named("taken").spawn_task(async |cx: Cx<u64>| {
+        let _never = cx.recv().await;
+        Ok(())
+    });
+    let holder = holder.unwrap();
+    let task = scheduler.spawn_task(async |cx: Cx| {
+        for round in 0..100_u64 {
+            let fails = async |_: Cx<u64>| Err::<(), _>("no luck".into());
+            let (child, end) = cx.monitored(|spawner| spawner.spawn_task(fails))?;
+            let dropped = cx.monitored(|spawner| spawner.spawn_task(fails))?;
+            drop(dropped);
+            let refused = cx.monitored(|spawner| spawner.named("taken").spawn_task(fails));
+            assert!(refused.unwrap_err().into_process().is_some());
+            let plain = ganger_proc_api::process_fn(|_, _, _| Err("plain".into()));
+            let (_, plain) = cx.monitored(|spawner| spawner.spawn(plain))?;
+            if round % 2 == 0 {
+                assert_eq!(plain.await?.to_string(), "failed: plain");
+                assert_eq!(end.await?.to_string(), "failed: no luck");
+            } else {
+                assert_eq!(end.await?.to_string(), "failed: no luck");
+            }
+            assert!(child.pid() != cx.pid());
+        }
+        Ok(7_u64)
+    });
+    assert_eq!(number(task.unwrap()), 7);
+    scheduler.terminate(holder.pid()).unwrap();
+    exit(holder);
 }
