@@ -7,7 +7,6 @@ use std::time::Duration;
 
 const JOBS: u32 = 20;
 const AT_A_TIME: usize = 4;
-const TRIES: u32 = 3;
 const DEADLINE: Duration = Duration::from_millis(20);
 
 /// Stands for a request, which hangs or fails now and then.
@@ -21,9 +20,9 @@ async fn fetch(cx: &Cx, page: u32, attempt: u32) -> Result<String, BoxError> {
     Ok(format!("page {page}"))
 }
 
-/// Tries until the job is done, with longer and longer pauses. Says whether it is.
+/// Tries three times, with longer and longer pauses. Says whether the job is done.
 async fn job(cx: Cx, page: u32) -> Result<bool, BoxError> {
-    for attempt in 1..=TRIES {
+    for attempt in 1..=3 {
         let fetched = cx.timeout(DEADLINE, fetch(&cx, page, attempt)).await;
         match fetched.map_err(BoxError::from).flatten() {
             Ok(text) => {
