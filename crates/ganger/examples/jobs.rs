@@ -20,7 +20,7 @@ async fn fetch(cx: &Cx, page: u32, attempt: u32) -> Result<String, BoxError> {
     Ok(format!("page {page}"))
 }
 
-/// Tries until the job is done, with longer and longer pauses. Says whether it is.
+/// Tries three times, with longer and longer pauses. Says whether the job is done.
 async fn job(cx: Cx, page: u32) -> Result<bool, BoxError> {
     for attempt in 1..=3 {
         let fetched = cx.timeout(DEADLINE, fetch(&cx, page, attempt)).await;
