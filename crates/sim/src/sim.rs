@@ -230,6 +230,7 @@ impl Sim {
     ///
     /// # Errors
     /// The first run that has failed.
+    #[track_caller]
     pub fn try_seeds(&self, seeds: u64, test: impl Fn(&Rt<'_>)) -> Result<(), FailedRun> {
         for nth in 0..seeds {
             let seed = self.seed.wrapping_add(nth);
