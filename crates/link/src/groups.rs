@@ -93,6 +93,9 @@ pub struct JoinError {
     pub pid: Pid,
 }
 
+/// The groups of a scope that have members, in the order of their names, with these.
+pub type AllMembers = Vec<(Arc<str>, Vec<Pid>)>;
+
 /// What has become of the messages of a broadcast: how many members have taken it, were full, or
 /// were gone. Those that take messages of another type count as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,9 +125,6 @@ impl Pick {
         Self::Key(hasher.finish())
     }
 }
-
-/// The name of a group, and its members.
-pub type GroupMembers = (Arc<str>, Vec<Pid>);
 
 impl Groups {
     /// The scope with that name in a scheduler.
@@ -162,7 +162,7 @@ impl Groups {
     /// All groups with their members as they are, and every later change of any of them: see
     /// [`Group::monitor`].
     #[must_use]
-    pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (Vec<GroupMembers>, GroupMonitor) {
+    pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (AllMembers, GroupMonitor) {
         let (outbox, monitor) = Outbox::new(to);
         let mut inner = lock(&self.scope.0);
         inner.monitors.retain(|it| it.is_wanted());

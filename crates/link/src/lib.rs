@@ -14,7 +14,7 @@ pub use context::{LinkContext, LinkSpawner};
 pub use dead_letters::DeadLetterLog;
 pub use end::End;
 pub use groups::{
-    Delivered, Group, GroupChange, GroupMembers, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
+    AllMembers, Delivered, Group, GroupChange, GroupMonitor, GroupNotice, Groups, JoinError, Pick,
 };
 pub use lookup::{Lookup, LookupError, SpawnOrSendError};
 pub use target::{Target, TargetError};

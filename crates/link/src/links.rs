@@ -328,15 +328,18 @@ impl ExitAction for EndLinks {
         }
     }
 
-    fn tell(mut self: Box<Self>, process: Pid, cause: &ExitCause) {
-        // The error of its start says that it was not started.
-        if let (ExitCause::NotFound, Some((parent, link))) = (cause, self.parent)
+    fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
+        self.links.signal_each(process, self.peers, cause);
+    }
+
+    fn not_started(mut self: Box<Self>, process: Pid) {
+        // The parent has an error that says so.
+        if let Some((parent, link)) = self.parent
             && self.peers.get(&parent) == Some(&link)
         {
             self.peers.remove(&parent);
             lock(&self.links.table).cut(parent, process, link);
         }
-        let peers = std::mem::take(&mut self.peers);
-        self.links.signal_each(process, peers, cause);
+        self.tell(process, &ExitCause::NotFound);
     }
 }

@@ -206,6 +206,24 @@ fn a_child_is_linked_from_its_first_moment_on_however_soon_it_ends() {
     }
 }
 
+// pins: L4
+#[test]
+fn a_child_that_is_linked_to_the_dead_takes_its_parent_along() {
+    let scheduler = start(1);
+    let parent = puppet(&scheduler);
+    parent.tell(|ctx, _| {
+        let nobody = Pid::new(ctx.pid().host(), 4_000_000_000);
+        let child = process_fn(move |ctx, _, _| Ok(ctx.link(nobody)?));
+        ctx.linked().spawn(child)?;
+        Ok(())
+    });
+    let reason = exit(parent.handle);
+    assert!(
+        matches!(reason, ExitReason::Exited(ExitCause::NotFound)),
+        "{reason}"
+    );
+}
+
 // pins: L1
 #[test]
 fn a_child_whose_init_fails_is_an_error_and_no_signal() {

@@ -109,7 +109,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// How many events are left.
+    /// How many events are left, with notices that have been withdrawn.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {

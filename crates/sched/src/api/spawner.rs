@@ -295,7 +295,7 @@ impl<F> Spawner<F> {
     /// Calls `hook` when the process has its PID, and before its `init`: for crates above the
     /// scheduler, which register exit actions there, for instance. The process ends after the hook
     /// at the earliest. When the hook fails or panics, nothing was started. Exit actions are then
-    /// told [`ExitCause::NotFound`](ganger_proc_api::ExitCause::NotFound), as they are when `init`
+    /// told by [`ExitAction::not_started`](crate::ExitAction::not_started), as they are when `init`
     /// fails.
     pub fn before_init(
         mut self,

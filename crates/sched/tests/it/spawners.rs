@@ -6,7 +6,7 @@ use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Message, Payloads, Pid, Process,
     RegisterNameErrorKind, StepOutput, StepResult, SubmitErrorKind, actor_fn, process_fn,
 };
-use ganger_sched::{ContextExt, ExitAction, Scheduler};
+use ganger_sched::{Arrived, ContextExt, ExitAction, ExitSignal, Scheduler, SystemEvent};
 use std::sync::mpsc::{Sender, channel};
 
 /// Ends in its first step, and says what it has seen.
@@ -91,6 +91,31 @@ fn a_child_whose_init_fails_gives_an_error_and_no_notice() {
     parent.has_none_but(99);
     other.has_none_but(99);
     assert_eq!(scheduler.stats().live, 2);
+}
+
+/// Ends the process as one that is linked to a process which was not found.
+#[derive(Debug)]
+struct Lost;
+
+impl ExitSignal for Lost {
+    fn arrive(self: Box<Self>) -> Arrived {
+        Arrived::End(ExitCause::NotFound)
+    }
+}
+
+// pins: L1
+#[test]
+fn a_child_that_has_started_is_told_of_whatever_the_cause() {
+    let scheduler = start(1);
+    let parent = puppet(&scheduler);
+    let handle = scheduler.handle();
+    parent.have(move |ctx, _| {
+        let child = ctx.monitored(5).spawn(waiter())?;
+        handle.send_system(child, SystemEvent::Signal(Box::new(Lost)))?;
+        Ok(())
+    });
+    let (_, tag, cause) = parent.next();
+    assert_eq!((tag, cause), (5, ExitCause::NotFound));
 }
 
 // pins: L1, P1

@@ -1,9 +1,9 @@
 //! What is left when a scheduler halts, and timers that a scheduler does not have.
 
 use ganger_proc_api::{Context, Event, Events, Package, Payload, StepOutput, process_fn};
-use ganger_sched::Scheduler;
+use ganger_sched::{DeadLetter, DeadLetters, DeadReason, Scheduler};
 use ganger_time::{KeyedTimers, StateTimeout, TimerOutput, Timers};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3_600);
@@ -101,4 +101,37 @@ fn a_timer_that_has_failed_is_no_timeout() {
             "it says what to do: {end}"
         );
     }
+}
+
+/// Notes the reasons and topics of dead letters.
+struct Noted(mpsc::Sender<(DeadReason, String)>);
+
+impl DeadLetters for Noted {
+    fn dead_letter(&self, letter: &DeadLetter) {
+        let topic = letter.topic.as_str().to_owned();
+        self.0.send((letter.reason, topic)).unwrap();
+    }
+}
+
+// pins: L8, T2
+#[test]
+fn a_message_that_is_refused_when_it_is_due_is_a_dead_letter() {
+    let timers = Arc::new(Timers::new());
+    let (noted, letters) = mpsc::channel();
+    let builder = Scheduler::builder().workers(1).mailbox_limit(1);
+    let builder = builder.source(timers.clone());
+    let scheduler = builder
+        .dead_letters(Arc::new(Noted(noted)))
+        .build()
+        .unwrap();
+    let waits = || process_fn(|_, _, _| Ok(()));
+    let ended = scheduler.spawn(waits()).unwrap();
+    let pid = ended.pid();
+    scheduler.terminate(pid).unwrap();
+    scheduler.start().unwrap();
+    ended.wait();
+    let _timer = timers.send_after(Duration::ZERO, Package::new(None, pid, "late", ()));
+    let letter = letters.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(letter, (DeadReason::LateEnded, "late".to_owned()));
+    assert!(letters.try_recv().is_err());
 }
