@@ -48,7 +48,7 @@ fire(Job, Seconds) ->
     {Lead, Span} =
         case Job of
             #{size := full} -> {8000, Seconds * 1000};
-            #{size := quick} -> {1000, Seconds * 100}
+            #{size := quick} -> {4000, Seconds * 100}
         end,
     First = measure:nanos() + Lead * 1000000,
     crowd(N, Lead, Span),

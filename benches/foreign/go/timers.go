@@ -99,7 +99,7 @@ func (j job) timerFire(seconds int) ([]sample, error) {
 	// So long it may take to set them. Before the first is due, all of them are set.
 	lead, span := 8*time.Second, time.Duration(seconds)*time.Second
 	if j.quick {
-		lead, span = time.Second, span/10
+		lead, span = 4*time.Second, span/10
 	}
 	n := j.elements()
 	all := newCrowd(n)

@@ -179,8 +179,8 @@ pub trait Contestant {
         Err(unmeasured())
     }
 
-    /// W14: a process sets a timer for [`churn_time`](super::timed::churn_time) and cancels it, so
-    /// often; with `has_step` it continues before it cancels. Then it hits the gate.
+    /// W14: a process sets a timer for `churn_time` of its number and cancels it, so often; with
+    /// `has_step` it continues before it cancels. Then it hits the gate.
     fn timer_churn(&self, rounds: u64, has_step: bool) -> Timed {
         let _ = (rounds, has_step);
         Err(timeless())

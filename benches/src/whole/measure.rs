@@ -392,7 +392,7 @@ impl<C: Contestant> Run<'_, C> {
         let processes = self.job.elements();
         // So long it may take to set them. Before the first is due, all of them are set.
         let (lead, span) = match self.job.is_quick() {
-            true => (1_000, 100 * seconds),
+            true => (4_000, 100 * seconds),
             false => (8_000, 1_000 * seconds),
         };
         let due = Due {
