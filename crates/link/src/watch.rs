@@ -73,8 +73,12 @@ impl Watching {
 
 impl ExitAction for Watching {
     fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
-        if !self.is_spawn || *cause != ExitCause::NotFound {
-            self.notify(cause.clone());
+        self.notify(cause.clone());
+    }
+
+    fn not_started(self: Box<Self>, _: Pid) {
+        if !self.is_spawn {
+            self.notify(ExitCause::NotFound);
         }
     }
 

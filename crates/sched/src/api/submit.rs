@@ -15,7 +15,7 @@ use crate::process::exit_slot::ExitSlot;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
 use crate::turn::finish::take_down;
-use ganger_proc_api::{BoxError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
+use ganger_proc_api::{BoxError, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
 use ganger_sync::fence;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -326,7 +326,7 @@ impl<'a> Place<'a> {
         let late = shared.late.take(task.key());
         ExitActions::apply_late(&mut actions, late, task.pid, counters);
         if let Some(actions) = actions {
-            actions.tell(task.pid, || ExitCause::NotFound, counters);
+            actions.not_started(task.pid, counters);
         }
         error
     }

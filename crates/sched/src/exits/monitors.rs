@@ -22,8 +22,12 @@ struct Monitor {
 
 impl ExitAction for Monitor {
     fn tell(self: Box<Self>, _: Pid, cause: &ExitCause) {
-        if !self.is_spawn || *cause != ExitCause::NotFound {
-            self.notify(cause.clone());
+        self.notify(cause.clone());
+    }
+
+    fn not_started(self: Box<Self>, _: Pid) {
+        if !self.is_spawn {
+            self.notify(ExitCause::NotFound);
         }
     }
 

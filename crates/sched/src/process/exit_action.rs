@@ -57,10 +57,15 @@ pub trait ExitAction: Send + 'static {
     /// Tells others why the process has ended.
     ///
     /// The PID and the place of the process are free, and `Lifecycle::on_complete` has been called.
-    /// The handle does not have the exit reason yet. The cause is [`ExitCause::NotFound`] when the
-    /// process has not been started after all.
+    /// The handle does not have the exit reason yet.
     fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
         let _ = (process, cause);
+    }
+
+    /// In the place of [`tell`](Self::tell): the process has not been started after all, and its
+    /// submitter gets an error that says why. By default it tells [`ExitCause::NotFound`].
+    fn not_started(self: Box<Self>, process: Pid) {
+        self.tell(process, &ExitCause::NotFound);
     }
 
     /// Whether nothing is left to do, because a lock has been given back for instance. Such an

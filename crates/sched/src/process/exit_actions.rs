@@ -217,14 +217,23 @@ impl ExitActions {
     #[cold]
     #[inline(never)]
     pub(crate) fn tell(self, process: Pid, cause: impl FnOnce() -> ExitCause, counters: &Counters) {
-        let Self { actions, calls, .. } = self;
-        if !actions.list.is_empty() {
-            let cause = cause();
-            for action in actions.list {
-                contain_and_report("exit action", process, counters, || {
-                    action.tell(process, &cause);
-                });
+        let cause = (!self.actions.list.is_empty()).then(cause);
+        self.tell_each(process, counters, |action| {
+            if let Some(cause) = &cause {
+                action.tell(process, cause);
             }
+        });
+    }
+
+    /// As [`tell`](Self::tell), where the process was not started after all.
+    pub(crate) fn not_started(self, process: Pid, counters: &Counters) {
+        self.tell_each(process, counters, |action| action.not_started(process));
+    }
+
+    fn tell_each(self, process: Pid, counters: &Counters, tell: impl Fn(Box<dyn ExitAction>)) {
+        let Self { actions, calls, .. } = self;
+        for action in actions.list {
+            contain_and_report("exit action", process, counters, || tell(action));
         }
         for call in calls.list.iter().filter_map(|it| it.call.upgrade()) {
             contain_and_report("on_end", process, counters, move || call.call());
