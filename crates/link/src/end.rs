@@ -1,8 +1,10 @@
 //! The end of a process, for any number of threads and tasks that wait for it.
 
+use crate::contain::contain;
 use ganger_proc_api::{ExitCause, Pid};
 use ganger_sched::{ExitAction, Handle};
 use ganger_sync::sync::{Condvar, Mutex, lock};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, Weak};
@@ -47,7 +49,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     cause: Option<ExitCause>,
-    wakers: Vec<(u64, Waker)>,
+    wakers: BTreeMap<u64, Waker>,
     /// The number of the last clone.
     last: u64,
 }
@@ -74,8 +76,9 @@ impl Shared {
         let wakers = std::mem::take(&mut state.wakers);
         drop(state);
         self.has_ended.notify_all();
-        for (_, waker) in wakers {
-            waker.wake();
+        for waker in wakers.into_values() {
+            // Each alone: the others are to be woken as well.
+            contain(|| waker.wake());
         }
     }
 }
@@ -140,14 +143,7 @@ impl Future for End {
         if let Some(cause) = &state.cause {
             return Poll::Ready(cause.clone());
         }
-        let number = self.number;
-        let before = match state.wakers.iter_mut().find(|it| it.0 == number) {
-            Some((_, before)) => Some(std::mem::replace(before, waker)),
-            None => {
-                state.wakers.push((number, waker));
-                None
-            }
-        };
+        let before = state.wakers.insert(self.number, waker);
         drop(state);
         // A waker's destructor is another's code.
         drop(before);
@@ -170,8 +166,7 @@ impl Clone for End {
 impl Drop for End {
     fn drop(&mut self) {
         let mut state = lock(&self.shared.state);
-        let at = state.wakers.iter().position(|it| it.0 == self.number);
-        let waker = at.map(|at| state.wakers.swap_remove(at));
+        let waker = state.wakers.remove(&self.number);
         drop(state);
         drop(waker);
     }

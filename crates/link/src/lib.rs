@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod contain;
 mod context;
 mod dead_letters;
 mod end;
 mod groups;
 mod links;
 mod lookup;
+mod shrink;
 mod target;
 mod watch;
 

@@ -23,6 +23,7 @@
 //! All is under one lock, which is held for O(1), and for O(n) in the links of a process that ends.
 //! No process runs and no signal is sent under it.
 
+use crate::shrink::shrink;
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::{Address, Arrived, ExitAction, ExitSignal, Handle, SystemEvent, WeakHandle};
 use ganger_sync::sync::{Mutex, lock};
@@ -112,11 +113,12 @@ impl Table {
     /// Takes the node with that number out.
     fn take(&mut self, process: Pid, number: u64) -> Option<Node> {
         let node = self.nodes.get(&process)?;
-        if node.number == number {
-            self.nodes.remove(&process)
-        } else {
-            None
+        if node.number != number {
+            return None;
         }
+        let node = self.nodes.remove(&process);
+        shrink(&mut self.nodes);
+        node
     }
 }
 
@@ -182,6 +184,10 @@ impl Links {
         let found = scheduler.address(peer);
         let is_there = found.is_some_and(|peer| self.enter(&peer));
         let mut table = lock(&self.table);
+        if !table.nodes.contains_key(&pid) {
+            // The process has ended meanwhile: this is another thread.
+            return;
+        }
         let ours = table.link_of(pid, peer);
         if is_there && table.nodes.contains_key(&peer) {
             if ours.is_none() || ours != table.link_of(peer, pid) {
@@ -202,6 +208,10 @@ impl Links {
         }
         let (parent, child) = (parent.pid(), child.pid());
         let mut table = lock(&self.table);
+        if !table.nodes.contains_key(&parent) {
+            // It has ended meanwhile: this is another thread.
+            return false;
+        }
         let link = table.link_of(parent, child);
         let link = link.unwrap_or_else(|| table.tie(parent, child));
         if let Some(node) = table.nodes.get_mut(&child) {
@@ -299,9 +309,8 @@ impl ExitSignal for Signal {
         if link.is_none() {
             return Arrived::Notice(notice);
         }
-        let told = Withdrawal::default();
-        let notice = notice.withdrawn_by(&told);
-        node.told.insert(from, told);
+        // Of one that has had several links, no notice may have been shown.
+        let notice = notice.withdrawn_by(node.told.entry(from).or_default());
         if node.told.len() >= node.sweep {
             node.told.retain(|_, told| told.is_shared());
             node.sweep = SWEEP.max(2 * node.told.len());
@@ -328,12 +337,13 @@ impl ExitAction for EndLinks {
         }
     }
 
-    fn tell(self: Box<Self>, process: Pid, cause: &ExitCause) {
-        self.links.signal_each(process, self.peers, cause);
+    fn tell(mut self: Box<Self>, process: Pid, cause: &ExitCause) {
+        let peers = std::mem::take(&mut self.peers);
+        self.links.signal_each(process, peers, cause);
     }
 
     fn not_started(mut self: Box<Self>, process: Pid) {
-        // The parent has an error that says so.
+        // The error of its start says so to the parent.
         if let Some((parent, link)) = self.parent
             && self.peers.get(&parent) == Some(&link)
         {

@@ -154,7 +154,10 @@ impl CompletionSink for Within {
             waiting.is_dropped = true;
             return;
         }
-        self.finish(Err(CommandError::Dropped));
+        // The completer of the yield knows whether the process that drops it is about to end.
+        if let Some((completer, _)) = self.end() {
+            drop(completer);
+        }
     }
 
     fn pid(&self) -> Option<Pid> {

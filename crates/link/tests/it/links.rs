@@ -1,7 +1,7 @@
 //! Links: beside a plain model, and rule by rule.
 
 use crate::support::*;
-use ganger_link::{LinkContext, LinkSpawner, TargetError};
+use ganger_link::{Lane, LinkContext, LinkSpawner, TargetError};
 use ganger_proc_api::{
     BoxError, Context, Events, ExitCause, ExitReason, Payloads, Pid, Process, StepOutput,
     StepResult, SubmitErrorKind, process_fn,
@@ -10,6 +10,7 @@ use ganger_sched::ContextExt;
 use ganger_sim::Sim;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 const TAG: u64 = 77;
 const PROCESSES: usize = 6;
@@ -347,4 +348,61 @@ fn many_that_are_linked_end_together() {
         assert!(begin.elapsed() < PATIENCE);
         std::thread::yield_now();
     }
+}
+
+// pins: P12
+#[test]
+fn a_child_that_ends_by_a_link_to_the_dead_has_been_started_and_is_told_of() {
+    let scheduler = start(2);
+    let gone = scheduler.spawn(process_fn(|_, _, out| Ok(out.done(()))));
+    let gone = gone.unwrap();
+    let dead = gone.pid();
+    exit(gone);
+    let parent = puppet(&scheduler);
+    parent.have(move |ctx, _| {
+        ctx.trap_exits(1);
+        let spawner = ctx.linked().watched(2, Lane::Overtaking).monitored(3);
+        spawner.spawn(process_fn(move |ctx, _, _| Ok(ctx.link(dead)?)))?;
+        Ok(())
+    });
+    let begin = Instant::now();
+    let mut told = Vec::new();
+    while told.len() < 3 && begin.elapsed() < PATIENCE {
+        parent.have(|_, _| Ok(()));
+        told.extend(parent.told());
+    }
+    let mut told: Vec<_> = told.into_iter().map(|it| (it.1, it.2)).collect();
+    told.sort_unstable_by_key(|it| it.0);
+    assert_eq!(told, [1, 2, 3].map(|tag| (tag, ExitCause::NotFound)));
+}
+
+#[test]
+fn an_unlink_withdraws_each_notice_of_a_peer_that_was_linked_to_anew() {
+    let scheduler = start(1);
+    let gone = scheduler.spawn(process_fn(|_, _, out| Ok(out.done(()))));
+    let gone = gone.unwrap();
+    let dead = gone.pid();
+    exit(gone);
+    let told = scheduler.spawn(process_fn({
+        let mut step = 0;
+        move |ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput| {
+            step += 1;
+            match step {
+                1 => ctx.trap_exits(1),
+                // The notice of the first one is left.
+                2 | 3 => ctx.link(dead)?,
+                4 => {
+                    assert_eq!(events.len(), 2);
+                    ctx.unlink(dead)?;
+                    assert!(events.next().is_none());
+                    out.done(());
+                    return Ok(());
+                }
+                _ => return Err("too many steps".into()),
+            }
+            out.go_on();
+            Ok(())
+        }
+    }));
+    assert!(exit(told.unwrap()).is_done());
 }

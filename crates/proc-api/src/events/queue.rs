@@ -138,8 +138,17 @@ impl<'a> Events<'a> {
 
     /// Takes the first event for which `wanted` holds. The others keep their order. O(events).
     pub fn take_where(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Option<Event> {
-        self.queue
-            .take_where(&mut |event| !is_withdrawn(event) && wanted(event))
+        let mut has_withdrawn = false;
+        let taken = self.queue.take_where(&mut |event| {
+            if is_withdrawn(event) {
+                has_withdrawn = true;
+                return false;
+            }
+            wanted(event)
+        });
+        // So that they do not pile up where all events are taken in this way.
+        while has_withdrawn && self.queue.take_where(&mut is_withdrawn).is_some() {}
+        taken
     }
 
     /// As [`take_where`](Self::take_where), among the new messages and completions at the least:

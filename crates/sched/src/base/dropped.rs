@@ -111,7 +111,6 @@ fn answer_each(error: &dyn Fn() -> CommandError) {
 }
 
 /// Calls `f` as if on another thread, which is in no scope.
-#[cfg(feature = "sim")]
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
     struct Return(u32);
     impl Drop for Return {

@@ -38,7 +38,8 @@ fn block_if(may_block: impl FnOnce(bool) -> bool, f: impl FnOnce()) -> bool {
         let can_replace = queue.is_none_or(|queue| queue.shared.prepare_to_block(queue.index));
         let blocks = may_block(can_replace);
         if blocks {
-            f();
+            // Nor is what `f` drops kept, for which it may wait then.
+            dropped::outside(f);
         }
         blocks
     })

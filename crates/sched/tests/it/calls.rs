@@ -136,6 +136,31 @@ fn a_reply_that_is_dropped_is_an_answer() {
     assert!(is_refused || has_ended(&error));
 }
 
+// pins: C2
+#[test]
+fn a_reply_that_is_dropped_where_the_step_blocks_is_an_answer_at_once() {
+    let scheduler = start(2);
+    let (sender, goes_on) = channel();
+    let goes_on = std::sync::Mutex::new(goes_on);
+    let asked = scheduler.spawn_actor(actor_fn(
+        move |ctx: &Context, reply: Reply<u64>, out: &mut StepOutput| {
+            // The one that asks has it go on.
+            let goes_on = goes_on.lock().unwrap();
+            let went_on = ctx.blocking(|| {
+                drop(reply);
+                goes_on.recv_timeout(PATIENCE).is_ok()
+            });
+            out.done(went_on);
+            Ok(())
+        },
+    ));
+    let asked = asked.unwrap();
+    let error = asked.call(|it| it).wait_timeout(PATIENCE).unwrap_err();
+    assert!(matches!(error, CommandError::Dropped), "{error}");
+    sender.send(()).unwrap();
+    assert!(asked.wait().take::<bool>().unwrap());
+}
+
 /// Ends without an answer, in one of these ways.
 #[derive(Clone, Copy)]
 enum Way {

@@ -180,3 +180,22 @@ fn an_answer_races_with_the_deadline_and_one_of_them_counts() {
     }
     assert!(answers > 0 && timeouts > 0, "{answers} {timeouts}");
 }
+
+// pins: C2
+#[test]
+fn the_end_of_the_process_that_is_asked_is_the_answer_also_within_a_time() {
+    sim(5).run(|rt| {
+        let mut kept = Vec::new();
+        let keeps = rt.spawn_actor(actor_fn(move |_, reply: Reply<u64>, _| {
+            kept.push(reply);
+            Ok(())
+        }));
+        let keeps = keeps.unwrap();
+        let asks = rt.spawn_actor(Asks(Some(keeps.address().clone()))).unwrap();
+        rt.run_for(ms(5));
+        rt.terminate(keeps.pid()).unwrap();
+        let ended = "other: no answer: the process that was asked has ended: terminated";
+        assert_eq!(heard(rt, asks), Err(ended.to_owned()));
+        assert_eq!((stats(rt).pending, stats(rt).cancelled), (0, 1));
+    });
+}
