@@ -2,8 +2,8 @@
 //!
 //! **Protocol.** A watch is an exit action of its target. It shares a [`Withdrawal`] with the
 //! caller. The end of the watch withdraws: the notice is then neither sent nor shown, and the
-//! action says that it is over. The target drops what is over now and then, so the end of a watch is O(1)
-//! and asks nothing of the target.
+//! action says that it is over. The target drops what is over now and then, so the end of a watch
+//! is O(1) and asks nothing of the target.
 
 use ganger_proc_api::{ExitCause, ExitNotice, Pid, Tag, Withdrawal};
 use ganger_sched::{Address, ExitAction, Handle, SystemEvent};
