@@ -29,8 +29,8 @@ pub trait Lookup {
     /// [`LookupError`] when no process has the name, or it takes other messages.
     fn lookup<M: 'static>(&self, name: &str) -> Result<Address<M>, LookupError>;
 
-    /// Sends the message to the process that has that name, or starts one under that name. Then the
-    /// message is in its mailbox before it can be found. Of several such calls at a time, one
+    /// Sends the message to the process that has that name, or starts one under that name. Then
+    /// the message is in its mailbox before it can be found. Of several such calls at a time, one
     /// starts it.
     ///
     /// ```
