@@ -5,7 +5,7 @@ use super::source::Source;
 use std::collections::BTreeSet;
 
 /// Letter, first and last number.
-const PROMISES: [(char, u32, u32); 7] = [
+const PROMISES: [(char, u32, u32); 8] = [
     ('P', 1, 15),
     ('G', 1, 8),
     ('T', 1, 8),
@@ -13,6 +13,7 @@ const PROMISES: [(char, u32, u32); 7] = [
     ('D', 1, 4),
     ('A', 1, 9),
     ('S', 1, 13),
+    ('W', 1, 7),
 ];
 
 /// Promises that need no test to pin them; one may.
