@@ -28,8 +28,8 @@ pub use ganger_link::{
 #[doc(no_inline)]
 #[cfg(feature = "supervise")]
 pub use ganger_supervise::{
-    AutoShutdown, BackOff, Child, ChildInfo, ChildState, Poison, Restart, StopTime, Supervisor,
-    Tree, TreeHandle,
+    AutoShutdown, BackOff, Child, ChildInfo, ChildState, Overload, Poison, Pool, PoolError,
+    PoolHandle, Restart, StopTime, Supervisor, Tree, TreeHandle,
 };
 #[doc(no_inline)]
 #[cfg(feature = "task")]

@@ -196,8 +196,8 @@ impl Child {
     /// let tree = Supervisor::one_for_one()
     ///     .with(Child::new("divide", divide).in_place())
     ///     .start(&scheduler)?;
-    /// let divide = tree.address("divide").ok_or("it runs")?;
-    /// for by in [0_u32, 1, 3] {
+    /// let divide = tree.address::<u32>("divide").ok_or("it runs")?;
+    /// for by in [0, 1, 3] {
     ///     divide.send(by)?; // The first one panics. The others are not lost.
     /// }
     /// # Ok::<(), BoxError>(())

@@ -6,7 +6,7 @@ use ganger_proc_api::{
     BoxError, Context, Event, Events, ExitCause, Payloads, Pid, Process, StepOutput, StepResult,
     Symbol, Tag,
 };
-use ganger_sched::{ExitAction, Handle, Moment, WeakHandle};
+use ganger_sched::{ContextExt, ExitAction, Handle, Moment, WeakHandle};
 use ganger_sync::sync::Mutex;
 use ganger_time::{TimerOutput, Timers};
 use std::collections::BTreeMap;
@@ -40,11 +40,26 @@ impl ExitAction for Orphans {
         let pids: Vec<_> = left.iter().filter_map(|it| it.1.pid).collect();
         let strategy = self.view.strategy;
         if stop_them(&scheduler, strategy, left).is_err() {
-            for pid in pids.into_iter().rev() {
-                // One that is not found has ended.
-                let _ = scheduler.terminate(pid);
-            }
+            terminate(&scheduler, &pids);
         }
+    }
+}
+
+/// The exit action of a guardian: ends what that has left, if it ends before its time.
+struct LastResort(WeakHandle, Vec<Pid>);
+
+impl ExitAction for LastResort {
+    fn tell(self: Box<Self>, _: Pid, _: &ExitCause) {
+        if let Some(scheduler) = self.0.upgrade() {
+            terminate(&scheduler, &self.1);
+        }
+    }
+}
+
+fn terminate(scheduler: &Handle, pids: &[Pid]) {
+    for pid in pids.iter().rev() {
+        // One that is not found has ended.
+        let _ = scheduler.terminate(*pid);
     }
 }
 
@@ -93,6 +108,10 @@ const DUE: Tag = 1;
 
 impl Process for Guardian {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
+        if let Some(scheduler) = ctx.scheduler() {
+            let pids = self.children.values().copied().collect();
+            ctx.add_exit_action(Box::new(LastResort(scheduler, pids)))?;
+        }
         for (id, pid) in &self.children {
             ctx.monitor(*pid, id.0)?;
         }

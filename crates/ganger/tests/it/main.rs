@@ -7,6 +7,7 @@ mod first_programs;
 #[cfg(feature = "relay")]
 mod in_front;
 #[cfg(feature = "relay")]
+mod pool;
 mod support;
 mod tasks_with_timers;
 mod tree;

@@ -1,5 +1,7 @@
 //! Supervisors and pools, as their users see them.
 
+mod chaos;
 mod in_place;
+mod pools;
 mod support;
 mod trees;

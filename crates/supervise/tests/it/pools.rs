@@ -1,0 +1,282 @@
+//! Pools.
+
+use crate::support::*;
+use ganger_proc_api::{BoxError, CommandError, ExitReason};
+use ganger_supervise::{Overload, Pool, PoolError, Routing};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+fn why(error: &CommandError) -> Option<&PoolError> {
+    match error {
+        CommandError::Failed(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// Ends with 100 divided by the job; a job of 0 panics.
+fn divide() -> impl FnMut(u32) -> Result<u32, BoxError> + Send + 'static {
+    |by| {
+        if by == 13 {
+            Err("no 13".into())
+        } else {
+            Ok(100 / by)
+        }
+    }
+}
+
+// pins: W1
+#[test]
+fn a_pool_answers_and_a_worker_that_panics_is_replaced() {
+    sim(30).check_seeds(40, |rt| {
+        let pool = Pool::new(2, divide).start(rt).unwrap();
+        let calls: Vec<_> = [1, 2, 0, 4, 13, 5].map(|by| pool.call(by).begin()).into();
+        rt.settle();
+        let answers: Vec<_> = calls
+            .into_iter()
+            .map(|it| it.wait().map_err(|it| it.to_string()))
+            .collect();
+        let is = |index: usize, answer| assert_eq!(answers[index], Ok::<u32, String>(answer));
+        is(0, 100);
+        is(1, 50);
+        is(3, 25);
+        is(5, 20);
+        assert!(answers[2].as_ref().unwrap_err().contains("panicked"));
+        assert!(answers[4].as_ref().unwrap_err().contains("no 13"));
+        let stats = pool.stats();
+        assert_eq!((stats.served, stats.panicked, stats.workers), (5, 1, 2));
+        assert_eq!((stats.queued, stats.in_flight, stats.idle), (0, 0, 2));
+        pool.begin_stop();
+        let end = rt.wait(pool.into_tree().into_handle());
+        assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
+    });
+}
+
+// pins: W2
+#[test]
+fn a_stop_serves_what_was_admitted_and_refuses_the_rest() {
+    sim(31).check_seeds(100, |rt| {
+        let done = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&done);
+        let work = move || {
+            let count = Arc::clone(&count);
+            move |panics: bool| {
+                count.fetch_add(1, Ordering::Relaxed);
+                assert!(!panics, "on purpose");
+                Ok(())
+            }
+        };
+        let pool = Pool::new(2, work).start(rt).unwrap();
+        let mut calls = Vec::new();
+        let stop = rt.choose(20);
+        for number in 0..20 {
+            if number == stop {
+                for _ in 0..rt.choose(30) {
+                    rt.step();
+                }
+                pool.begin_stop();
+            }
+            calls.push(pool.call(number % 7 == 3).begin());
+        }
+        let end = rt.wait(pool.into_tree().into_handle());
+        assert!(matches!(end, ExitReason::Cancelled(_)), "{end}");
+        let (mut served, mut refused) = (0, 0);
+        for call in calls {
+            match call.wait() {
+                Ok(()) => served += 1,
+                Err(error) => match why(&error) {
+                    Some(PoolError::Panicked(_)) => served += 1,
+                    // Its message was in the mailbox of the front when that ended, or came later.
+                    Some(PoolError::Stopping) | None => refused += 1,
+                    Some(other) => panic!("{other}"),
+                },
+            }
+        }
+        assert_eq!(
+            (served, served + refused),
+            (done.load(Ordering::Relaxed), 20)
+        );
+    });
+}
+
+// pins: W3
+#[test]
+fn a_job_that_panics_is_tried_again_and_what_waits_for_the_worker_stays() {
+    sim(32).check_seeds(40, |rt| {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&tries);
+        let work = move || {
+            let count = Arc::clone(&count);
+            move |(number, fails): (usize, usize)| {
+                if fails > 0 {
+                    let tried = count.fetch_add(1, Ordering::Relaxed);
+                    assert!(tried >= fails, "on purpose");
+                }
+                Ok(number)
+            }
+        };
+        let pool = Pool::new(1, work).retries(2).start(rt).unwrap();
+        let calls = [(0, 0), (1, 2), (2, 0)].map(|job| pool.call_by("key", job).begin());
+        rt.settle();
+        for (index, call) in calls.into_iter().enumerate() {
+            assert_eq!(call.wait().unwrap(), index);
+        }
+        assert_eq!(
+            (tries.load(Ordering::Relaxed), pool.stats().retried),
+            (3, 2)
+        );
+        pool.begin_stop();
+        rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+// pins: W4
+#[test]
+fn too_many_jobs_are_refused_by_the_policy_and_old_ones_are_not_begun() {
+    for (overload, expected) in [
+        (Overload::RefuseNewest, [true, true, false, false]),
+        (Overload::RefuseOldest, [false, false, true, true]),
+        (Overload::Wait, [true; 4]),
+    ] {
+        sim(33).check_seeds(20, |rt| {
+            let pool = Pool::new(1, divide).queue(2, overload).start(rt).unwrap();
+            pool.suspend();
+            let calls = [1, 2, 3, 4].map(|by| pool.call(by).begin());
+            rt.settle();
+            pool.resume();
+            rt.settle();
+            let got = calls.map(|call| call.wait());
+            for (index, got) in got.iter().enumerate() {
+                match got {
+                    Ok(_) => assert!(expected[index], "{overload:?} {index}"),
+                    Err(error) => {
+                        assert!(!expected[index], "{overload:?} {index}");
+                        assert_eq!(why(error), Some(&PoolError::Full { queued: 2 }));
+                    }
+                }
+            }
+            pool.begin_stop();
+            rt.wait(pool.into_tree().into_handle());
+        });
+    }
+    sim(34).check_seeds(20, |rt| {
+        let pool = Pool::new(1, divide)
+            .time_to_live(secs(1))
+            .start(rt)
+            .unwrap();
+        pool.suspend();
+        let old = pool.call(1).begin();
+        rt.settle();
+        rt.run_for(secs(2));
+        let new = pool.call(1).begin();
+        rt.settle();
+        pool.resume();
+        rt.settle();
+        assert_eq!(why(&old.wait().unwrap_err()), Some(&PoolError::Expired));
+        assert_eq!(new.wait().unwrap(), 100);
+        pool.begin_stop();
+        rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+// pins: W5
+#[test]
+fn a_caller_that_leaves_passes_its_turn_on() {
+    sim(35).check_seeds(40, |rt| {
+        let pool = Pool::new(1, divide).start(rt).unwrap();
+        pool.suspend();
+        let leaves = pool.call(0).begin();
+        let stays = pool.call(2).begin();
+        rt.settle();
+        drop(leaves);
+        pool.resume();
+        rt.settle();
+        assert_eq!(stays.wait().unwrap(), 50);
+        let stats = pool.stats();
+        assert_eq!((stats.left, stats.panicked, stats.served), (1, 0, 1));
+        pool.begin_stop();
+        rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+// pins: W6
+#[test]
+fn a_key_leads_to_one_worker_and_the_others_share() {
+    sim(36).check_seeds(20, |rt| {
+        let next = AtomicUsize::new(0);
+        // Each worker answers with its number.
+        let make = move || {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            move |(): ()| Ok(number)
+        };
+        let pool = Pool::new(4, make)
+            .routing(Routing::RoundRobin)
+            .start(rt)
+            .unwrap();
+        let answer = |call: ganger_sched::Call<usize>| rt.answer(call).unwrap();
+        for key in 0..20 {
+            let first = answer(pool.call_by(key, ()));
+            assert_eq!(answer(pool.call_by(key, ())), first);
+        }
+        let all: HashSet<_> = (0..4).map(|_| answer(pool.call(()))).collect();
+        assert_eq!(all.len(), 4);
+        pool.begin_stop();
+        rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+// pins: W7
+#[test]
+fn a_lazy_pool_has_workers_while_there_are_jobs() {
+    sim(37).check_seeds(40, |rt| {
+        let pool = Pool::new(3, divide).lazy(secs(30)).start(rt).unwrap();
+        assert_eq!(pool.stats().workers, 0);
+        let calls = [1, 2, 0, 4, 5].map(|by| pool.call(by).begin());
+        rt.run_for(secs(1));
+        assert_eq!(pool.stats().served, 4);
+        let workers = pool.stats().workers;
+        assert!((1..=3).contains(&workers), "{workers}");
+        drop(calls);
+        rt.run_for(secs(40));
+        assert_eq!((pool.stats().workers, pool.stats().idle), (0, 0));
+        assert_eq!(rt.answer(pool.call(4)).unwrap(), 25);
+        pool.begin_stop();
+        rt.wait(pool.into_tree().into_handle());
+    });
+}
+
+// pins: W1, W2
+#[test]
+fn many_callers_on_threads_get_their_own_answers() {
+    let scheduler = start(2);
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let theirs = Arc::clone(&seen);
+    let work = move || {
+        let seen = Arc::clone(&theirs);
+        move |job: u64| {
+            assert!(
+                seen.lock().unwrap().insert(job),
+                "a job is carried out once"
+            );
+            Ok(job * 2)
+        }
+    };
+    let pool = Pool::new(4, work).start(&scheduler).unwrap();
+    thread::scope(|scope| {
+        for caller in 0..4_u64 {
+            let remote = pool.remote();
+            scope.spawn(move || {
+                for number in 0..500 {
+                    let job = caller * 1_000 + number;
+                    assert_eq!(remote.call(job).wait().unwrap(), 2 * job);
+                }
+            });
+        }
+    });
+    assert_eq!(
+        (seen.lock().unwrap().len(), pool.stats().served),
+        (2_000, 2_000)
+    );
+    assert!(matches!(pool.stop(), ExitReason::Cancelled(_)));
+}
