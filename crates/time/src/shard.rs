@@ -187,6 +187,13 @@ impl Shard {
         entries
     }
 
+    /// Gives memory back that no timer needs.
+    pub(crate) fn release_memory(&mut self) {
+        if let Some(wheel) = &mut self.wheel {
+            wheel.shrink();
+        }
+    }
+
     pub(crate) fn add_to(&self, stats: &mut TimerStats) {
         stats.pending += self.wheel.as_ref().map_or(0, Wheel::len);
         stats.armed += self.armed;

@@ -164,6 +164,12 @@ impl Source for Timers {
         }
     }
 
+    fn release_memory(&self) {
+        for shard in &self.inner.attached().shards {
+            lock(shard).release_memory();
+        }
+    }
+
     fn detach(&self) {
         let Attached { alarm, shards } = self.inner.attached();
         let close = |(number, shard)| lock(shard).close(alarm, Seat::from_number(number));

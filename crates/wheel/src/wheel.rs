@@ -3,6 +3,7 @@
 use crate::entries::{Entries, Key};
 use crate::slots::{Item, LEVELS, SLOT_BITS, SlotId, Slots};
 use alloc::boxed::Box;
+use core::ops::{Deref, DerefMut};
 use core::{fmt, hint, iter};
 
 /// How many of the lowest bits of a deadline a tick leaves out.
@@ -12,7 +13,7 @@ const TICK_BITS: u32 = 10;
 /// [crate's page](crate).
 pub struct Wheel<T> {
     entries: Entries<T>,
-    slots: Box<Slots>,
+    slots: LazySlots,
     /// The tick that all slots are relative to. No used slot begins before it.
     elapsed: u64,
     /// The slot that is being emptied, if there is one: it comes before all others.
@@ -23,13 +24,13 @@ impl<T> Wheel<T> {
     /// The length of a tick, in units: 1024. With nanoseconds that is about a microsecond.
     pub const TICK: u64 = 1 << TICK_BITS;
 
-    /// An empty wheel, whose time is 0. It takes about 9 KiB, and blocks of timers from the first
-    /// one on.
+    /// An empty wheel, whose time is 0. From the first timer on it takes about 9 KiB, and blocks of
+    /// timers.
     #[must_use]
     pub fn new() -> Self {
         Self {
             entries: Entries::new(),
-            slots: Box::new(Slots::new()),
+            slots: LazySlots(None),
             elapsed: 0,
             current: SlotId::NONE,
         }
@@ -172,6 +173,10 @@ impl<T> Wheel<T> {
     /// the timers that there have been at once.
     pub fn shrink(&mut self) {
         self.entries.shrink();
+        if self.is_empty() {
+            self.slots = LazySlots(None);
+            return;
+        }
         let entries = &mut self.entries;
         self.slots
             .shrink(|index, place| entries.set_place(index, place));
@@ -227,7 +232,8 @@ impl<T> Wheel<T> {
     }
 
     fn put(&mut self, item: Item) {
-        let place = self.slots.push(self.slot_of(item.at), item);
+        let slot = self.slot_of(item.at);
+        let place = self.slots.push(slot, item);
         self.entries.set_place(item.index, place);
     }
 
@@ -237,6 +243,26 @@ impl<T> Wheel<T> {
         let moved = self.slots.remove(place);
         self.entries.set_place(moved, place);
         Some(())
+    }
+}
+
+/// The slots, which take no memory while there has been no timer.
+struct LazySlots(Option<Box<Slots>>);
+
+/// Those of a wheel without timers.
+static EMPTY: Slots = Slots::new();
+
+impl Deref for LazySlots {
+    type Target = Slots;
+
+    fn deref(&self) -> &Slots {
+        self.0.as_deref().unwrap_or(&EMPTY)
+    }
+}
+
+impl DerefMut for LazySlots {
+    fn deref_mut(&mut self) -> &mut Slots {
+        self.0.get_or_insert_with(|| Box::new(Slots::new()))
     }
 }
 

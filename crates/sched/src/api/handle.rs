@@ -391,6 +391,7 @@ impl Handle {
         self.shared.registry.release();
         self.shared.late.release();
         self.shared.taken_back.release();
+        self.shared.release_sources();
         ganger_mpsc::node_cache::clear();
         trim_heap();
     }

@@ -63,6 +63,10 @@ pub trait Source: Any + Send + Sync {
         let _ = (seat, key);
     }
 
+    /// Gives memory back that nothing needs that is there now: see
+    /// [`Handle::release_memory`](crate::Handle::release_memory).
+    fn release_memory(&self) {}
+
     /// The scheduler has halted: drops what is to come, and takes no more. Called by each thread
     /// that ends; what is there before the last of these calls goes with it.
     fn detach(&self);
@@ -245,6 +249,13 @@ impl Shared {
     pub(crate) fn detach_sources(&self) {
         for source in &self.sources {
             self.contain_source(|| source.detach());
+        }
+    }
+
+    /// Has the sources give memory back.
+    pub(crate) fn release_sources(&self) {
+        for source in &self.sources {
+            self.contain_source(|| source.release_memory());
         }
     }
 
