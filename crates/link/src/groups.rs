@@ -9,6 +9,7 @@
 
 mod outbox;
 
+use crate::shrink::shrink;
 use ganger_proc_api::{Message, Pid, SendErrorKind};
 use ganger_sched::{Address, ExitAction, Handle, Recipient};
 use ganger_sync::sync::{Mutex, lock};
@@ -17,7 +18,7 @@ pub use outbox::{GroupChange, GroupMonitor, GroupNotice};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// The scopes of a scheduler, by their names.
 #[derive(Default)]
@@ -61,8 +62,8 @@ struct Inner {
     groups: BTreeMap<Arc<str>, Members>,
     joined: HashMap<Pid, Joined>,
     /// Monitors of the whole scope.
-    monitors: Vec<Arc<Outbox>>,
-    /// The number of the last join.
+    monitors: BTreeMap<u64, Arc<Outbox>>,
+    /// The number of the last join or monitor.
     last: u64,
 }
 
@@ -70,15 +71,15 @@ struct Inner {
 struct Joined {
     number: u64,
     process: Address,
-    /// How often it is in each group.
-    groups: BTreeMap<Arc<str>, usize>,
+    /// The numbers of its joins of each group.
+    groups: BTreeMap<Arc<str>, Vec<u64>>,
 }
 
 #[derive(Default)]
 struct Members {
     /// One for each join, in their order.
     joins: BTreeMap<u64, Address>,
-    monitors: Vec<Arc<Outbox>>,
+    monitors: BTreeMap<u64, Arc<Outbox>>,
     /// Each member once. None after a change.
     snapshot: Option<Arc<[Address]>>,
     /// Whose turn it is.
@@ -163,15 +164,21 @@ impl Groups {
     /// [`Group::monitor`].
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (AllMembers, GroupMonitor) {
-        let (outbox, monitor) = Outbox::new(to);
+        let outbox = Outbox::new(to);
         let mut inner = lock(&self.scope.0);
-        inner.monitors.retain(|it| it.is_wanted());
-        inner.monitors.push(Arc::clone(&outbox));
+        let number = inner.next();
+        inner.monitors.insert(number, Arc::clone(&outbox));
         let groups = inner.groups.iter().filter(|it| !it.1.joins.is_empty());
         let groups = groups.map(|(name, members)| (Arc::clone(name), members.pids()));
         let groups = groups.collect();
         drop(inner);
-        EndMonitor::begin(&self.scope, None, outbox);
+        let place = Place {
+            scope: Arc::clone(&self.scope),
+            group: None,
+            number,
+        };
+        EndMonitor::begin(&place, &outbox);
+        let monitor = outbox.monitored_at(place);
         (groups, monitor)
     }
 }
@@ -229,14 +236,20 @@ impl Group {
     /// ```
     #[must_use]
     pub fn monitor(&self, to: &Recipient<GroupNotice>) -> (Vec<Pid>, GroupMonitor) {
-        let (outbox, monitor) = Outbox::new(to);
+        let outbox = Outbox::new(to);
         let mut inner = lock(&self.scope.0);
+        let number = inner.next();
         let members = inner.groups.entry(Arc::clone(&self.name)).or_default();
-        members.monitors.retain(|it| it.is_wanted());
-        members.monitors.push(Arc::clone(&outbox));
+        members.monitors.insert(number, Arc::clone(&outbox));
         let members = members.pids();
         drop(inner);
-        EndMonitor::begin(&self.scope, Some(&self.name), outbox);
+        let place = Place {
+            scope: Arc::clone(&self.scope),
+            group: Some(Arc::clone(&self.name)),
+            number,
+        };
+        EndMonitor::begin(&place, &outbox);
+        let monitor = outbox.monitored_at(place);
         (members, monitor)
     }
 
@@ -331,11 +344,10 @@ impl Inner {
         let members = self.groups.get_mut(group);
         let of_group = members.map(|it| {
             later.snapshots.extend(it.snapshot.take());
-            it.monitors.retain(|it| it.is_wanted());
             &it.monitors
         });
-        self.monitors.retain(|it| it.is_wanted());
-        for outbox in of_group.into_iter().flatten().chain(&self.monitors) {
+        let of_group = of_group.into_iter().flat_map(BTreeMap::values);
+        for outbox in of_group.chain(self.monitors.values()) {
             let group = Arc::clone(group);
             outbox.put(GroupChange {
                 group,
@@ -346,16 +358,16 @@ impl Inner {
         }
     }
 
-    /// Takes one join of the process out of the group: the last one.
-    fn take_join(&mut self, group: &Arc<str>, pid: Pid, later: &mut Later) {
+    /// Takes that join of the process out of the group.
+    fn take_join(&mut self, group: &Arc<str>, pid: Pid, join: u64, later: &mut Later) {
         if let Some(members) = self.groups.get_mut(group) {
-            let mut joins = members.joins.iter().rev();
-            let last = joins.find(|it| it.1.pid() == pid).map(|it| *it.0);
-            later
-                .gone
-                .extend(last.and_then(|it| members.joins.remove(&it)));
+            later.gone.extend(members.joins.remove(&join));
         }
         self.tell(group, pid, false, later);
+        self.forget_if_empty(group);
+    }
+
+    fn forget_if_empty(&mut self, group: &Arc<str>) {
         if self.groups.get(group).is_some_and(Members::is_empty) {
             self.groups.remove(group);
         }
@@ -369,9 +381,10 @@ impl Inner {
         let Some(joined) = self.joined.remove(&pid) else {
             return;
         };
-        for (group, times) in joined.groups {
-            for _ in 0..times {
-                self.take_join(&group, pid, later);
+        shrink(&mut self.joined);
+        for (group, joins) in joined.groups {
+            for join in joins.into_iter().rev() {
+                self.take_join(&group, pid, join, later);
             }
         }
         later.gone.push(joined.process);
@@ -400,7 +413,8 @@ impl Scope {
             process: process.clone(),
             groups: BTreeMap::new(),
         });
-        *joined.groups.entry(Arc::clone(group)).or_default() += 1;
+        let joins = joined.groups.entry(Arc::clone(group)).or_default();
+        joins.push(number);
         let members = inner.groups.entry(Arc::clone(group)).or_default();
         members.joins.insert(number, process.clone());
         inner.tell(group, pid, true, &mut later);
@@ -424,14 +438,15 @@ impl Scope {
         let Some(joined) = inner.joined.get_mut(&pid) else {
             return false;
         };
-        let Some(times) = joined.groups.get_mut(group) else {
+        let Some(joins) = joined.groups.get_mut(group) else {
             return false;
         };
-        *times -= 1;
-        if *times == 0 {
+        let last = joins.pop();
+        if joins.is_empty() {
             joined.groups.remove(group);
         }
-        inner.take_join(group, pid, &mut later);
+        let Some(last) = last else { return false };
+        inner.take_join(group, pid, last, &mut later);
         drop(inner);
         later.carry_out();
         true
@@ -466,20 +481,52 @@ impl ExitAction for LeaveAll {
     }
 }
 
-/// The action at the end of a process that monitors a group, or without a name the scope.
-struct EndMonitor {
+/// Where a monitor is: at a group, or without a name at the scope.
+#[derive(Clone)]
+struct Place {
     scope: Arc<Scope>,
     group: Option<Arc<str>>,
-    outbox: Arc<Outbox>,
+    number: u64,
+}
+
+impl Place {
+    /// Takes the monitor away, if it is there. O(log n).
+    fn leave(&self) {
+        let mut inner = lock(&self.scope.0);
+        let inner_mut = &mut *inner;
+        let gone = match &self.group {
+            None => inner_mut.monitors.remove(&self.number),
+            Some(group) => {
+                let members = inner_mut.groups.get_mut(group);
+                let gone = members.and_then(|it| it.monitors.remove(&self.number));
+                inner_mut.forget_if_empty(group);
+                gone
+            }
+        };
+        drop(inner);
+        // Its destructor may be another's code.
+        drop(gone);
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Place").field(&self.group).finish()
+    }
+}
+
+/// The action at the end of a process that monitors.
+struct EndMonitor {
+    place: Place,
+    outbox: Weak<Outbox>,
 }
 
 impl EndMonitor {
-    fn begin(scope: &Arc<Scope>, group: Option<&Arc<str>>, outbox: Arc<Outbox>) {
+    fn begin(place: &Place, outbox: &Arc<Outbox>) {
         let monitor = outbox.monitor();
         let action = Self {
-            scope: Arc::clone(scope),
-            group: group.cloned(),
-            outbox,
+            place: place.clone(),
+            outbox: Arc::downgrade(outbox),
         };
         if let Err(gone) = monitor.add_exit_action(Box::new(action)) {
             gone.into_action().release(monitor.pid());
@@ -489,22 +536,11 @@ impl EndMonitor {
 
 impl ExitAction for EndMonitor {
     fn release(&mut self, _: Pid) {
-        let mut inner = lock(&self.scope.0);
-        let inner = &mut *inner;
-        let is_other = |it: &Arc<Outbox>| !Arc::ptr_eq(it, &self.outbox);
-        let Some(group) = &self.group else {
-            return inner.monitors.retain(is_other);
-        };
-        if let Some(members) = inner.groups.get_mut(group) {
-            members.monitors.retain(is_other);
-            if members.is_empty() {
-                inner.groups.remove(group);
-            }
-        }
+        self.place.leave();
     }
 
     fn is_over(&self) -> bool {
-        !self.outbox.is_wanted()
+        self.outbox.strong_count() == 0
     }
 }
 

@@ -1,5 +1,7 @@
 //! Changes of groups on their way to a monitor.
 
+use super::Place;
+use crate::contain::contain;
 use ganger_proc_api::{Pid, Withdrawal};
 use ganger_sched::{Address, Recipient};
 use ganger_sync::sync::{Mutex, lock};
@@ -42,12 +44,14 @@ impl GroupNotice {
 #[derive(Debug)]
 pub struct GroupMonitor {
     withdrawal: Withdrawal,
+    place: Place,
 }
 
 impl GroupMonitor {
     /// Ends the monitor. After this no notice says a change, also if it has been sent already.
     pub fn end(self) {
         self.withdrawal.withdraw();
+        self.place.leave();
     }
 }
 
@@ -66,24 +70,23 @@ struct State {
 }
 
 impl Outbox {
-    pub(super) fn new(to: &Recipient<GroupNotice>) -> (Arc<Self>, GroupMonitor) {
-        let withdrawal = Withdrawal::default();
-        let outbox = Self {
+    pub(super) fn new(to: &Recipient<GroupNotice>) -> Arc<Self> {
+        Arc::new(Self {
             to: to.clone(),
-            withdrawal: withdrawal.clone(),
+            withdrawal: Withdrawal::default(),
             state: Mutex::default(),
-        };
-        (Arc::new(outbox), GroupMonitor { withdrawal })
+        })
+    }
+
+    /// What ends it.
+    pub(super) fn monitored_at(&self, place: Place) -> GroupMonitor {
+        let withdrawal = self.withdrawal.clone();
+        GroupMonitor { withdrawal, place }
     }
 
     /// The process that is told.
     pub(super) fn monitor(&self) -> Address {
         self.to.untyped()
-    }
-
-    /// Whether the monitor is still there.
-    pub(super) fn is_wanted(&self) -> bool {
-        !self.withdrawal.is_withdrawn() && !self.to.is_closed()
     }
 
     /// Puts a change in. The caller holds the lock of the scope.
@@ -93,27 +96,19 @@ impl Outbox {
 
     /// Sends all that is there, unless another thread does. The caller holds no lock.
     pub(super) fn empty(&self) {
-        /// A panic, in the destructor of a message for instance, keeps no other thread out.
-        struct Busy<'a>(&'a Outbox);
-        impl Drop for Busy<'_> {
-            fn drop(&mut self) {
-                if std::thread::panicking() {
-                    lock(&self.0.state).is_busy = false;
-                }
-            }
-        }
         let mut state = lock(&self.state);
         if std::mem::replace(&mut state.is_busy, true) {
             return;
         }
-        let _busy = Busy(self);
         while let Some(change) = state.changes.pop_front() {
             drop(state);
             let notice = GroupNotice {
                 change,
                 withdrawal: self.withdrawal.clone(),
             };
-            let _ended = self.to.send_system(notice);
+            // The monitor makes its message of it. A panic is no business of this thread, and does
+            // not keep other threads out.
+            contain(|| drop(self.to.send_system(notice)));
             state = lock(&self.state);
         }
         state.is_busy = false;

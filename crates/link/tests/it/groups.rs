@@ -273,3 +273,80 @@ fn what_has_ended_does_not_join() {
     assert_eq!(group.join(&address), Err(JoinError { pid }));
     assert!(!group.leave(pid) && group.members().is_empty());
 }
+
+/// Can't be made of a change.
+#[derive(Debug)]
+struct Refuses;
+
+impl From<GroupNotice> for Refuses {
+    fn from(_: GroupNotice) -> Self {
+        panic!("on purpose: a conversion")
+    }
+}
+
+#[test]
+fn a_monitor_that_makes_no_message_of_a_change_harms_no_other() {
+    let scheduler = start(1);
+    let refuses = actor_fn(|_, _: Refuses, _| -> StepResult { Ok(()) });
+    let refuses = scheduler.spawn_actor(refuses).unwrap();
+    let (other, changes) = monitor(&scheduler);
+    let group = Groups::of(&scheduler, "scope").group("a");
+    let (_, first) = group.monitor(&refuses.address().recipient());
+    let (_, second) = group.monitor(&other.address().recipient());
+    let member = puppet(&scheduler);
+    group.join(&member.handle).unwrap();
+    assert!(group.leave(member.pid()));
+    scheduler.terminate(other.pid()).unwrap();
+    exit(other);
+    assert!(changes.lock().unwrap().len() <= 2);
+    let (third, changes) = monitor(&scheduler);
+    let (_, third_monitor) = group.monitor(&third.address().recipient());
+    group.join(&member.handle).unwrap();
+    member.have(|_, _| Ok(()));
+    let begin = std::time::Instant::now();
+    while changes.lock().unwrap().is_empty() && begin.elapsed() < PATIENCE {
+        thread::yield_now();
+    }
+    assert_eq!(changes.lock().unwrap().len(), 1);
+    drop((first, second, third_monitor));
+}
+
+#[test]
+fn a_process_that_leaves_once_leaves_by_its_last_join() {
+    let scheduler = start(1);
+    let (group, members) = three(&scheduler);
+    let pids: Vec<_> = members.iter().map(ProcessHandle::pid).collect();
+    group.join(&members[0]).unwrap();
+    assert!(group.leave(pids[0]));
+    assert_eq!(group.members(), pids);
+    assert!(group.leave(pids[0]) && !group.leave(pids[0]));
+    assert_eq!(group.members(), pids[1..]);
+}
+
+/// What a crate keeps for a scheduler.
+struct Kept(#[allow(dead_code, reason = "it is counted")] Arc<()>);
+
+#[test]
+fn monitors_that_have_ended_keep_no_scheduler_that_is_gone() {
+    let kept = Arc::new(());
+    let scheduler = start(1);
+    let its = Arc::clone(&kept);
+    drop(scheduler.extension(|_| Kept(its)));
+    let (one, _) = monitor(&scheduler);
+    let groups = Groups::of(&scheduler, "scope");
+    // So many that the process drops the actions of those that have ended.
+    for name in 0..100 {
+        let (_, ends) = groups
+            .group(&name.to_string())
+            .monitor(&one.address().recipient());
+        ends.end();
+    }
+    let stays = groups.group("a").monitor(&one.address().recipient());
+    drop((stays, groups, one, scheduler));
+    // A thread of the scheduler may be about to leave.
+    let begin = std::time::Instant::now();
+    while Arc::strong_count(&kept) > 1 && begin.elapsed() < PATIENCE {
+        thread::yield_now();
+    }
+    assert_eq!(Arc::strong_count(&kept), 1);
+}
