@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 /// A child that fails at its start, at a message, or at its end, by turns.
 struct Wild {
     turn: u64,
-    name: u64,
+    name: usize,
     alive: Arc<[AtomicI64]>,
 }
 
@@ -21,7 +21,7 @@ impl Actor for Wild {
         if self.turn % 5 == 4 {
             return Err("it does not start".into());
         }
-        let before = self.alive[self.name as usize].fetch_add(1, Ordering::SeqCst);
+        let before = self.alive[self.name].fetch_add(1, Ordering::SeqCst);
         // A supervisor below that has panicked may be started again before its orphans have ended.
         assert!(
             before == 0 || self.name >= 2,
@@ -51,7 +51,7 @@ impl Actor for Wild {
     }
 
     fn close(&mut self) {
-        self.alive[self.name as usize].fetch_sub(1, Ordering::SeqCst);
+        self.alive[self.name].fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -68,7 +68,7 @@ fn whatever_fails_no_child_runs_twice_and_none_is_left() {
         let alive: Arc<[AtomicI64]> = (0..4).map(|_| AtomicI64::new(0)).collect();
         let turns = Arc::new(AtomicU64::new(0));
         let offset = rt.choose(5) as u64;
-        let child = |name: u64| {
+        let child = |name: usize| {
             let (alive, turns) = (Arc::clone(&alive), Arc::clone(&turns));
             move || Wild {
                 turn: offset + turns.fetch_add(1, Ordering::SeqCst),
