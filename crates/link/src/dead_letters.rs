@@ -16,7 +16,7 @@ use std::time::Duration;
 ///
 /// let log = Arc::new(DeadLetterLog::default());
 /// let scheduler = Scheduler::builder().dead_letters(Arc::clone(&log) as _).build()?;
-/// let process = scheduler.spawn(process_fn(|_, _, out| Ok(out.done(()))))?;
+/// let process = scheduler.spawn(process_fn(|_, _, out| { out.done(()); Ok(()) }))?;
 /// scheduler.terminate(process.pid())?;
 /// process.send(Message::new("hello", ()))?;
 /// scheduler.start()?;

@@ -32,7 +32,7 @@ struct Scopes(Mutex<HashMap<Box<str>, Groups>>);
 /// use ganger_sched::Scheduler;
 ///
 /// let scheduler = Scheduler::start_default()?;
-/// let listener = || actor_fn(|_, text: String, out| Ok(out.done(text.len())));
+/// let listener = || actor_fn(|_, text: String, out| { out.done(text.len()); Ok(()) });
 /// let one = scheduler.spawn_actor(listener())?;
 /// let other = scheduler.spawn_actor(listener())?;
 /// let lobby = Groups::of(&scheduler, "chat").group("lobby");

@@ -18,7 +18,7 @@ pub trait Lookup {
     /// use ganger_link::Lookup;
     ///
     /// let scheduler = Scheduler::start_default()?;
-    /// let sum = actor_fn(|_, number: u64, out| Ok(out.done(2 * number)));
+    /// let sum = actor_fn(|_, number: u64, out| { out.done(2 * number); Ok(()) });
     /// let sum = scheduler.named("sum").spawn_actor(sum)?;
     /// scheduler.lookup::<u64>("sum")?.send(21)?;
     /// assert_eq!(sum.wait().take::<u64>()?, 42);

@@ -110,7 +110,7 @@ impl Process for Guardian {
     fn init(&mut self, ctx: &Context, _: &str, _: Payloads) -> Result<(), BoxError> {
         if let Some(scheduler) = ctx.scheduler() {
             let pids = self.children.values().copied().collect();
-            ctx.add_exit_action(Box::new(LastResort(scheduler, pids)))?;
+            ctx.add_exit_action(Box::new(LastResort(scheduler.downgrade(), pids)))?;
         }
         for (id, pid) in &self.children {
             ctx.monitor(*pid, id.0)?;

@@ -40,7 +40,7 @@ const METHOD: Symbol = Symbol::new("supervisor");
 ///         let mut sum = 0;
 ///         actor_fn(move |_, number: u64, out| {
 ///             sum += number;
-///             if sum == 42 { Ok(out.done(sum)) } else { Ok(()) }
+///             if sum == 42 { { out.done(sum); Ok(()) } } else { Ok(()) }
 ///         })
 ///     })
 ///     .with(Child::new("web", || actor_fn(|_, (), _| Ok(()))).stop_within(seconds(2)))

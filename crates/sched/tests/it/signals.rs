@@ -90,7 +90,7 @@ fn notices_of_signals_come_in_batches_that_are_bounded() {
     }
     scheduler.start().unwrap();
     let mut all = Vec::new();
-    while all.len() < MANY as usize {
+    while (all.len() as u64) < MANY {
         let batch = told.recv_timeout(PATIENCE).unwrap();
         assert!(batch.len() <= 16, "{}", batch.len());
         all.extend(batch);
