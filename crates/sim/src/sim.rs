@@ -213,7 +213,10 @@ impl Sim {
     /// use ganger_sim::Sim;
     ///
     /// let failed = Sim::new(0).try_seeds(100, |rt| {
-    ///     let first = rt.spawn_actor(actor_fn(|_, number: u64, out| { out.done(number); Ok(()) }));
+    ///     let first = rt.spawn_actor(actor_fn(|_, number: u64, out| {
+    ///         out.done(number);
+    ///         Ok(())
+    ///     }));
     ///     let first = first.unwrap();
     ///     let sender = |number| {
     ///         let first = first.address().clone();
