@@ -29,16 +29,6 @@ pub enum Act {
     Command,
     /// A command that another process answers.
     Ask,
-    /// A task lets others run, and goes on.
-    TaskStep,
-    /// A send to a task that waits, and its step.
-    TaskSend,
-    /// A start from a thread that is no worker; the task runs once and ends.
-    TaskSpawn,
-    /// A timer is set and cancelled, in a step that continues.
-    Timer,
-    /// A sleep is begun, and taken back in the next step.
-    Sleep,
     /// A push and a pop of a deque.
     Deque,
     /// A send to a mailbox and its receipt.
@@ -47,7 +37,7 @@ pub enum Act {
 
 impl Act {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 14] = [
         Self::Step,
         Self::Send,
         Self::SendBlocked,
@@ -60,11 +50,6 @@ impl Act {
         Self::SpawnOutside,
         Self::Command,
         Self::Ask,
-        Self::TaskStep,
-        Self::TaskSend,
-        Self::TaskSpawn,
-        Self::Timer,
-        Self::Sleep,
         Self::Deque,
         Self::Mailbox,
     ];
@@ -91,11 +76,6 @@ impl Act {
             Self::SpawnOutside => "spawn-outside",
             Self::Command => "command",
             Self::Ask => "ask",
-            Self::TaskStep => "task-step",
-            Self::TaskSend => "task-send",
-            Self::TaskSpawn => "task-spawn",
-            Self::Timer => "timer",
-            Self::Sleep => "sleep",
             Self::Deque => "deque",
             Self::Mailbox => "mailbox",
         }
@@ -128,13 +108,6 @@ impl Act {
                 "a command, a message to another process, the answer in its step, and the step \
                  that takes it"
             }
-            Self::TaskStep => "an async process lets others run: a step",
-            Self::TaskSend => "the same as `send`, between async processes",
-            Self::TaskSpawn => "the same as `spawn-outside`, of an async process",
-            Self::Timer => "a process sets a timer and cancels it, and continues",
-            Self::Sleep => {
-                "a process sleeps and continues, and the step in which it takes the sleep back"
-            }
             Self::Deque => "a push and a pop of a deque that has up to 8 items",
             Self::Mailbox => "a send to a mailbox and its receipt",
         }
@@ -156,7 +129,7 @@ impl Act {
     pub fn period(self) -> u64 {
         match self {
             Self::SendReady | Self::SendPidReady => stream::BATCH,
-            Self::SpawnOutside | Self::TaskSpawn => spawning::AT_ONCE,
+            Self::SpawnOutside => spawning::AT_ONCE,
             Self::Deque => one_worker::DEPTH,
             _ => 1,
         }
@@ -182,6 +155,6 @@ mod tests {
                 assert_eq!(rounds % act.period(), 0, "{act:?}");
             }
         }
-        assert_eq!(Act::named("nap"), None);
+        assert_eq!(Act::named("sleep"), None);
     }
 }

@@ -12,8 +12,6 @@ mod oneself;
 mod pair;
 mod spawning;
 mod stream;
-mod tasks;
-mod timers;
 
 pub use act::Act;
 pub use one_worker::OneWorker;

@@ -3,21 +3,16 @@
 use crate::act::Act;
 use crate::commands::{self, Held};
 use crate::spawning::Batch;
-use crate::timers::{AcrossSteps, InOneStep};
-use crate::{oneself, pair, spawning, stream, tasks};
+use crate::{oneself, pair, spawning, stream};
 use ganger_proc_api::{BoxError, Context, Events, ExitReason, Process, StepOutput, StepResult};
 use ganger_sched::{ProcessHandle, Scheduler};
-use ganger_time::Timers;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A scheduler with one worker, which runs.
 #[derive(Debug)]
 pub struct OneWorker {
     pub(crate) scheduler: Scheduler,
-    /// Another one, for what needs timers: it has more to look at.
-    with_timers: Scheduler,
     held: Held,
     /// For processes that are submitted from outside. It lives for ever, so that they need no
     /// counted reference.
@@ -32,16 +27,13 @@ impl OneWorker {
     pub fn new() -> Result<Self, BoxError> {
         // Under valgrind each step is long. Without a limit in time, a worker does not find so, and
         // rotates as often as it does elsewhere.
-        let builder = || Scheduler::builder().workers(1).chain_limit(Duration::MAX);
-        let scheduler = builder().build()?;
-        let with_timers = builder().source(Arc::new(Timers::new())).build()?;
-        with_timers.start()?;
+        let builder = Scheduler::builder().workers(1);
+        let scheduler = builder.chain_limit(Duration::MAX).build()?;
         let held = commands::register(&scheduler)?;
         scheduler.start()?;
         let batch = Box::leak(Box::default());
         Ok(Self {
             scheduler,
-            with_timers,
             held,
             batch,
         })
@@ -71,11 +63,6 @@ impl OneWorker {
             Act::SpawnOutside => spawning::from_outside(self, rounds),
             Act::Command => commands::run(self, rounds),
             Act::Ask => commands::ask(self, rounds),
-            Act::TaskStep => tasks::steps(self, rounds),
-            Act::TaskSend => tasks::pair(self, rounds),
-            Act::TaskSpawn => tasks::from_outside(self, rounds),
-            Act::Timer => ended(self.with_timers.spawn(InOneStep { left: rounds })?),
-            Act::Sleep => ended(self.with_timers.spawn(AcrossSteps { left: rounds })?),
             Act::Deque => {
                 deque(rounds);
                 Ok(())
@@ -96,7 +83,7 @@ impl OneWorker {
 }
 
 /// Waits for the end of a process that is to finish by itself.
-pub(crate) fn ended<M: ?Sized>(process: ProcessHandle<M>) -> Result<(), BoxError> {
+pub(crate) fn ended(process: ProcessHandle) -> Result<(), BoxError> {
     match process.wait() {
         ExitReason::Done(_) => Ok(()),
         other => Err(format!("a process ended with {other:?}").into()),
@@ -148,10 +135,7 @@ mod tests {
     fn totals_of(act: Act, rounds: u64) -> WorkerStats {
         let worker = OneWorker::new().unwrap();
         worker.run(act, rounds).unwrap();
-        match act {
-            Act::Timer | Act::Sleep => worker.with_timers.stats().total,
-            _ => worker.scheduler.stats().total,
-        }
+        worker.scheduler.stats().total
     }
 
     #[test]
@@ -171,14 +155,14 @@ mod tests {
             let more = many.steps - few.steps;
             assert!(more.abs_diff(steps) <= FIRST_STEPS, "{act:?}: {more}");
             let spawned = match act {
-                Act::Spawn | Act::SpawnOutside | Act::TaskSpawn => MORE,
+                Act::Spawn | Act::SpawnOutside => MORE,
                 _ => 0,
             };
             // More at a time than are submitted at once need a second plug.
             let more = many.started - few.started;
             assert!(more.abs_diff(spawned) <= 1, "{act:?}: {more}");
             let yields = match act {
-                Act::Command | Act::Ask | Act::Sleep => MORE,
+                Act::Command | Act::Ask => MORE,
                 _ => 0,
             };
             assert_eq!(many.yields - few.yields, yields, "{act:?}");

@@ -22,37 +22,23 @@ pub(crate) fn chain(worker: &OneWorker, processes: u64) -> Result<(), BoxError> 
 
 /// This thread submits all of them.
 pub(crate) fn from_outside(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
-    all(worker, processes, || {
-        drop(worker.submit(Once(worker.batch))?);
-        Ok(())
-    })
-}
-
-/// This thread calls `start` for each of them; a process that it starts counts itself off.
-pub(crate) fn all(
-    worker: &OneWorker,
-    processes: u64,
-    start: impl Fn() -> Result<(), BoxError>,
-) -> Result<(), BoxError> {
-    (0..processes / AT_ONCE).try_for_each(|_| at_once(worker, AT_ONCE, &start))?;
+    (0..processes / AT_ONCE).try_for_each(|_| at_once(worker, AT_ONCE))?;
     match processes % AT_ONCE {
         0 => Ok(()),
-        rest => at_once(worker, rest, &start),
+        rest => at_once(worker, rest),
     }
 }
 
 /// All are submitted while the worker is kept busy, so that none of the submits has to wake it.
-fn at_once(
-    worker: &OneWorker,
-    processes: u64,
-    start: impl Fn() -> Result<(), BoxError>,
-) -> Result<(), BoxError> {
+fn at_once(worker: &OneWorker, processes: u64) -> Result<(), BoxError> {
     let (busy, is_busy) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
     let plug = worker.submit(Plug { busy, may_go })?;
     is_busy.recv()?;
     worker.batch.begin(processes);
-    (0..processes).try_for_each(|_| start())?;
+    for _ in 0..processes {
+        drop(worker.submit(Once(worker.batch))?);
+    }
     go.send(())?;
     ended(plug)?;
     worker.batch.wait();
@@ -73,7 +59,7 @@ impl Batch {
         self.left.store(processes, Ordering::Relaxed);
     }
 
-    pub(crate) fn count_off(&self) {
+    fn count_off(&self) {
         // Ordering: Relaxed: only the count matters; the lock orders what follows.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
             *self.all_ran.lock().unwrap_or_else(PoisonError::into_inner) = true;

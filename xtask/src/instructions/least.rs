@@ -22,7 +22,7 @@ const BATCH: f64 = (64.0 + 1.0 + 2.0) / 64.0;
 /// at once, the mailbox's end, the handle's, and the workload's own count.
 const OUTSIDE: f64 = 1.0 + 1.0 / 17.0 + 3.0;
 
-pub(super) const LEAST: [Least; 19] = [
+pub(super) const LEAST: [Least; 14] = [
     Least {
         act: "step",
         what: "a step that goes on",
@@ -112,44 +112,6 @@ pub(super) const LEAST: [Least; 19] = [
         why: "A push to the global queue (G3), a part of taking a batch from there, the \
               mailbox's end (R2), the handle's (P12), and one of the workload's own. Here such \
               threads share two counts and a cache, and the slot takes one more.",
-    },
-    Least {
-        act: "task-step",
-        what: "an async process that lets others run",
-        rmws: 1.0,
-        allocations: 0.0,
-        why: "The process goes behind all that are ready (A6): a push to the queue that workers \
-              share.",
-    },
-    Least {
-        act: "task-send",
-        what: "a send to an async process that waits, and its step",
-        rmws: 2.0,
-        allocations: 0.0,
-        why: "As for a send to an `Idle` process.",
-    },
-    Least {
-        act: "task-spawn",
-        what: "an async process from its spawn to its exit, from a thread that is no worker",
-        rmws: OUTSIDE,
-        allocations: 1.0,
-        why: "As for any process from there. Its future is in a box, which another thread frees.",
-    },
-    Least {
-        act: "timer",
-        what: "a timer that a step sets and cancels, with the step",
-        rmws: 2.0,
-        allocations: 1.0,
-        why: "Other workers may carry it out meanwhile: a lock is taken twice. The package is in a \
-              box.",
-    },
-    Least {
-        act: "sleep",
-        what: "a sleep that the next step takes back, with the step",
-        rmws: 2.0,
-        allocations: 0.0,
-        why: "As for a timer. Here the call at the end of the process is on the heap, and so is \
-              what has been taken back, until its completion has come.",
     },
     Least {
         act: "deque",
