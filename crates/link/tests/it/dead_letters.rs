@@ -11,7 +11,7 @@ struct Noted(Mutex<Vec<DeadLetter>>);
 impl DeadLetters for Noted {
     fn dead_letter(&self, letter: &DeadLetter) {
         self.0.lock().unwrap().push(letter.clone());
-        assert_ne!(&*letter.topic.as_str(), "panic", "on purpose: sink");
+        assert_ne!(letter.topic.as_str(), "panic", "on purpose: sink");
     }
 }
 

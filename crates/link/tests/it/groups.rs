@@ -144,7 +144,7 @@ fn changes_from_many_threads_come_in_their_order_and_none_after_the_end_of_the_m
                     let short = puppet(&scheduler);
                     group.join(&short.handle).unwrap();
                     group.join(&short.handle).unwrap();
-                    if short.pid().id() % 2 == 0 {
+                    if short.pid().id().is_multiple_of(2) {
                         assert!(group.leave(short.pid()));
                     }
                     scheduler.terminate(short.pid()).unwrap();

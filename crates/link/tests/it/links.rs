@@ -111,9 +111,24 @@ fn have(act: Act, all: &[Strings], pids: &[Pid]) {
     match act {
         Act::Link(a, b) => _ = all[a].tell(move |ctx, _| Ok(ctx.link(pids[b])?)),
         Act::Unlink(a, b) => _ = all[a].tell(move |ctx, _| Ok(ctx.unlink(pids[b])?)),
-        Act::Trap(a, true) => _ = all[a].tell(|ctx, _| Ok(ctx.trap_exits(TAG))),
-        Act::Trap(a, false) => _ = all[a].tell(|ctx, _| Ok(ctx.end_trap())),
-        Act::Done(a) => _ = all[a].tell(|_, out| Ok(out.done(()))),
+        Act::Trap(a, true) => {
+            _ = all[a].tell(|ctx, _| {
+                ctx.trap_exits(TAG);
+                Ok(())
+            })
+        }
+        Act::Trap(a, false) => {
+            _ = all[a].tell(|ctx, _| {
+                ctx.end_trap();
+                Ok(())
+            })
+        }
+        Act::Done(a) => {
+            _ = all[a].tell(|_, out| {
+                out.done(());
+                Ok(())
+            })
+        }
         Act::Fail(a) => _ = all[a].tell(|_, _| Err("boom".into())),
         Act::Terminate(a) => _ = all[a].tell(|ctx, _| Ok(ctx.terminate(ctx.pid())?)),
         Act::Exit(a, b, is_done) => {
@@ -242,7 +257,10 @@ fn a_child_whose_init_fails_is_an_error_and_no_signal() {
         Ok(())
     });
     // Two more steps, so that anything that was sent has come.
-    parent.have(|_, out| Ok(out.go_on()));
+    parent.have(|_, out| {
+        out.go_on();
+        Ok(())
+    });
     parent.have(|_, _| Ok(()));
     assert_eq!(parent.told(), []);
     assert_eq!(scheduler.stats().live, 1);
@@ -318,7 +336,10 @@ fn after_an_unlink_in_a_step_a_notice_that_waits_is_not_shown() {
         }
         Ok(ctx.unlink(its_pid)?)
     });
-    one.have(|_, out| Ok(out.go_on()));
+    one.have(|_, out| {
+        out.go_on();
+        Ok(())
+    });
     one.have(|_, _| Ok(()));
     assert_eq!(one.told(), []);
     assert!(matches!(exit(other.handle), ExitReason::Terminated));

@@ -50,7 +50,10 @@ fn a_peer_that_has_unlinked_lives_on_whenever_the_other_one_fails() {
                     out.go_on();
                     Ok(())
                 });
-                one.tell(|_, out| Ok(out.go_on()));
+                one.tell(|_, out| {
+                    out.go_on();
+                    Ok(())
+                });
                 rt.settle();
                 let told = one.told();
                 if let Some(before) = *has_unlinked.lock().unwrap() {
@@ -210,7 +213,10 @@ impl Process for Citizen {
         if self.steps > 12 {
             return match self.random.bool() {
                 true => Err("enough".into()),
-                false => Ok(out.done(())),
+                false => {
+                    out.done(());
+                    Ok(())
+                }
             };
         }
         self.act(ctx);
