@@ -115,19 +115,19 @@ fn have(act: Act, all: &[Strings], pids: &[Pid]) {
             _ = all[a].tell(|ctx, _| {
                 ctx.trap_exits(TAG);
                 Ok(())
-            })
+            });
         }
         Act::Trap(a, false) => {
             _ = all[a].tell(|ctx, _| {
                 ctx.end_trap();
                 Ok(())
-            })
+            });
         }
         Act::Done(a) => {
             _ = all[a].tell(|_, out| {
                 out.done(());
                 Ok(())
-            })
+            });
         }
         Act::Fail(a) => _ = all[a].tell(|_, _| Err("boom".into())),
         Act::Terminate(a) => _ = all[a].tell(|ctx, _| Ok(ctx.terminate(ctx.pid())?)),
