@@ -25,7 +25,7 @@ pub(crate) struct Puppet {
 
 impl Process for Puppet {
     fn step(&mut self, ctx: &Context, events: &mut Events<'_>, out: &mut StepOutput) -> StepResult {
-        for event in events.by_ref() {
+        for event in events {
             match event {
                 Event::Exit(notice) => {
                     let ExitNotice {

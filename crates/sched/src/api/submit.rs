@@ -2,6 +2,7 @@
 
 use crate::api::process_handle::ProcessHandle;
 use crate::base::contain::{contain, discard, log};
+use crate::base::dropped;
 use crate::base::frames::{self, Frame};
 use crate::core::cell::ProcessCell;
 use crate::core::cell::Task;
@@ -15,7 +16,9 @@ use crate::process::exit_slot::ExitSlot;
 use crate::process::process_box::ProcessBox;
 use crate::process::state::Begin;
 use crate::turn::finish::take_down;
-use ganger_proc_api::{BoxError, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol};
+use ganger_proc_api::{
+    BoxError, CommandError, ExitCause, Payloads, Pid, SubmitError, SubmitErrorKind, Symbol,
+};
 use ganger_sync::fence;
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
@@ -318,7 +321,11 @@ impl<'a> Place<'a> {
             _ => {}
         }
         let mut actions = None;
+        // Replies in its mailbox are for this process to answer, not for the one that starts it.
+        let dropped = dropped::open();
         take_down(process, items, &mut actions, task, counters);
+        dropped::answer(|| CommandError::Ended(ExitCause::NotFound));
+        drop(dropped);
         shared.probe.withdrawn(task.pid);
         // So that no other process has its cell before all is told.
         let task = Arc::clone(task);

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use ganger_proc_api::{
-    Actor, CommandError, Completion, Context, Event, ExitCause, ExitReason, Pid, Reply,
+    Actor, BoxError, CommandError, Completion, Context, Event, ExitCause, ExitReason, Pid, Reply,
     SendErrorKind, StepOutput, StepResult, actor_fn, process_fn,
 };
 use ganger_sched::{Address, ContextExt, Scheduler};
@@ -10,7 +10,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -224,6 +224,48 @@ fn the_end_of_the_process_that_is_asked_is_the_answer_with_its_cause() {
         assert_eq!(answer.wait().unwrap_err().to_string(), expected);
         assert_eq!(asker.wait().take::<String>().unwrap(), expected);
     }
+}
+
+/// Is asked something during its `init`, which fails.
+struct AskedTooSoon {
+    address: Sender<Address<Reply<u64>>>,
+    is_asked: Receiver<()>,
+}
+
+impl Actor for AskedTooSoon {
+    type Message = Reply<u64>;
+
+    fn init(&mut self, ctx: &Context) -> Result<(), BoxError> {
+        self.address.send(ctx.address()?)?;
+        self.is_asked.recv()?;
+        Err("not today".into())
+    }
+
+    fn receive(&mut self, _: &Context, _: Reply<u64>, _: &mut StepOutput) -> StepResult {
+        Ok(())
+    }
+}
+
+// pins: C2
+#[test]
+fn what_a_process_is_asked_that_is_not_started_is_not_answered_by_the_end_of_its_starter() {
+    let scheduler = Scheduler::start_default().unwrap();
+    let (address, found) = channel();
+    let (asks, is_asked) = channel();
+    let mut child = Some(AskedTooSoon { address, is_asked });
+    let starter = process_fn(move |ctx, _, _| {
+        if let Some(child) = child.take() {
+            ctx.spawn_actor(child)?;
+        }
+        Ok(())
+    });
+    let starter = scheduler.spawn(starter).unwrap();
+    let answer = found.recv().unwrap().call(|reply| reply).begin();
+    asks.send(()).unwrap();
+    let error = answer.wait().unwrap_err();
+    let is_told = matches!(error, CommandError::Ended(ExitCause::NotFound));
+    assert!(is_told, "{error}");
+    assert!(starter.wait().to_string().contains("not today"));
 }
 
 /// Answers a number with it, and asks itself the first time.
