@@ -205,6 +205,7 @@ impl Waits {
     }
 
     /// The wait is for the end of that process.
+    #[cfg(feature = "sched")]
     pub(crate) fn wait_is_of(&mut self, tag: Tag, pid: Pid) {
         if let Some(Holds::Wait { of, .. }) = self.place(tag) {
             *of = Some(pid);
